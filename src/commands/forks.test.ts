@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { StartedRun } from "../delegations/runs/run-request.ts";
+import type { StartedRun } from "../ports/run-request.ts";
 import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-workspace.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";

@@ -1,7 +1,7 @@
 import type { Engine } from "../delegations/engine.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { Middleware } from "../delegations/middleware.ts";
-import type { RunRequest, StartedRun } from "../delegations/runs/run-request.ts";
+import type { RunRequest, StartedRun } from "../ports/run-request.ts";
 import type { Store } from "../ports/store.ts";
 import type { ForkRequest } from "../workflows/replay/plan-fork.ts";
 import { TakenAnswers } from "../workflows/replay/taken-answers.ts";

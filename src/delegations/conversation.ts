@@ -1,4 +1,3 @@
-import type { Contract } from "../contracts/contract.ts";
 import type { OpenAsk } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent } from "../events/event.ts";
 import { Evidence } from "../events/evidence.ts";
@@ -119,15 +118,4 @@ export function askKey({
 }: Pick<OpenAsk, "about" | "callId" | "kind" | "question">): string {
   // The model chooses the id: no id of one kind may read like one of the other.
   return JSON.stringify([kind ?? "", callId, about ?? question]);
-}
-
-/** How untrusted input reached the holder of a contract; null: none has. */
-export function untrustedIn(
-  { parent, permissions }: Contract,
-  evidence: Pick<Evidence, "untrusted">,
-): string | null {
-  if (evidence.untrusted !== null) return evidence.untrusted;
-  if (parent.carries?.includes("untrusted")) return "what it began with";
-  // Every request contains what MCP servers say of their tools.
-  return permissions.allowed_tools.some((tool) => tool.startsWith("mcp__")) ? "mcp" : null;
 }

@@ -5,6 +5,7 @@ import type { MessageSender, StoredEvent } from "../events/event.ts";
 import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
+import type { Resumed, RunRequest, SessionRequest, StartedRun } from "../ports/run-request.ts";
 import { Branches, loseBranch } from "./distributed/branches.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -23,7 +24,6 @@ import {
 } from "./runs/live-runs.ts";
 import { Recovery } from "./runs/recovery.ts";
 import { resumeRun } from "./runs/resume-run.ts";
-import type { Resumed, RunRequest, SessionRequest, StartedRun } from "./runs/run-request.ts";
 import { openSession, startContinuation, startRun } from "./runs/start-run.ts";
 import type { Session } from "./session.ts";
 import type { Interrupted } from "./suspend/interrupt.ts";

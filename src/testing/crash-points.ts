@@ -2,11 +2,11 @@ import { mkdtempSync, realpathSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { RunRequest } from "../delegations/runs/run-request.ts";
 import type { Violation } from "../events/checker/check-report.ts";
 import { checkStore } from "../events/checker/check-store.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
+import type { RunRequest } from "../ports/run-request.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 
 export interface CrashPoint {

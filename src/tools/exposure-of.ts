@@ -1,5 +1,7 @@
-import type { Exposure } from "../contracts/exposure.ts";
-import type { FindExposure } from "../contracts/trifecta.ts";
+import type { Contract } from "../contracts/contract.ts";
+import type { Carried, Exposure } from "../contracts/exposure.ts";
+import { type FindExposure, trifectaOf } from "../contracts/trifecta.ts";
+import type { Evidence } from "../events/evidence.ts";
 import type { Tool } from "./tool.ts";
 
 export function exposuresIn(find: (name: string) => Tool | undefined): FindExposure {
@@ -12,3 +14,38 @@ export const ofWorkspace: Exposure = Object.freeze({
   private: "workspace",
   wayOut: false,
 });
+
+/** How untrusted input reached the holder of a contract; null: none has. */
+export function untrustedIn(
+  { parent, permissions }: Contract,
+  evidence: Pick<Evidence, "untrusted">,
+): string | null {
+  if (evidence.untrusted !== null) return evidence.untrusted;
+  if (parent.carries?.includes("untrusted")) return "what it began with";
+  // Every request contains what MCP servers say of their tools.
+  return permissions.allowed_tools.some((tool) => tool.startsWith("mcp__")) ? "mcp" : null;
+}
+
+/**
+ * What tasks and messages of the holder of a contract carry. Untrusted input may have told it to pass
+ * on all that it could read. `isTold`: its call was given untrusted results that no log has yet.
+ */
+export function carriedBy(
+  toolbox: { get(name: string): Tool | undefined },
+  contract: Contract,
+  evidence: Pick<Evidence, "holdsPrivate" | "untrusted">,
+  isTold = false,
+): readonly Carried[] {
+  if (!isTold && untrustedIn(contract, evidence) === null) return carriesNothing;
+  const isPrivate =
+    evidence.holdsPrivate ||
+    trifectaOf(
+      contract,
+      exposuresIn((name) => toolbox.get(name)),
+    ).private;
+  return isPrivate ? carriesBoth : carriesUntrusted;
+}
+
+const carriesNothing: readonly Carried[] = Object.freeze([]);
+export const carriesUntrusted: readonly Carried[] = Object.freeze(["untrusted"]);
+export const carriesBoth: readonly Carried[] = Object.freeze(["untrusted", "private"]);

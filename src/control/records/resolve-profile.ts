@@ -5,8 +5,8 @@ import type { DelegationRequest, DelegationWay } from "../../ports/delegator.ts"
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import type { ModelPolicy, Profile } from "../../profiles/profile.ts";
 import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
-import { skillName } from "../../skills/skill-name.ts";
 import type { AgentEntry } from "./agent-registry.ts";
+import { claimsOfEntry } from "./profile-claims.ts";
 
 /** The profile of a delegation, and what the registry says where a handle was asked for. */
 export interface Resolved {
@@ -32,7 +32,7 @@ export type Unresolved = {
 /** How a delegation is asked for. */
 export type StartWay = DelegationWay | "root" | "session" | "watch";
 
-interface Lookup {
+export interface ProfileLookup {
   readonly agents: {
     entry(agentId: string): AgentEntry | undefined;
     all(): readonly AgentEntry[];
@@ -42,7 +42,7 @@ interface Lookup {
 }
 
 export function resolveProfile(
-  from: Lookup,
+  from: ProfileLookup,
   request: DelegationRequest,
   way: StartWay,
 ): Resolved | Unresolved {
@@ -72,7 +72,7 @@ const unnamedProfile: Profile = {
   origin: "spawn",
 };
 
-function resolveAgent(from: Lookup, agent: string, way: StartWay): Resolved | Unresolved {
+function resolveAgent(from: ProfileLookup, agent: string, way: StartWay): Resolved | Unresolved {
   const entry = from.agents.entry(agent);
   if (entry === undefined) {
     const known = agentsFor(from, way).map(({ agentId }) => agentId);
@@ -89,20 +89,7 @@ function resolveAgent(from: Lookup, agent: string, way: StartWay): Resolved | Un
   return unfit(profile, way) ?? { profile, agent, entry: claimsOfEntry(entry), receipt: [] };
 }
 
-/** Ids in the registry may have a prefix for their kind: `skill:writing`, `mcp:docs`. */
-function claimsOfEntry(entry: AgentEntry): EntryClaims {
-  const server = (id: string): string => id.replace(/^mcp:/, "");
-  const { allowedForwardSkills, allowedMcpServers, defaultForwardSkills, defaultMcpServers } =
-    entry;
-  return {
-    ...(defaultForwardSkills && { defaultForwardSkills: defaultForwardSkills.map(skillName) }),
-    ...(allowedForwardSkills && { allowedForwardSkills: allowedForwardSkills.map(skillName) }),
-    ...(defaultMcpServers && { defaultMcpServers: defaultMcpServers.map(server) }),
-    ...(allowedMcpServers && { allowedMcpServers: allowedMcpServers.map(server) }),
-  };
-}
-
-function resolveName(from: Lookup, asked: string, way: StartWay): Resolved | Unresolved {
+function resolveName(from: ProfileLookup, asked: string, way: StartWay): Resolved | Unresolved {
   const { limits, profiles } = from;
   const found = profiles.get(asked);
   // A profile that is defined and cannot be used is not replaced by the one for unknown names.
@@ -127,7 +114,10 @@ function resolveName(from: Lookup, asked: string, way: StartWay): Resolved | Unr
 
 /** The registered agents that can be delegated to: their profile exists and takes tasks this way. */
 export function agentsFor(
-  { agents, profiles }: Pick<Lookup, "agents" | "profiles">,
+  {
+    agents,
+    profiles,
+  }: Pick<ProfileLookup, "agents"> & { readonly profiles: Pick<ProfileRegistry, "get"> },
   way: StartWay,
 ): readonly AgentEntry[] {
   return agents.all().filter(({ profileId }) => {
@@ -194,7 +184,7 @@ interface Models {
   candidates(policy: ModelPolicy): readonly string[];
 }
 
-interface LookupForModels extends Pick<Lookup, "agents"> {
+interface LookupForModels extends Pick<ProfileLookup, "agents"> {
   readonly profiles: Pick<ProfileRegistry, "get" | "offered">;
   readonly models: Models;
 }

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import type { Contract } from "../../contracts/contract.ts";
+import { openingOf } from "../../contracts/opening.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
@@ -19,7 +20,6 @@ import type { EngineParts } from "../engine-parts.ts";
 import type { CopyRole } from "../execution.ts";
 import { LiveDelegation, suspensionIn } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
-import { openingOf } from "../start/beginning.ts";
 import { placeAgain } from "../start/placement.ts";
 import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
 

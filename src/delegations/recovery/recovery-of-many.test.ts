@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import type { StartedRun } from "../../ports/run-request.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import {
@@ -10,7 +11,6 @@ import {
   markedProcesses,
 } from "../../workspaces/delegation-mark.ts";
 import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
-import type { StartedRun } from "../runs/run-request.ts";
 
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
 const slow: Script = () => ({ fault: "stall" });

@@ -5,6 +5,7 @@ import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import type { StartedRun } from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../distributed/branch.ts";
 import { type DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
@@ -13,7 +14,6 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { untilClosed } from "../session-children.ts";
 import type { EngineState } from "./live-runs.ts";
-import type { StartedRun } from "./run-request.ts";
 
 /** Works on single delegations of distributed runs, as a queue hands them out. */
 export class BranchWorker {

@@ -1,12 +1,12 @@
 import { isPaused } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { StartedRun } from "../../ports/run-request.ts";
 import type { RunRow } from "../../ports/store.ts";
 import { tidyCopies } from "../changes/used-copies.ts";
 import { type ClaimedRun, claimRun, goOnWith, takeUpRun } from "../recovery/recover.ts";
 import { wasNotWritten } from "../work.ts";
 import { obstacleToWork, reenqueueOrphansOf } from "./distributed-runs.ts";
 import type { EngineState } from "./live-runs.ts";
-import type { StartedRun } from "./run-request.ts";
 
 const firstWaitMs = 1000;
 const longestWaitMs = 30_000;

@@ -4,6 +4,12 @@ import { type Delegation, shownName } from "../../events/delegation.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type {
+  RefusedResumption,
+  Resumed,
+  ResumedRun,
+  StartedRun,
+} from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import {
   decideResume,
@@ -14,7 +20,6 @@ import {
 import { findDelegation, type ResumeLimits, resumption } from "../suspend/resumption.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { Recovery } from "./recovery.ts";
-import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "./run-request.ts";
 import { startContinuation } from "./start-run.ts";
 
 interface ResumeRequest {

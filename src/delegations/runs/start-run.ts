@@ -1,5 +1,6 @@
 import { originsIn } from "../../contracts/addresses-in.ts";
 import { intersectAuthority } from "../../contracts/authority.ts";
+import type { Carried } from "../../contracts/exposure.ts";
 import {
   grantIn,
   grantNamed,
@@ -12,9 +13,17 @@ import type { ConsentMode } from "../../control/folders/decide-consent.ts";
 import { isHandle, refusal } from "../../control/records/resolve-profile.ts";
 import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { EventPayloads } from "../../events/event.ts";
+import { Evidence } from "../../events/evidence.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
+import type {
+  RequestedWorkspace,
+  RunRequest,
+  SessionRequest,
+  StartedRun,
+} from "../../ports/run-request.ts";
 import { noteWorkspace } from "../../processes/agent-folders.ts";
 import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
+import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { requireUnused } from "../changes/used-copies.ts";
 import { DistributedExecution } from "../distributed/distributed-execution.ts";
@@ -24,13 +33,11 @@ import { LiveRun } from "../live-run.ts";
 import { LocalExecution } from "../local-execution.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
 import { Session } from "../session.ts";
-import { carriedByStored } from "../start/beginning.ts";
 import { movedWorkspace } from "../start/placement.ts";
 import { type Start, startDelegation } from "../start/start-delegation.ts";
 import { type Resumption, withoutWriting } from "../suspend/resumption.ts";
 import { startWatchers, unfitWatcher } from "../watchers.ts";
 import type { EngineState } from "./live-runs.ts";
-import type { RequestedWorkspace, RunRequest, SessionRequest, StartedRun } from "./run-request.ts";
 
 /** A request with every field filled in, and the most that its run may hold. */
 interface RunOrder extends Pick<Start, "copy" | "system"> {
@@ -233,6 +240,17 @@ async function createRoot(
   const closed = runs.add(run, started.agent);
   await started.created;
   return { root: started.agent, closed };
+}
+
+/** What a stored delegation carries, for the one that continues its conversation. */
+async function carriedByStored(
+  { store, toolbox }: EngineParts,
+  delegationId: string,
+): Promise<readonly Carried[]> {
+  const contract = await store.readContract(delegationId);
+  const evidence = new Evidence();
+  for await (const event of store.readEvents({ delegationId })) evidence.see(event);
+  return carriedBy(toolbox, contract, evidence);
 }
 
 /** A process that recovers the run finds the session's mode in the log. */

@@ -1,20 +1,18 @@
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
-import { isSameServer } from "../../contracts/mcp-server.ts";
 import {
   type Ceiling,
   type Granted,
   type NarrowingRules,
   narrow,
-  type ProfileClaims,
   type Refused,
 } from "../../contracts/narrow.ts";
-import { includes, type Selection } from "../../contracts/selection.ts";
+import { includes } from "../../contracts/selection.ts";
 import { withinGrant } from "../../contracts/within-grant.ts";
+import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
-import type { MayDelegate, Profile } from "../../profiles/profile.ts";
+import type { Profile } from "../../profiles/profile.ts";
 import { skillName } from "../../skills/skill-name.ts";
-import type { Toolbox } from "../../tools/toolbox.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Start } from "./start-delegation.ts";
@@ -44,7 +42,7 @@ function grantTo(
   { entry }: Resolved,
   profile: Profile,
 ): Granted | Refused {
-  const { limits, models } = run.parts;
+  const { limits, models, servers, toolbox } = run.parts;
   // Another program decides which model answers in its agent: here the model is only a name.
   const candidates =
     way === "session"
@@ -52,7 +50,12 @@ function grantTo(
       : models.candidates(profile.model ?? defaultModel);
   return narrow({
     ceiling: ceilingOf(run, caller, planned !== undefined),
-    profile: claimsOf(run, profile, candidates),
+    profile: claimsOf(profile, {
+      models: candidates,
+      workspace: run.settings.workspace,
+      loadingTools: toolbox.names.filter((name) => toolbox.get(name)?.choosesFrom === "skills"),
+      declared: (name) => servers.declared(name),
+    }),
     entry,
     request: {
       tools: request.tools,
@@ -75,68 +78,6 @@ const defaultModel = Object.freeze({});
 /** Mandate sends no requests for another program's agent: its model needs no price, and is allowed. */
 function isExternal(model: string): boolean {
   return model.startsWith(`${externalProvider}/`);
-}
-
-/** The claims of a profile, in the words of contracts. */
-function claimsOf(run: LiveRun, profile: Profile, models: readonly string[]): ProfileClaims {
-  const { limits, model, workspace } = profile;
-  const [first = "", ...fallbacks] = models;
-  return {
-    name: profile.name,
-    tools: withSkillTools(profile, run.parts.toolbox),
-    rules: profile.toolRules,
-    addedRules: profile.addedRules,
-    skills: skillNames(profile.skills),
-    mcp_servers: profile.mcpServers,
-    ownServers: ownServers(run, profile),
-    scopes: profile.scopes,
-    network: profile.network,
-    ways_out: profile.waysOut,
-    write_roots:
-      workspace?.allowWrites === false
-        ? none
-        : run.settings.workspace === null
-          ? undefined
-          : workspace?.writeRoots?.map((path) => `${run.settings.workspace}/${path}`),
-    hasReviewer: profile.exit?.review !== undefined,
-    model: first,
-    fallbacks,
-    modelAllow: model?.allow,
-    mayDelegate: profile.mayDelegate && handOver(profile.mayDelegate),
-    tokens: limits?.tokens,
-    cost: limits?.cost,
-    timeMs: limits?.timeoutMs,
-    depth: limits?.depth,
-  };
-}
-
-/** A declared server that equals the configured one of that name is the configured one. */
-function ownServers({ parts }: LiveRun, { servers }: Profile): readonly string[] | undefined {
-  if (servers === undefined) return undefined;
-  return Object.keys(servers).filter(
-    (name) => !isSameServer(servers[name], parts.servers.declared(name)),
-  );
-}
-
-/** A profile that names skills gets the tool that loads them. */
-function withSkillTools({ skills, tools }: Profile, toolbox: Toolbox): Selection | undefined {
-  const hasSkills = skills !== undefined && skills.length > 0;
-  if (!hasSkills || tools === undefined || tools === "*") return tools;
-  const loading = toolbox.names.filter((name) => toolbox.get(name)?.choosesFrom === "skills");
-  return [...new Set([...tools, ...loading])];
-}
-
-function skillNames(skills: Selection | undefined): Selection | undefined {
-  return skills === undefined || skills === "*" ? skills : skills.map(skillName);
-}
-
-function handOver({ mcpServers, skills, waysOut, ...same }: MayDelegate): Partial<Authority> {
-  return {
-    ...same,
-    ...(skills !== undefined && { skills: skillNames(skills) ?? [] }),
-    ...(mcpServers !== undefined && { mcp_servers: mcpServers }),
-    ...(waysOut !== undefined && { ways_out: waysOut }),
-  };
 }
 
 /**

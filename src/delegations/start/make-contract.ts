@@ -1,5 +1,8 @@
+import { addressesIn } from "../../contracts/addresses-in.ts";
 import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
+import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
+import { contextFor } from "../../contracts/opening.ts";
 import { defaultReportPattern, ownReportFolder, patternById } from "../../contracts/report-path.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
@@ -7,26 +10,41 @@ import type { Resolved } from "../../control/records/resolve-profile.ts";
 import type { Profile } from "../../profiles/profile.ts";
 import { profileHash } from "../../profiles/profile-hash.ts";
 import { clip } from "../../text.ts";
+import { carriedBy, carriesBoth, carriesUntrusted } from "../../tools/exposure-of.ts";
+import { isKnownAddress } from "../../tools/known-address.ts";
+import { systemPrompt } from "../../tools/system-prompt.ts";
+import { findTool } from "../delegation-process.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
-import { type Beginning, contextFor } from "./beginning.ts";
+import { type LiveDelegation, untrustedOf } from "../live-delegation.ts";
 import { exitRuleOf } from "./grant.ts";
 import { isReviewed, type Placement } from "./placement.ts";
 import type { Start } from "./start-delegation.ts";
 
-/** Everything that was agreed, written out. From here on only the contract counts. */
+/** Everything that was agreed, written out, with its prompt. From here on only the contract counts. */
 export function makeContract(
   start: Start,
   { agent, profile }: Resolved,
   granted: Granted,
   placement: Placement | null,
-  { addresses, carries, system }: Beginning,
-): Contract {
+): { readonly contract: Contract; readonly system: string } {
   const { run, caller, request, step } = start;
   const { limits, store } = run.parts;
   const slash = granted.model.indexOf("/");
   const { limits: own, model } = profile;
   const { mayUse } = granted;
+  let hasFiles = false;
+  const prompt = {
+    profile,
+    granted,
+    workspace: placement?.binding ?? null,
+    own: request.systemPrompt,
+    onFile: () => {
+      hasFiles = true;
+    },
+  };
+  const system = start.system ?? systemPrompt(run.parts, prompt);
+  const carries = carriesOf(start, hasFiles);
+  const addresses = addressesFor(start);
   const contract: Contract = {
     version: 1,
     parent: {
@@ -109,7 +127,7 @@ export function makeContract(
     }),
   };
   const servers = grantedServers(profile, granted);
-  return servers === undefined ? contract : { ...contract, servers };
+  return { contract: servers === undefined ? contract : { ...contract, servers }, system };
 }
 
 const longestTask = 10_000;
@@ -152,6 +170,33 @@ const noExitRule: Contract["exit"] = Object.freeze({
   output_schema: null,
   evidence: "none",
 });
+
+/** What it began with that its own tools did not bring. */
+function carriesOf(start: Start, hasPromptFiles: boolean): readonly Carried[] {
+  const { caller, carries = [], isTold, run, way } = start;
+  // A watcher is shown what others read and say.
+  if (way === "watch") return carriesBoth;
+  if (caller !== null) {
+    const { contract, said } = caller;
+    const given = carriedBy(run.parts.toolbox, contract, said.evidence, isTold);
+    if (given.length > 0) return given;
+  }
+  return carries.length === 0 && hasPromptFiles ? carriesUntrusted : carries;
+}
+
+/** The addresses of its task that it may fetch as they are. */
+function addressesFor({ addresses, caller, isTold, request }: Start): readonly string[] {
+  if (addresses !== undefined) return addresses;
+  const text = `${request.task}\n${request.context ?? ""}`;
+  const found = [...addressesIn(text)].slice(0, mostAddresses);
+  if (caller === null || (untrustedOf(caller) === null && isTold !== true)) return found;
+  const { contract, said } = caller;
+  const find = (name: string) => findTool(caller, name);
+  const conversation = { contract, find, messages: said.transcript.messages };
+  return found.filter((href) => isKnownAddress(new URL(href), conversation));
+}
+
+const mostAddresses = 200;
 
 function exitOf(start: Start, profile: Profile, { mayUse }: Granted): Contract["exit"] {
   const rule = exitRuleOf(start, profile);

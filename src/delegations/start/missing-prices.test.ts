@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
+import type { RunRequest } from "../../ports/run-request.ts";
 import {
   type EngineOptions,
   ofType,
   openEngine,
   testProfile,
 } from "../../testing/engine-fixture.ts";
-import type { RunRequest } from "../runs/run-request.ts";
 
 const prices = { "test/priced": { input: 1, output: 1 }, "test/free": { input: 0, output: 0 } };
 const config = { models: { providers: {}, pools: {}, prices } };

@@ -1,6 +1,7 @@
 import { type Contract, externalProfile, externalProvider } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
+import { openingOf } from "../../contracts/opening.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import {
   type Resolved,
@@ -25,7 +26,6 @@ import { LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
 import { requireOutputSchema } from "../turns/judge-output.ts";
 import type { PlannedChild } from "../turns/live-plan.ts";
-import { beginningOf, openingOf } from "./beginning.ts";
 import { ceilingOf, grant } from "./grant.ts";
 import { makeContract } from "./make-contract.ts";
 import {
@@ -218,9 +218,7 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
   const rival = rivalOf(start);
   if (rival !== undefined) return { rule: "ownership", reason: rival };
-  const workspace = placement?.binding ?? null;
-  const beginning = beginningOf(start, profile, granted, workspace);
-  const contract = makeContract(start, resolved, granted, placement, beginning);
+  const { contract, system } = makeContract(start, resolved, granted, placement);
   const json = JSON.stringify(contract);
   const creation = createdEvent(agreed, contract, sha256(json));
   const agent = new LiveDelegation(
@@ -229,8 +227,8 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
       run,
       parent: caller,
       contract,
-      system: beginning.system,
-      workspace,
+      system,
+      workspace: placement?.binding ?? null,
       budget: budgetFor(run, caller, { id, contract }),
       copy: placement?.copy ?? null,
     },

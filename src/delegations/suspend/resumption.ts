@@ -11,9 +11,9 @@ import { sha256 } from "../../events/hash-chain.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { RunRequest } from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
-import type { RunRequest } from "../runs/run-request.ts";
 
 /** What to ask for, so that a new run continues an old delegation. */
 export interface Resumption {

@@ -21,6 +21,7 @@ import type {
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { infoOf, resultOf } from "../../sessions/delegation-result.ts";
+import { carriedBy } from "../../tools/exposure-of.ts";
 import { completion } from "../../tools/gate.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { changesOf } from "../changes/take-over.ts";
@@ -28,7 +29,6 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delegation.ts";
 import { sendMessage } from "../messages.ts";
 import { type SessionChildren, sessionChildrenOf } from "../session-children.ts";
-import { carriedByMessage } from "../start/beginning.ts";
 import { type Start, type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
 import { EarlierChildren, storedResult } from "./earlier-children.ts";
@@ -339,7 +339,7 @@ class AgentDelegator implements CallDelegator {
     // Derived from the call: a call that is repeated after a crash sends the same message.
     const messageId = `m${sha256(JSON.stringify([agent.id, this.#call.id])).slice(0, 16)}`;
     const message = { id: messageId, from: "caller", text } as const;
-    const carries = carriedByMessage(agent);
+    const carries = carriedBy(agent.run.parts.toolbox, agent.contract, agent.said.evidence);
     try {
       await sendMessage(agent.run.parts.store, id, { ...message, carries });
       return undefined;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
+import type { RunRequest } from "../../ports/run-request.ts";
 import {
   type EngineOptions,
   ofType,
@@ -9,7 +10,6 @@ import {
 } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
 import { until } from "../../testing/until.ts";
-import type { RunRequest } from "../runs/run-request.ts";
 
 const prices = {
   "scripted/playbook": { input: 1000, output: 1000 },

@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from "node:util";
 import type { Contract } from "../../contracts/contract.ts";
+import { contextFor } from "../../contracts/opening.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
 import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { isFurtherMessage } from "../../sessions/is-further-message.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import { contextFor } from "../start/beginning.ts";
 
 interface EarlierChild {
   readonly contract: Contract;

@@ -2,9 +2,9 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { z } from "zod";
-import type { RunRequest } from "../../delegations/runs/run-request.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
+import type { RunRequest } from "../../ports/run-request.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { serve, type WebServer } from "../../tools/web/web-server.test-support.ts";
 import {

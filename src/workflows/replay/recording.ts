@@ -1,6 +1,6 @@
 import type { Contract } from "../../contracts/contract.ts";
+import { openingOf } from "../../contracts/opening.ts";
 import { openingAfter } from "../../delegations/recovery/hydrate.ts";
-import { openingOf } from "../../delegations/start/beginning.ts";
 import { checkStore } from "../../events/checker/check-store.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";

@@ -1,5 +1,5 @@
-import type { RunPrincipal } from "../../contracts/run-grant.ts";
-import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
+import type { RunPrincipal } from "../contracts/run-grant.ts";
+import type { DelegationRequest, DelegationResult } from "./delegator.ts";
 
 /** Where a run works. */
 export interface RequestedWorkspace {

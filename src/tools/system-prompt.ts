@@ -1,0 +1,104 @@
+import type { Granted } from "../contracts/narrow.ts";
+import { includes } from "../contracts/selection.ts";
+import { agentsBlock } from "../control/records/agents-block.ts";
+import { agentsFor, type ProfileLookup } from "../control/records/resolve-profile.ts";
+import { assemblePrompt, promptForTools } from "../profiles/assemble-prompt.ts";
+import type { Profile } from "../profiles/profile.ts";
+import type { ProfileRegistry } from "../profiles/profile-registry.ts";
+import { spawnProfilesBlock } from "../profiles/spawn-profiles-block.ts";
+import { offeredSkills } from "../skills/grants-skill.ts";
+import type { SkillRegistry } from "../skills/skill.ts";
+import { skillsBlock } from "../skills/skills-block.ts";
+import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
+import type { Toolbox } from "./toolbox.ts";
+
+interface PromptSources extends Pick<ProfileLookup, "agents"> {
+  readonly toolbox: Toolbox;
+  readonly profiles: Pick<ProfileRegistry, "get" | "offered">;
+  readonly skills: Pick<SkillRegistry, "all">;
+}
+
+interface PromptOf {
+  readonly profile: Profile;
+  readonly granted: Granted;
+  readonly workspace: WorkspaceBinding | null;
+  /** The prompt of the request, in place of the profile's. */
+  readonly own: string | undefined;
+  /** Called for each file whose text becomes part of the prompt. */
+  readonly onFile: () => void;
+}
+
+/**
+ * The prompt's stages, and what only the runtime knows: the agents that can be delegated to and what
+ * can be loaded. Each list is there when the contract grants the tool that chooses from it.
+ */
+export function systemPrompt(
+  from: PromptSources,
+  { granted, onFile, own, profile, workspace }: PromptOf,
+): string {
+  const isOffered = (tool: string): boolean =>
+    includes(granted.mayUse.tools, tool) && from.toolbox.get(tool) !== undefined;
+  const lists = [...listsFor(from, granted), ...ownership(workspace)];
+  const whole = (): string =>
+    [assemblePrompt({ profile, workspace, systemPrompt: own, isOffered, onFile }), ...lists]
+      .filter((part) => part !== "")
+      .join("\n\n");
+  // Without files and words of its own, a profile's prompt is the same every time.
+  if (workspace !== null || own !== undefined) return whole();
+  return cached(profile, [promptForTools(profile.prompt, isOffered), ...lists].join("\0"), whole);
+}
+
+/** Writes outside of these paths are refused, so the paths are in the prompt. */
+function ownership(workspace: WorkspaceBinding | null): readonly string[] {
+  const [own] = (workspace?.allowWrites && workspace.owned) || [];
+  if (own === undefined || own.below !== "") return [];
+  return [
+    `You own these paths of the workspace and may change no others: ${own.patterns.join(", ")}.`,
+  ];
+}
+
+function listsFor(
+  from: PromptSources,
+  { canSpawn, depth, mayDelegate, mayUse }: Granted,
+): readonly string[] {
+  const { agents, profiles, skills, toolbox } = from;
+  const tools = mayUse.tools as readonly string[];
+  const chosen = new Set(tools.map((name) => toolbox.get(name)?.choosesFrom));
+  const lists: string[] = [];
+  if (canSpawn && chosen.has("profiles")) {
+    const given = (mayDelegate ?? mayUse).tools;
+    const mayNest = depth > 1;
+    const isGiven = (tool: string): boolean =>
+      includes(given, tool) && (mayNest || !toolbox.spawning.has(tool));
+    const offered = profiles.offered();
+    const key = `${mayNest} ${JSON.stringify(given)}`;
+    lists.push(cached(offered, key, () => spawnProfilesBlock(offered, isGiven)));
+  }
+  if (canSpawn && chosen.has("agents")) {
+    // Which agents can be delegated to depends on their profiles too.
+    const listed = agentsFor(from, "delegate");
+    const key = JSON.stringify(listed.map(({ agentId }) => agentId));
+    lists.push(cached(agents.all(), key, () => agentsBlock(listed)));
+  }
+  if (chosen.has("skills")) {
+    const all = skills.all();
+    const key = JSON.stringify(mayUse.skills);
+    lists.push(cached(all, key, () => skillsBlock(offeredSkills(all, mayUse.skills))));
+  }
+  return lists.filter((list) => list !== "");
+}
+
+const texts = new WeakMap<object, Map<string, string>>();
+const mostTexts = 100;
+
+/** The text that was made of the same object for the same key: it is in every delegator's prompt. */
+function cached(of: object, key: string, make: () => string): string {
+  const known = texts.get(of) ?? new Map<string, string>();
+  let text = known.get(key);
+  if (text === undefined) {
+    text = make();
+    if (known.size >= mostTexts) known.clear();
+    texts.set(of, known.set(key, text));
+  }
+  return text;
+}
