@@ -1,4 +1,5 @@
 import type { Delegation } from "../events/delegation.ts";
+import type { RunState } from "../events/run-state.ts";
 import {
   type Amounts,
   addTo,
@@ -6,6 +7,7 @@ import {
   noAmounts,
   ownOf,
   type Spending,
+  spendingAbove,
 } from "../events/spending.ts";
 import { wholeBillionths } from "../ports/dollars.ts";
 
@@ -20,6 +22,14 @@ export interface Held extends Amount {
   readonly prompt?: number;
 }
 
+/** Whose budget it is; `id`: null for a run. `log`: null where no other process spends from it. */
+interface BudgetOwner {
+  readonly id: string | null;
+  readonly execution: { readonly log: RunState | null };
+}
+
+const alone: BudgetOwner = { id: null, execution: { log: null } };
+
 export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
 
 /**
@@ -29,35 +39,42 @@ export const nothing: Amount = Object.freeze({ tokens: 0, cost: 0 });
  * the budget follows the states that they lead to, and nothing else changes it.
  */
 export class Budget {
-  readonly above: Budget | null;
   readonly tokens: number;
   /** In billionths of a dollar. A run has it from its root, which is made after it. */
   cost: number;
-  protected readonly spent: Amounts = { ...noAmounts };
+  readonly #above: Budget | null;
+  readonly #of: BudgetOwner;
+  readonly #spent: Amounts = { ...noAmounts };
   /** What its own delegation keeps back to report: its next request is paid from it. */
-  protected own: Amount = nothing;
-  protected isOverrun = false;
+  #own: Amount = nothing;
+  #isOverrun = false;
 
   /** `dollars`: null where there is no cap. */
-  constructor(above: Budget | null, tokens: number, dollars: number | null = null) {
-    this.above = above;
+  constructor(
+    above: Budget | null,
+    tokens: number,
+    dollars: number | null = null,
+    of: BudgetOwner = alone,
+  ) {
+    this.#above = above;
+    this.#of = of;
     this.tokens = tokens;
     this.cost = dollars === null ? Number.POSITIVE_INFINITY : wholeBillionths(dollars);
   }
 
   /** What can be reserved now: the least that this budget and those above it have free. */
   get available(): Amount {
-    return this.#least((one) => plus(this.own, freeOf(one)));
+    return this.#least((one) => plus(this.#own, freeOf(one)));
   }
 
-  /** What is free whatever other processes do before it is written. */
+  /** What can be reserved whatever other processes reserve before it is written. */
   get certain(): Amount {
-    return this.available;
+    return this.#of.execution.log === null ? this.available : nothing;
   }
 
   /** What is free once every request under way turns out to have cost nothing. */
   get unspent(): Amount {
-    return this.#least((one) => plus(this.own, unspentOf(one)));
+    return this.#least((one) => plus(this.#own, unspentOf(one)));
   }
 
   /** The same without what its delegation keeps back for itself. */
@@ -70,37 +87,47 @@ export class Budget {
     return tokens <= available.tokens && cost <= available.cost;
   }
 
-  /** A delegation has come from one state to another: this budget and those above have the difference. */
+  /** A delegation moved from one state to another: the difference counts in this budget and above. */
   follow(before: Delegation | null, after: Delegation): void {
     const is = ownOf(after);
-    this.isOverrun = after.overrun === true;
-    this.own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
+    this.#isOverrun = after.overrun === true;
+    this.#own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
     const difference = differenceOf(before === null ? noAmounts : ownOf(before), is);
     if (difference === undefined) return;
-    for (const { spent } of this.paying()) addTo(spent, difference);
+    // Where other processes spend from the budgets above, the log has all of it.
+    const isShared = this.#of.execution.log !== null;
+    for (let one: Budget | null = this; one !== null; one = isShared ? null : one.#above) {
+      addTo(one.#spent, difference);
+    }
   }
 
-  /** Where what it spends is counted in this process. */
-  protected paying(): readonly Budget[] {
-    const line: Budget[] = [];
-    for (let one: Budget | null = this; one; one = one.above) line.push(one);
-    return line;
-  }
-
-  /** This budget and those above it, with all that is spent from each. */
-  protected line(): Iterable<Spending> {
-    return this.paying().map((one) => ({
-      cap: one.tokens,
-      costCap: one.cost,
-      isOverrun: one.isOverrun,
-      ...one.spent,
-    }));
+  /** What is spent from this budget and from each above it. */
+  #spending(): readonly Spending[] {
+    const { execution, id } = this.#of;
+    const { log } = execution;
+    if (log === null) {
+      const line: Spending[] = [];
+      for (let one: Budget | null = this; one !== null; one = one.#above) {
+        const { cost: costCap, tokens: cap } = one;
+        line.push({ cap, costCap, isOverrun: one.#isOverrun, ...one.#spent });
+      }
+      return line;
+    }
+    const known = log.delegations.get(id ?? "");
+    // What was just reserved or reported here may not be written yet.
+    const unwritten = known && differenceOf(ownOf(known), this.#spent);
+    return Array.from(spendingAbove(log, id), (one) => {
+      const isOverrun = one.isOverrun || (one.id === id && this.#isOverrun);
+      const spending = { ...one, isOverrun };
+      if (unwritten !== undefined) addTo(spending, unwritten);
+      return spending;
+    });
   }
 
   #least(amountOf: (spending: Spending) => Amount): Amount {
     let tokens = Number.POSITIVE_INFINITY;
     let cost = Number.POSITIVE_INFINITY;
-    for (const one of this.line()) {
+    for (const one of this.#spending()) {
       const amount = amountOf(one);
       tokens = Math.min(tokens, one.isOverrun ? Math.min(0, amount.tokens) : amount.tokens);
       cost = Math.min(cost, amount.cost);

@@ -6,10 +6,10 @@ import { answerAsk } from "../inbox/answer-ask.ts";
 import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
 import type { Resumed, RunRequest, SessionRequest, StartedRun } from "../ports/run-request.ts";
-import { Branches, loseBranch } from "./distributed/branches.ts";
+import { Branches } from "./distributed/branches.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { LiveRun } from "./live-run.ts";
+import { type LiveRun, loseRun } from "./live-run.ts";
 import { type SentTo, sendMessage } from "./messages.ts";
 import { BranchWorker } from "./runs/distributed-runs.ts";
 import { GoalQueue } from "./runs/goal-queue.ts";
@@ -144,7 +144,7 @@ export class Engine {
   }
 
   get liveRuns(): readonly LiveRun[] {
-    return [...this.#own.runs.all, ...this.#own.branches.all.map(({ run }) => run)];
+    return [...this.#own.runs.all, ...this.#own.branches.all];
   }
 
   close(): void {
@@ -152,7 +152,7 @@ export class Engine {
     this.#recovery.close();
     this.#unsubscribe();
     this.#own.runs.close();
-    for (const branch of this.#own.branches.all) loseBranch(branch);
+    for (const branch of this.#own.branches.all) loseRun(branch);
   }
 
   /** What other processes wrote reaches the agents that it is about. */

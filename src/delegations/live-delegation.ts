@@ -195,6 +195,11 @@ export function endTime({ process }: LiveDelegation): void {
   process.time.giveSlot();
 }
 
+/** Its output is handed in here, and the worker of its caller integrates it. */
+export function isForCaller(live: LiveDelegation): boolean {
+  return live.parent !== null && live === live.run.execution.here;
+}
+
 export function isWatcher({ contract }: Pick<LiveDelegation, "contract">): boolean {
   return contract.profile.capability === "watcher";
 }

@@ -3,7 +3,7 @@ import { openAskOf } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
-import type { Budget } from "./budget.ts";
+import { Budget } from "./budget.ts";
 import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
 import type { Execution } from "./execution.ts";
@@ -33,12 +33,12 @@ export class LiveRun {
   /** After an interrupt: until the children that continue have closed. */
   settling: Promise<void> | null = null;
 
-  constructor(parts: EngineParts, settings: RunSettings, execute: (run: LiveRun) => Execution) {
+  constructor(parts: EngineParts, settings: RunSettings, execution: Execution) {
     this.id = settings.id;
     this.parts = parts;
     this.settings = settings;
-    this.execution = execute(this);
-    this.budget = this.execution.budget(null, null, settings.tokens, null);
+    this.execution = execution;
+    this.budget = new Budget(null, settings.tokens, null, { id: null, execution });
   }
 
   append(
@@ -140,7 +140,8 @@ export function budgetFor(
   { id, contract }: Pick<LiveDelegation, "id" | "contract">,
 ): Budget {
   const above = parent?.budget ?? run.budget;
-  const own = run.execution.budget(id, above, contract.budget.tokens, contract.budget.cost);
+  const { cost, tokens } = contract.budget;
+  const own = new Budget(above, tokens, cost, { id, execution: run.execution });
   const { sub_agent_id: parentId, watches } = contract.parent;
   if (parentId === null && watches === undefined) run.budget.cost = own.cost;
   return own;

@@ -1,7 +1,7 @@
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
 import { event, type LiveDelegation } from "./live-delegation.ts";
-import { cancelLive, interruptRoot } from "./suspend/interrupt.ts";
+import { interruptRoot } from "./suspend/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
 import { forgetUnwritten } from "./work.ts";
 
@@ -66,7 +66,7 @@ export class Session {
       const child = run.delegations.byId.get(id);
       if (child === undefined) return;
       // That it ends is decided; where that cannot be written now, it is as soon as it can be.
-      cancelLive(child, { code: "call_withdrawn" }).catch(() => undefined);
+      run.execution.cancel(child, { code: "call_withdrawn" }).catch(() => undefined);
     };
     const cancelAll = (): void => started.forEach(cancel);
     const unsubscribe = run.parts.store.subscribe((events) => {

@@ -1,4 +1,5 @@
 import { externalProvider } from "../contracts/contract.ts";
+import { owns } from "../events/checker/check-owner.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { EventPayloads } from "../events/event.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -165,11 +166,10 @@ async function reconcile(live: LiveDelegation): Promise<void> {
   const { id, process, run } = live;
   const state = await run.parts.store.readRun(run.id);
   const delegation = state?.delegations.get(id);
-  if (state === undefined || delegation === undefined || !run.execution.owns(live, state)) {
+  if (!state || !delegation || !owns(run.settings.ownership, state, id)) {
     run.lost = true;
     process.end.isEnding = true;
     run.changed.notify();
-    run.execution.leave();
     return;
   }
   const result = resultOf(state, id);

@@ -41,7 +41,7 @@ interface Common {
   readonly estimates?: number;
   /** A provider reported more than was reserved: nothing more is reserved here or below. */
   readonly overrun?: true;
-  /** Only in a run that is spread over workers. */
+  /** Only in a distributed run. */
   readonly share?: Share;
   /** Messages to it that are not delivered, in the order in which they were sent; absent: none. */
   readonly mail?: readonly SentMessage[];
@@ -50,15 +50,19 @@ interface Common {
 /** So many messages can wait for one delegation. A lower number would make stored logs illegal. */
 export const mostMail = 100;
 
-/** Who works on a delegation of a run that is spread, and how much of the run's budget is its own. */
+/** In a distributed run: the worker of a delegation, its part of the budget, and its copy. */
 export interface Share {
   readonly tokens: number;
   /** In dollars; absent: as much as those above it may. */
   readonly cost?: number;
   /** Null: the worker of its caller. */
   readonly worker: string | null;
-  /** One more with every worker; an earlier one's word does not count any more. */
+  /** Grows with each claim. What an earlier worker still writes is refused. */
   readonly fence: number;
+  /** The bundle of its copy as it was made; absent: its copy does not travel. */
+  readonly start?: ArtifactReference;
+  /** The bundle of what it had changed when it handed in its work. */
+  readonly changes?: ArtifactReference;
 }
 
 export interface Reservation {

@@ -106,12 +106,14 @@ export function create(event: TimedEvent<"agent.subagent_created">): Delegation 
     attempt: 0,
   };
   // Few have either, and only those are copied for it.
-  const { budget, client } = payload;
+  const { budget, bundle, client } = payload;
   if (budget === undefined && client === undefined) return created;
   return {
     ...created,
     ...(client !== undefined && { client }),
-    ...(budget && { share: { ...budget, worker: null, fence: 0 } }),
+    ...(budget && {
+      share: { ...budget, worker: null, fence: 0, ...(bundle && { start: bundle }) },
+    }),
   };
 }
 
@@ -422,10 +424,10 @@ function deliver(
 /** What was handed in is the caller's to take over, and so is its worker's part in it. */
 function handedIn(
   { parentId, share }: Delegation,
-  { running }: EventPayloads["agent.subagent_waiting_for_merge"],
+  { bundle, running }: EventPayloads["agent.subagent_waiting_for_merge"],
 ): Pick<Delegation, "share"> | undefined {
   if (share === undefined || parentId === null || running !== undefined) return undefined;
-  return { share: { ...share, worker: null } };
+  return { share: { ...share, worker: null, ...(bundle && { changes: bundle }) } };
 }
 
 /** What stays when a status ends: the fields of the next status are added by the caller. */

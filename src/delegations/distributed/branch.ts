@@ -1,46 +1,45 @@
-import type { RunGrant } from "../../contracts/run-grant.ts";
-import { isOpen, type Share } from "../../events/delegation.ts";
+import { isOpen } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
-import type { EngineParts } from "../engine-parts.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
+import { type LiveDelegation, outputOf } from "../live-delegation.ts";
+import { LiveRun, loseRun } from "../live-run.ts";
 import { grantOfRoot, takeUp } from "../recovery/recover.ts";
-import { catchUp, loseBranch } from "./branches.ts";
-import { DistributedExecution } from "./distributed-execution.ts";
-import { hydrateBranch } from "./hydrate-branch.ts";
+import type { EngineState } from "../runs/live-runs.ts";
+import { catchUp } from "./branches.ts";
+import {
+  type Branch,
+  DistributedExecution,
+  dispatch,
+  hydrateBranch,
+  isBranch,
+} from "./distributed-execution.ts";
 
-/** Why there is nothing to do here: it has ended or was handed in, or another works on it. */
-export type NoBranch = "done" | "busy";
+/** `done`: it has closed, or was handed in. `busy`: another worker has it. */
+export type WorkOutcome = "done" | "busy";
 
-/**
- * Claims one delegation of a spread run for this process, and rebuilds what is needed to work on
- * it. Whoever worked on it before is gone, or gets no further word in.
- */
-export async function openBranch(
-  parts: EngineParts,
-  grant: RunGrant,
+/** Claims a delegation, and works on it until it is closed, handed in, or another worker's. */
+export async function workOnBranch(
+  { branches, goals, grant, parts }: EngineState,
   runId: string,
   id: string,
-  /** From here on it is told what happens to the run. */
-  onOpen: (branch: DistributedExecution) => void,
-): Promise<DistributedExecution | NoBranch> {
+): Promise<WorkOutcome> {
   const { store } = parts;
-  const left = await leftBy(parts, runId, id);
-  if (typeof left === "string") return left;
-  const { fence } = left.share;
+  const found = await findUnowned(store, runId, id);
+  if (typeof found === "string") return found;
+  const fence = found.delegations.get(id)?.share?.fence ?? 0;
   const claim = { worker: store.ownership.worker, fence: fence + 1 };
-  // What a worker did before has to be read when it cannot write any more.
+  // What the worker before wrote is read when it cannot write any more.
   const isFresh = fence === 0;
   if (!isFresh) {
     if (!(await claimFirst(store, runId, id, claim))) return "busy";
     await parts.endStrays(new Set([id]));
   }
-  const state = isFresh ? left.state : await store.readRun(runId);
+  const state = isFresh ? found : await store.readRun(runId);
   if (state === undefined) return "done";
-  const branch = DistributedExecution.open(parts, {
+  const settings = {
     id: runId,
     task: state.task,
     workspace: state.workspace,
@@ -48,41 +47,43 @@ export async function openBranch(
     ownership: claim,
     grant: await grantOfRoot(parts, state, grant),
     readOnly: true,
-  });
-  onOpen(branch);
+  };
+  const run = new LiveRun(parts, settings, new DistributedExecution());
+  if (!isBranch(run)) throw new Error("a claimed run is distributed");
+  // From here on the branch follows what other processes write.
+  branches.add(run);
   try {
-    const agent = await hydrateBranch(branch, state, id);
-    if (isFresh) claimAlong(branch, agent, claim);
-    // What was written while this was being read was heard by no part of this process.
-    await catchUp(branch);
-  } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    // It cannot go on (its workspace is not here), or must not (its contract was changed): it ends.
-    const isInvalid = error.code === "contract-invalid";
-    const code = isInvalid ? "contract_invalid" : "not_recoverable";
-    await cancelStored(store, parts.toolbox, runId, id, { code, text: error.message });
-    return "done";
+    const live = await open(run, state, id, isFresh);
+    if (live === null) return "done";
+    branches.addGuest(live);
+    const isGoal = run.execution.log?.goal != null && live === run.delegations.root;
+    // A goal that has not begun waits for its turn again.
+    if (isGoal && live.state.status === "created") goals.hold(run);
+    await workOn(run, live);
+    if (run.isHeld) await goals.advance();
+    while (!run.lost && !isDone(live)) await run.changed.next();
+    return run.lost ? "busy" : "done";
+  } finally {
+    branches.remove(run);
   }
-  return branch;
 }
 
-/** The delegation, when nobody works on it and somebody should. */
-async function leftBy(
-  { store }: EngineParts,
+/** The run, when no live worker has the delegation and it is not left to the worker of its caller. */
+async function findUnowned(
+  store: Store,
   runId: string,
   id: string,
-): Promise<{ readonly state: RunState; readonly share: Share } | NoBranch> {
+): Promise<RunState | WorkOutcome> {
   const state = await store.readRun(runId);
   const delegation = state?.delegations.get(id);
   const { share } = delegation ?? {};
   if (!state || !delegation || !share || !isOpen(delegation)) return "done";
-  // What is handed in belongs to the worker of its caller.
   if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
-  if (share.worker !== null && (await store.isWorkerAlive(share.worker))) return "busy";
-  return { state, share };
+  const isOwned = share.worker !== null && (await store.isWorkerAlive(share.worker));
+  return isOwned ? "busy" : state;
 }
 
-/** False when another was faster. */
+/** False: another worker was faster. */
 async function claimFirst(
   store: Store,
   runId: string,
@@ -93,75 +94,88 @@ async function claimFirst(
     await store.append({ runId, by: claim, events: [claimed(id, claim)] });
     return true;
   } catch (error) {
-    if (error instanceof MandateError && raceCodes.has(error.code)) return false;
+    const code = error instanceof MandateError ? error.code : "";
+    if (code === "illegal-transition" || code === "fenced") return false;
     throw error;
   }
 }
-
-const raceCodes: ReadonlySet<string> = new Set(["illegal-transition", "fenced"]);
 
 function claimed(id: string, claim: Ownership): NewEvent {
   return { type: "agent.claimed", sub_agent_id: id, payload: claim };
 }
 
+/** Null: the delegation cannot continue here or anywhere, and was closed. */
+async function open(
+  run: Branch,
+  state: RunState,
+  id: string,
+  isFresh: boolean,
+): Promise<LiveDelegation | null> {
+  try {
+    const live = await hydrateBranch(run, state, id);
+    if (isFresh) claimAlong(run, live);
+    // What was written while the log was read reached no delegation of this process.
+    await catchUp(run);
+    return live;
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    // Its workspace is missing, or its contract was changed.
+    const isInvalid = error.code === "contract-invalid";
+    const code = isInvalid ? "contract_invalid" : "not_recoverable";
+    const { store, toolbox } = run.parts;
+    await cancelStored(store, toolbox, run.id, id, { code, text: error.message });
+    return null;
+  }
+}
+
 /**
- * The claim is written with the first things that follow from it. If it is refused, so are they, and
- * nothing has left this process.
+ * Writes the claim with the first events that follow from it. If the claim is refused, so are they,
+ * and nothing has left this process.
  */
-function claimAlong(branch: DistributedExecution, agent: LiveDelegation, claim: Ownership): void {
-  const { run } = branch;
-  const written = run.append([claimed(agent.id, claim)]);
-  agent.process.appends.add(written);
+function claimAlong(run: Branch, live: LiveDelegation): void {
+  const written = run.append([claimed(live.id, run.settings.ownership)]);
+  live.process.appends.add(written);
   written.then(
-    () => followState(branch),
-    () => loseBranch(branch),
+    () => followLog(run),
+    () => loseRun(run),
   );
 }
 
-/** From its first append on, the state of a run moves with its log; until then it was a picture. */
-async function followState(branch: DistributedExecution): Promise<void> {
-  const { run } = branch;
+/** From its first append on, the state of a run moves with its log; until then it was a copy. */
+async function followLog(run: Branch): Promise<void> {
   for (;;) {
     try {
-      branch.log = (await run.parts.store.readRun(run.id)) ?? branch.log;
-      await catchUp(branch);
-      return;
+      run.execution.log = (await run.parts.store.readRun(run.id)) ?? run.execution.log;
+      return await catchUp(run);
     } catch (error) {
       if (run.lost || (error instanceof MandateError && error.code === "closed")) return;
-      // The database is away; it is asked again until it is there, or this worker is not.
-      const { clock } = run.parts;
-      await new Promise<void>((resolve) => clock.after(500, resolve).unref());
+      // The database cannot be reached: retried until it can, or this worker has ended.
+      await new Promise<void>((resolve) => run.parts.clock.after(500, resolve).unref());
     }
   }
 }
 
 /**
- * Begins, or goes on where the last worker left it: with the delegation itself, with what was
- * handed in to it, with those whom it had called and who may never have been heard of, and with the
- * watchers of a root.
+ * Starts or recovers the delegation: children whose work was handed in, children that may never have
+ * been dispatched, the delegation itself, and the watchers of a root.
  */
-export async function workOnBranch(branch: DistributedExecution): Promise<void> {
-  const { here, log: state, run } = branch;
-  if (here === null || state === null) return;
-  for (const agent of here.process.children ?? []) {
-    const delegation = state.delegations.get(agent.id);
-    if (delegation === undefined || agent.process.end.isEnding) continue;
-    if (delegation.status === "waiting_for_merge") await takeUp(agent, delegation);
-    else if (delegation.share?.worker === null) branch.dispatch(agent);
+async function workOn({ delegations, execution }: Branch, live: LiveDelegation): Promise<void> {
+  const { log } = execution;
+  for (const child of live.process.children) {
+    const delegation = log?.delegations.get(child.id);
+    if (delegation === undefined || child.process.end.isEnding) continue;
+    if (delegation.status === "waiting_for_merge") await takeUp(child, delegation);
+    else if (delegation.share?.worker === null) dispatch(child);
   }
-  const own =
-    here.parent === null
-      ? [here, ...run.delegations.topLevel.filter((one) => one !== here)]
-      : [here];
-  for (const agent of own) {
-    const delegation = state.delegations.get(agent.id);
-    if (delegation !== undefined && !agent.process.end.isEnding) await takeUp(agent, delegation);
+  const watchers = live.parent === null ? delegations.topLevel.filter((one) => one !== live) : [];
+  for (const one of [live, ...watchers]) {
+    const delegation = log?.delegations.get(one.id);
+    if (delegation !== undefined && !one.process.end.isEnding) await takeUp(one, delegation);
   }
-  void here.process.end.whenClosed().then(() => branch.leave());
 }
 
-/** A goal that had not begun waits for its turn again. */
-export function isWaitingGoal({ here, log, run }: DistributedExecution): boolean {
-  const isGoal = log !== null && log.goal !== null;
-  return isGoal && here === run.delegations.root && here?.state.status === "created";
+/** It has closed, or its output is for the worker of its caller. */
+function isDone(live: LiveDelegation): boolean {
+  const { isEnding, result } = live.process.end;
+  return result !== null || (isEnding && live.parent !== null && outputOf(live) !== null);
 }

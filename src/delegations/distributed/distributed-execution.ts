@@ -1,173 +1,82 @@
-import type { Contract } from "../../contracts/contract.ts";
 import type { Cause } from "../../events/cause.ts";
-import { ownerOf } from "../../events/checker/check-owner.ts";
-import type { RunState } from "../../events/run-state.ts";
-import type { CancelOutcome, DelegationResult } from "../../ports/delegator.ts";
+import type { Delegation } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { childrenOf, type RunState } from "../../events/run-state.ts";
+import type { CancelOutcome } from "../../ports/delegator.ts";
 import type { DispatchedWork } from "../../ports/dispatcher.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { resultOf } from "../../sessions/delegation-result.ts";
-import type { Budget } from "../budget.ts";
-import { retireCopy } from "../changes/take-over.ts";
-import { cancelStored } from "../ends/cancel-stored.ts";
-import { type Ending, isCancelled } from "../ends/ending.ts";
-import type { EngineParts } from "../engine-parts.ts";
-import type { CopyTravel, Execution, NotBegun, RunKeeping } from "../execution.ts";
-import { endTime, isWatcher, type LiveDelegation } from "../live-delegation.ts";
-import { LiveRun, type RunSettings } from "../live-run.ts";
+import { MergeOrder } from "../changes/merge-order.ts";
+import { cancelRemote } from "../ends/cancel-stored.ts";
+import type { Execution } from "../execution.ts";
+import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
+import type { LiveRun } from "../live-run.ts";
+import { countSteps, type RevivalOptions, revive } from "../recovery/hydrate.ts";
 import { cancelLive } from "../suspend/interrupt.ts";
 import { queue } from "../work.ts";
-import { knowWholeRun } from "./hydrate-branch.ts";
-import { keepAlive } from "./keep-alive.ts";
-import { copyFor } from "./remote-copy.ts";
-import { packStart, packWork, receiveWork } from "./remote-copy-bundles.ts";
-import { SharedBudget } from "./shared-budget.ts";
 
 /**
- * Each delegation of the run is worked on by the worker that claims it; this process knows one of
- * them, what is above and below it, and of the rest what the log says.
+ * Each delegation of the run is worked on by the worker that claims it. This process knows one of
+ * them, those above and below it, and of the rest what the log says.
  */
 export class DistributedExecution implements Execution {
   readonly recorded: Execution["recorded"] = {
     run: (delegations) => ({ spread: { delegations } }),
-    delegation: (contract) => ({ budget: capsIn(contract) }),
+    delegation: ({ budget: { cost, tokens } }) => ({
+      budget: cost === null ? { tokens } : { tokens, cost },
+    }),
   };
   log: RunState | null = null;
-  /** The delegation that this process works on. */
   here: LiveDelegation | null = null;
-  readonly left: PromiseWithResolvers<void> = Promise.withResolvers();
-  readonly run: LiveRun;
 
-  constructor(run: LiveRun) {
-    this.run = run;
-  }
-
-  /** The part of a run that one worker works on. */
-  static open(parts: EngineParts, settings: RunSettings): DistributedExecution {
-    const opened: DistributedExecution[] = [];
-    const execute = (run: LiveRun): DistributedExecution => {
-      const execution = new DistributedExecution(run);
-      opened.push(execution);
-      return execution;
-    };
-    const run = new LiveRun(parts, settings, execute);
-    return opened[0] ?? execute(run);
-  }
-
-  get travel(): CopyTravel {
-    const run = this.run;
-    return {
-      packStart: (caller, copies, copy) => packStart(run, caller, copies, copy),
-      packWork,
-      receiveWork,
-      copyFor: (place) => copyFor(run, this.log, place),
-    };
-  }
-
-  budget(id: string | null, above: Budget | null, tokens: number, dollars: number | null): Budget {
-    return new SharedBudget({ run: this, id }, above, tokens, dollars);
-  }
-
-  /** How many delegations the run has is known where they are written, and nowhere else. */
-  async begin(agent: LiveDelegation, created: Promise<unknown>): Promise<NotBegun | undefined> {
+  /**
+   * The limit on the delegations of a run is checked where they are written. The root is dispatched
+   * when its watchers are written; the worker of the root works on the watchers.
+   */
+  async begin(
+    live: LiveDelegation,
+    created: Promise<unknown>,
+  ): Promise<{ readonly rule: string; readonly reason: string } | undefined> {
     try {
       await created;
     } catch (error) {
       if (!(error instanceof MandateError) || error.code !== "refused-by-policy") throw error;
-      this.run.delegations.remove(agent);
+      live.run.delegations.remove(live);
       return { rule: "children", reason: error.message };
     }
-    this.dispatch(agent);
+    if (live.parent !== null) dispatch(live);
+    else if (isWatcher(live) && this.here !== null) queue(live);
     return undefined;
   }
 
-  /**
-   * The root is started when everything that belongs to it is there, and watchers are worked on
-   * where the session is that they watch.
-   */
-  dispatch(agent: LiveDelegation): void {
-    // What cannot be put into the queue now is found when orphaned delegations are looked for.
-    if (agent.parent !== null) this.run.parts.dispatcher?.dispatch(workOf(agent)).catch(warn);
-    else if (isWatcher(agent) && this.here !== null) queue(agent);
-  }
-
-  async start(root: LiveDelegation, { lose }: RunKeeping): Promise<void> {
-    lose();
-    const { parts } = this.run;
-    await parts.dispatcher?.dispatch(workOf(root));
-    // It may have been ended before it was dispatched.
-    const state = await parts.store.readRun(this.run.id);
-    const result = state && resultOf(state, root.id);
-    if (!result) return;
-    root.process.end.closed(result);
-    if (!this.run.lost) retireCopy(root);
-  }
-
-  /** The agent of another program stays where that program is; those below it need not. */
-  async hold(root: LiveDelegation, follow: (branch: DistributedExecution) => void): Promise<void> {
-    this.here = root;
-    this.log = (await this.run.parts.store.readRun(this.run.id)) ?? null;
-    follow(this);
-  }
-
-  awaited(result: Promise<DelegationResult>): Promise<DelegationResult> {
-    return keepAlive(result);
-  }
-
-  stopWaiting(root: LiveDelegation, result: DelegationResult): void {
-    root.process.end.closed(result);
+  cancel(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
+    return this.isRemote(live) ? cancelRemote(live, cause) : cancelLive(live, cause);
   }
 
   isRemote({ id }: LiveDelegation): boolean {
     if (this.here?.id === id) return false;
-    // What is owned along with the delegation of this process: its watchers, and what was handed in.
+    // Owned along with the delegation of this process: its watchers, and the work handed in to it.
     const delegation = this.log?.delegations.get(id);
     if (delegation?.parentId === null && this.here?.parent === null) return false;
     return delegation?.status !== "waiting_for_merge" || delegation.share?.worker !== null;
   }
 
-  owns({ id }: LiveDelegation, state: RunState): boolean {
-    const { ownership } = this.run.settings;
-    const { fence, worker } = ownerOf(state, id);
-    return fence === ownership.fence && worker === ownership.worker;
+  loadAll({ run }: LiveDelegation): Promise<void> | undefined {
+    return this.log === null ? undefined : loadRest(run, this.log);
   }
+}
 
-  async cancel(agent: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
-    if (!this.isRemote(agent)) return cancelLive(agent, cause);
-    // Its worker reads of it in the log.
-    const { id, parts } = this.run;
-    const outcome = await cancelStored(parts.store, parts.toolbox, id, agent.id, cause);
-    if (outcome !== "not_found") await agent.process.end.whenClosed();
-    return outcome;
-  }
+/** The part of a distributed run that one worker has: a delegation, those above and those below it. */
+export type Branch = LiveRun & { readonly execution: DistributedExecution };
 
-  async endRemoteChildren({ process }: LiveDelegation, ending: Ending): Promise<void> {
-    const code = isCancelled(ending) ? "caller_cancelled" : "caller_closed";
-    for (const child of process.children) {
-      if (!child.process.end.isEnding && this.isRemote(child)) await this.cancel(child, { code });
-    }
-  }
+export function isBranch(run: LiveRun): run is Branch {
+  return run.execution instanceof DistributedExecution;
+}
 
-  /** A child's answer is for its caller's worker, which does not have its children. */
-  answersEarly({ parent }: LiveDelegation): boolean {
-    return parent === null;
-  }
-
-  handsOver(agent: LiveDelegation): boolean {
-    if (agent.parent === null || agent !== this.here) return false;
-    agent.process.end.isEnding = true;
-    endTime(agent);
-    this.leave();
-    return true;
-  }
-
-  knowAll(agent: LiveDelegation): Promise<void> | undefined {
-    if (agent !== this.run.delegations.root || this.log === null) return undefined;
-    return knowWholeRun(this.run, this.log);
-  }
-
-  leave(): void {
-    this.left.resolve();
-  }
+/** Work that cannot be queued now is found when a worker looks for orphaned delegations. */
+export function dispatch(live: LiveDelegation): void {
+  live.run.parts.dispatcher?.dispatch(workOf(live)).catch((error: unknown) => {
+    process.emitWarning(error instanceof Error ? error : String(error));
+  });
 }
 
 export function workOf({ contract, id }: Pick<LiveDelegation, "contract" | "id">): DispatchedWork {
@@ -176,11 +85,104 @@ export function workOf({ contract, id }: Pick<LiveDelegation, "contract" | "id">
   return { runId, delegationId: id, depth, profile: profile.id, provider: model.provider };
 }
 
-/** What every worker holds a delegation to. */
-function capsIn({ budget: { cost, tokens } }: Contract): { tokens: number; cost?: number } {
-  return cost === null ? { tokens } : { tokens, cost };
+/**
+ * Rebuilds what one worker needs of a run: a delegation by its log, those above it for their limits,
+ * its children for their results, and with the root its watchers. Writes nothing.
+ */
+export async function hydrateBranch(
+  run: Branch,
+  state: RunState,
+  id: string,
+): Promise<LiveDelegation> {
+  const { execution } = run;
+  execution.log = state;
+  const above = lineOf(state, id);
+  const self = above.pop();
+  if (self === undefined) throw new Error(`run ${run.id} has no delegation ${id}`);
+  for (const one of above) await load(run, state, one, [], unknown);
+  const children = childrenOf(state, id);
+  const watchers = self.parentId === null ? childrenOf(state, null) : [];
+  const near = [self, ...children, ...watchers.filter((one) => one.id !== id)];
+  // A new delegation needs nothing of the log, unless it has watchers.
+  const isNew = self.status === "created" && watchers.length <= 1;
+  const eventsOf = isNew ? new Map<string, StoredEvent[]>() : await eventsOfEach(run, near);
+  for (const one of near) {
+    const events = eventsOf.get(one.id) ?? [];
+    if (one.parentId !== id) {
+      const live = await load(run, state, one, events);
+      if (one === self) execution.here = live;
+      continue;
+    }
+    // Work that was handed in is integrated, and sealed, by this worker.
+    const isElsewhere = one.status !== "waiting_for_merge";
+    const { copy, parent } = await load(run, state, one, events, { isElsewhere, role: "caller" });
+    if (copy === null || parent === null) continue;
+    parent.process.merges ??= new MergeOrder();
+    parent.process.merges.announce(one.stepIdx, false);
+  }
+  countSteps(run, state);
+  if (execution.here === null) throw new Error(`delegation ${id} was not loaded`);
+  return execution.here;
 }
 
-function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : String(error));
+const unknown = { isElsewhere: true, role: "none" } as const;
+
+async function load(
+  run: LiveRun,
+  state: RunState,
+  delegation: Delegation,
+  events: readonly StoredEvent[],
+  options: RevivalOptions = {},
+): Promise<LiveDelegation> {
+  const live = await revive(run, state, delegation, events, options);
+  run.delegations.add(live);
+  const { callId, depth, parentId } = delegation;
+  if (parentId === null && depth === 0) run.delegations.root = live;
+  if (callId !== null) run.delegations.byCall.set(`${parentId} ${callId}`, live);
+  return live;
+}
+
+async function eventsOfEach(
+  run: LiveRun,
+  delegations: readonly Delegation[],
+): Promise<ReadonlyMap<string, StoredEvent[]>> {
+  const found = new Map<string, StoredEvent[]>(delegations.map(({ id }) => [id, []]));
+  for await (const event of run.parts.store.readEvents({ runId: run.id })) {
+    run.history.see(event);
+    found.get(event.sub_agent_id ?? "")?.push(event);
+  }
+  return found;
+}
+
+/** From the root to it. */
+function lineOf(state: RunState, id: string): Delegation[] {
+  const line: Delegation[] = [];
+  for (let one = state.delegations.get(id); one !== undefined; ) {
+    line.unshift(one);
+    one = one.parentId === null ? undefined : state.delegations.get(one.parentId);
+  }
+  return line;
+}
+
+/** For the outcome of the run: failures that did not reach their caller, and plans with their steps. */
+async function loadRest(run: LiveRun, state: RunState): Promise<void> {
+  run.history.plans.length = 0;
+  // Deliveries matter only where a delegation did not complete.
+  const haveAllCompleted = [...state.delegations.values()].every(
+    (one) =>
+      one.id === run.delegations.root?.id ||
+      (one.status === "closed" && one.finalStatus === "completed"),
+  );
+  const deliveries = haveAllCompleted ? [] : (["agent.tool_completed"] as const);
+  const query = { runId: run.id, types: ["run.planned", ...deliveries] } as const;
+  for await (const event of run.parts.store.readEvents(query)) run.history.see(event);
+  const planners = new Set(run.history.plans.map(({ by }) => by));
+  for (const delegation of state.delegations.values()) {
+    const isFailed = delegation.status === "closed" && delegation.finalStatus === "failed";
+    const isPlanned = delegation.parentId !== null && planners.has(delegation.parentId);
+    if (!isFailed && !isPlanned && !planners.has(delegation.id)) continue;
+    for (const one of lineOf(state, delegation.id)) {
+      if (!run.delegations.byId.has(one.id)) await load(run, state, one, [], unknown);
+    }
+  }
 }

@@ -273,7 +273,7 @@ describe("a machine that is lost", () => {
     await result;
     const events = await fleet.client.events(runId);
     expect(closedAs(events)[0]).toBe("worker_lost");
-    expect(failures(events)[0]).toContain("lies on a machine that does not work on it any more");
+    expect(failures(events)[0]).toContain("are on a machine that no longer works on it");
     expect(existsSync(join(workspace, "a.txt"))).toBe(false);
     expect(turns.get(3)).toBe(1);
   });

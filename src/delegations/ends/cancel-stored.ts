@@ -9,6 +9,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
 import { followCalls, type MutableCalls } from "../conversation.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
 import { closingEvents } from "./closing-events.ts";
 import { failure } from "./ending.ts";
 
@@ -68,6 +69,14 @@ export async function cancelStored(
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * tries));
     }
   }
+}
+
+/** Cancels a delegation that another process works on, and everything below it. */
+export async function cancelRemote(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
+  const { id, parts } = live.run;
+  const outcome = await cancelStored(parts.store, parts.toolbox, id, live.id, cause);
+  if (outcome !== "not_found") await live.process.end.whenClosed();
+  return outcome;
 }
 
 interface Said {

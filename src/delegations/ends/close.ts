@@ -1,5 +1,6 @@
 import { externalProvider } from "../../contracts/contract.ts";
 import type { Cause } from "../../events/cause.ts";
+import { owns } from "../../events/checker/check-owner.ts";
 import { isOpen } from "../../events/delegation.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
@@ -10,8 +11,10 @@ import { GitFailure, RepositoryRefused } from "../../workspaces/git/git-failure.
 import { endMerging, retireCopy, takeOver } from "../changes/take-over.ts";
 import { writeReport } from "../changes/write-report.ts";
 import { findTool } from "../delegation-process.ts";
+import { packWork } from "../distributed/remote-copy.ts";
 import {
   endTime,
+  isForCaller,
   isWatcher,
   type LiveDelegation,
   openChildren,
@@ -19,6 +22,7 @@ import {
 } from "../live-delegation.ts";
 import { reload } from "../recovery/hydrate.ts";
 import { lateResult } from "../turns/late-result.ts";
+import { cancelRemote } from "./cancel-stored.ts";
 import {
   type Accepted,
   conclude,
@@ -77,9 +81,8 @@ async function closeOnce(
       ? untilChildrenClosed(agent, ending)
       : untilMerged(agent);
   if (settling) await settling;
-  const { execution } = agent.run;
-  const endingRemote = execution.endRemoteChildren(agent, ending);
-  if (endingRemote) await endingRemote;
+  const { delegations, execution } = agent.run;
+  if (execution.log !== null) await cancelRemoteChildren(agent, ending);
   const holding = holders(agent);
   if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted =
@@ -87,7 +90,7 @@ async function closeOnce(
       ? await integrate(agent, ending)
       : { ending, ...(rejected && { rejected }) };
   if (accepted === null) return;
-  const reading = execution.knowAll(agent);
+  const reading = agent === delegations.root ? execution.loadAll(agent) : undefined;
   if (reading) await reading;
   if (agent.process.end.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
   try {
@@ -177,6 +180,18 @@ function untilChildrenClosed(
   return isEnd ? endUnfinished(agent, open) : waitFor(agent, ending, open);
 }
 
+/** No delegation outlives its caller. The worker of a remote child reads in the log that it closed. */
+async function cancelRemoteChildren(
+  { process, run }: LiveDelegation,
+  ending: Ending,
+): Promise<void> {
+  const code = isCancelled(ending) ? "caller_cancelled" : "caller_closed";
+  for (const child of process.children) {
+    const isOpenThere = !child.process.end.isEnding && run.execution.isRemote(child);
+    if (isOpenThere) await cancelRemote(child, { code });
+  }
+}
+
 /** What is handed in is merged, in its turn; children that still work end with their caller. */
 async function endUnfinished(
   agent: LiveDelegation,
@@ -189,7 +204,7 @@ async function endUnfinished(
   for (const child of open) {
     if (!done.includes(child) && !execution.isRemote(child)) await closeWith(child, tooEarly);
   }
-  await execution.endRemoteChildren(agent, tooEarly);
+  await cancelRemoteChildren(agent, tooEarly);
   for (const { contract } of done) agent.process.merges?.callFor(contract.parent.step_idx);
   await agent.work.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
 }
@@ -200,7 +215,7 @@ async function waitFor(
   open: readonly LiveDelegation[],
 ): Promise<void> {
   endTime(agent);
-  const isEarly = agent.state.status === "running" && agent.run.execution.answersEarly(agent);
+  const isEarly = agent.state.status === "running" && !isForCaller(agent);
   if (isEarly) {
     const running = open.map(({ id }) => id);
     await handIn(agent, { ...(await keep(agent, ending)), running }, ending);
@@ -243,7 +258,7 @@ async function followLog(agents: readonly LiveDelegation[], cause: unknown): Pro
   for (const agent of agents) {
     const { run } = agent;
     const state = await run.parts.store.readRun(run.id);
-    if (state === undefined || !run.execution.owns(agent, state)) throw cause;
+    if (state === undefined || !owns(run.settings.ownership, state, agent.id)) throw cause;
     const delegation = state.delegations.get(agent.id);
     const result = resultOf(state, agent.id);
     if (result) {
@@ -333,7 +348,12 @@ async function integrate(agent: LiveDelegation, ending: OutputEnding): Promise<A
     if ("cause" in packed) return { ...kept, rejected: packed };
     await handIn(agent, { ...kept, ...packed }, ending);
   }
-  if (agent.run.execution.handsOver(agent)) return null;
+  if (isForCaller(agent)) {
+    agent.process.end.isEnding = true;
+    endTime(agent);
+    agent.run.changed.notify();
+    return null;
+  }
   const taken = await takeOver(agent, agent.copy);
   if (kept.path !== undefined) {
     const { rejected } = taken;
@@ -374,7 +394,7 @@ function lackOfEvidence({ contract, copy, said: { evidence } }: LiveDelegation):
 /** What it changed, where others may have to fetch it, or why that cannot be done. */
 async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
   try {
-    return { bundle: await agent.run.execution.travel.packWork(agent) };
+    return { bundle: await packWork(agent) };
   } catch (error) {
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
     return { cause: { code: "changes_not_packed", text: error.message } };

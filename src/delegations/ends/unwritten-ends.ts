@@ -1,4 +1,5 @@
 import type { Cause } from "../../events/cause.ts";
+import { owns } from "../../events/checker/check-owner.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { retireCopy } from "../changes/take-over.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
@@ -69,7 +70,7 @@ async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
   // Whoever took it over meanwhile works on it, and knows better how it ends.
   const state = await store.readRun(run.id);
-  if (state === undefined || !run.execution.owns(agent, state)) return;
+  if (state === undefined || !owns(run.settings.ownership, state, agent.id)) return;
   const outcome = await cancelStored(store, toolbox, run.id, agent.id, cause);
   // Somebody else ended it, and took care of the rest; or not even its beginning was written.
   if (outcome !== "cancelled") return;

@@ -15,6 +15,7 @@ import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { Conversation } from "../conversation.ts";
+import { copyFor } from "../distributed/remote-copy.ts";
 import { Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { CopyRole } from "../execution.ts";
@@ -97,7 +98,7 @@ export async function revive(
   const parent =
     delegation.parentId === null ? null : (run.delegations.byId.get(delegation.parentId) ?? null);
   const copy = isOpen(delegation)
-    ? await run.execution.travel.copyFor({ parent, delegation, contract, role })
+    ? await copyFor(run, delegation, { parent, contract, role })
     : undefined;
   const said = new Conversation(
     isElsewhere ? "" : await openingFor(run.parts, delegation, contract),

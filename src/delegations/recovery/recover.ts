@@ -9,9 +9,9 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import { localExecution } from "../execution.ts";
 import { event, type LiveDelegation, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
-import { LocalExecution } from "../local-execution.ts";
 import {
   isHeldBack,
   outlivesInterrupt,
@@ -85,7 +85,7 @@ export async function takeUpRun(
     // What the run was started with is in the contracts of its agents, and those below inherit it.
     readOnly: true,
   };
-  const run = new LiveRun(parts, settings, (one) => new LocalExecution(one));
+  const run = new LiveRun(parts, settings, localExecution);
   try {
     await hydrate(run, state);
   } catch (error) {

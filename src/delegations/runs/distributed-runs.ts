@@ -7,8 +7,8 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { StartedRun } from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
-import { isWaitingGoal, type NoBranch, openBranch, workOnBranch } from "../distributed/branch.ts";
-import { type DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
+import { type WorkOutcome, workOnBranch } from "../distributed/branch.ts";
+import { workOf } from "../distributed/distributed-execution.ts";
 import { canReachWorkspace } from "../distributed/remote-copy.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
@@ -26,18 +26,18 @@ export class BranchWorker {
   }
 
   /**
-   * Works on a delegation until it has closed, is its caller's to take over, or another worker has
-   * it ("busy"). "unfit": a model, a tool or a folder is missing here; as a last resort it is taken
-   * all the same, and fails.
+   * Works on a delegation until it has closed, was handed in, or belongs to another worker ("busy").
+   * "unfit": a model, a tool or a folder is missing here; as a last resort this worker takes it all
+   * the same, and it fails.
    */
-  async workOn(runId: string, id: string, isLastResort = false): Promise<NoBranch | "unfit"> {
+  async workOn(runId: string, id: string, isLastResort = false): Promise<WorkOutcome | "unfit"> {
     const { parts } = this.#own;
     if (!isLastResort && (await obstacleToWork(parts, runId, id)) !== undefined) return "unfit";
     // Two workers of this process would present the same claim.
     if (this.#claimed.has(id)) return "busy";
     this.#claimed.add(id);
     try {
-      return await this.#claim(runId, id);
+      return await workOnBranch(this.#own, runId, id);
     } finally {
       this.#claimed.delete(id);
     }
@@ -46,28 +46,6 @@ export class BranchWorker {
   /** Re-enqueues the orphaned delegations of all distributed runs, whichever application has them. */
   reenqueueOrphans(): Promise<void> {
     return reenqueueOrphans(this.#own.parts);
-  }
-
-  async #claim(runId: string, id: string): Promise<NoBranch> {
-    const { branches, goals, grant, parts } = this.#own;
-    let opened: DistributedExecution | undefined;
-    try {
-      const branch = await openBranch(parts, grant, runId, id, (one) => {
-        opened = one;
-        branches.add(one);
-      });
-      if (typeof branch === "string") return branch;
-      // Added again: only now the branch knows in which copy it works.
-      branches.add(branch);
-      const { left, run } = branch;
-      if (isWaitingGoal(branch)) goals.hold(run);
-      await workOnBranch(branch);
-      if (run.isHeld) await goals.advance();
-      await left.promise;
-      return run.lost ? "busy" : "done";
-    } finally {
-      if (opened !== undefined) branches.remove(opened);
-    }
   }
 }
 

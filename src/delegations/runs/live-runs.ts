@@ -13,7 +13,7 @@ import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation } from "../live-delegation.ts";
 import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
-import { cancelLive, type Interrupted, interruptRoot } from "../suspend/interrupt.ts";
+import { type Interrupted, interruptRoot } from "../suspend/interrupt.ts";
 import type { GoalQueue } from "./goal-queue.ts";
 
 /** What one engine holds: its parts, what its runs may hold at most, and the runs themselves. */
@@ -103,7 +103,8 @@ export class LiveRuns {
     const closed = new MandateError("closed", "This process stopped; its runs continue elsewhere.");
     for (const { delegations, execution } of this.#lost.values()) {
       const { root } = delegations;
-      if (root !== null) execution.stopWaiting(root, failedResult(root, unwrittenBy(closed)));
+      if (root === null || !execution.isRemote(root)) continue;
+      root.process.end.closed(failedResult(root, unwrittenBy(closed)));
     }
   }
 }
@@ -138,7 +139,7 @@ export async function agentAtWork(
   // Each branch of a distributed run works on one delegation, and on the watchers of that one.
   const inBranch = branches.all
     .flatMap(
-      ({ run: one }) => (id === one.id ? one.delegations.root : one.delegations.byId.get(id)) ?? [],
+      ({ delegations: { byId, root }, id: runId }) => (id === runId ? root : byId.get(id)) ?? [],
     )
     .find((one) => !one.run.execution.isRemote(one));
   const live = inBranch ?? run?.delegations.byId.get(id) ?? run?.delegations.root;
@@ -189,7 +190,7 @@ export async function cancelDelegation(
   const cause: Cause = typeof reason === "string" ? { code: "cancelled", text: reason } : reason;
   // What this process works on is stopped at once, however far away the database is.
   const live = runs.find(id);
-  if (live) return cancelLive(live, cause);
+  if (live) return live.run.execution.cancel(live, cause);
   const runId = await store.findRun(id);
   if (runId === undefined) return "not_found";
   return cancelStored(store, toolbox, runId, id, cause);

@@ -26,11 +26,11 @@ import { isReadOnlySession, isSessionName } from "../../sessions/session-workspa
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { requireUnused } from "../changes/used-copies.ts";
-import { DistributedExecution } from "../distributed/distributed-execution.ts";
+import { DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import { localExecution } from "../execution.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
-import { LocalExecution } from "../local-execution.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
 import { Session } from "../session.ts";
 import { movedWorkspace } from "../start/placement.ts";
@@ -126,11 +126,8 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
     isReviewed: mode === "copy",
   });
   const session: RootStart = { run, request: { task }, way: "session", client, callId: null };
-  const { closed, root } = await createRoot(own, session);
-  await run.execution.hold(root, (branch) => {
-    branches.add(branch);
-    void closed.then(() => branches.remove(branch));
-  });
+  const { root } = await createRoot(own, session);
+  await branches.hold(run, root);
   return new Session(root);
 }
 
@@ -167,14 +164,14 @@ async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
     await run.execution.cancel(root, { code: "not_watchable", text: unwatched.reason });
     throw refusal(unwatched);
   }
-  const starting = run.execution.start(root, {
-    waitForTurn: () => {
-      goals.hold(run);
-      return goals.advance();
-    },
-    lose: () => runs.lose(run),
-  });
-  if (starting) await starting;
+  const isRemote = run.execution.isRemote(root);
+  if (isRemote) {
+    runs.lose(run);
+    await parts.dispatcher?.dispatch(workOf(root));
+  } else if (run.isHeld) {
+    goals.hold(run);
+    await goals.advance();
+  }
   const waits = run.isHeld && behind !== null;
   return {
     runId: run.id,
@@ -182,12 +179,19 @@ async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
     ...(waits && { behind }),
     /** A caller that asks for either waits for it; one that does not may leave before. */
     get answer() {
-      return run.execution.awaited(root.process.end.whenAnswered());
+      const answer = root.process.end.whenAnswered();
+      return isRemote ? keepAlive(answer) : answer;
     },
     get result() {
-      return run.execution.awaited(closed);
+      return isRemote ? keepAlive(closed) : closed;
     },
   };
+}
+
+/** Keeps this process alive until then: nothing else in it waits for what other processes work on. */
+function keepAlive<Value>(awaited: Promise<Value>): Promise<Value> {
+  const handle = setInterval(() => undefined, 3_600_000);
+  return awaited.finally(() => clearInterval(handle));
 }
 
 function newRun(
@@ -205,9 +209,8 @@ function newRun(
     readOnly: request.readOnly ?? false,
     isReviewed,
   };
-  return new LiveRun(parts, settings, (run) =>
-    dispatcher === undefined ? new LocalExecution(run) : new DistributedExecution(run),
-  );
+  const execution = dispatcher === undefined ? localExecution : new DistributedExecution();
+  return new LiveRun(parts, settings, execution);
 }
 
 type RootStart = Omit<Start, "before" | "caller" | "step">;

@@ -21,6 +21,7 @@ import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { Conversation } from "../conversation.ts";
+import { packStart } from "../distributed/remote-copy.ts";
 import { Stopped } from "../ends/ending.ts";
 import { LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
@@ -176,7 +177,7 @@ async function createInCopy(agreed: Agreed): Promise<Started> {
     const source = surroundingsOf(start).root;
     const copy = kept ?? (await copies.create({ source, id, ...(signal && { signal }) }));
     try {
-      const bundle = kept ? undefined : await run.execution.travel.packStart(caller, copies, copy);
+      const bundle = kept ? undefined : await packStart(run, caller, copies, copy);
       signal?.throwIfAborted();
       if (caller?.process.end.isEnding) throw new Stopped({ code: "caller_closed" });
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });

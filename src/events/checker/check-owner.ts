@@ -71,6 +71,11 @@ export function ownerOf(run: RunState, id: string | null): Ownership {
   return { worker: share.worker, fence: share.fence };
 }
 
+/** Whether the owner of a delegation, by the log, is the one that asks. */
+export function owns(by: Ownership, run: RunState, id: string): boolean {
+  return isOwner(by, ownerOf(run, id));
+}
+
 function isOwner(by: Ownership, owner: Ownership): boolean {
   return by.worker === owner.worker && by.fence === owner.fence;
 }

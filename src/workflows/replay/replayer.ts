@@ -1,9 +1,9 @@
 import type { RunGrant } from "../../contracts/run-grant.ts";
 import { MergeOrder } from "../../delegations/changes/merge-order.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
+import { localExecution } from "../../delegations/execution.ts";
 import type { LiveDelegation } from "../../delegations/live-delegation.ts";
 import { LiveRun } from "../../delegations/live-run.ts";
-import { LocalExecution } from "../../delegations/local-execution.ts";
 import type { DelegationContext } from "../../delegations/middleware.ts";
 import { recoverRun } from "../../delegations/recovery/recover.ts";
 import { Scheduler } from "../../delegations/scheduler.ts";
@@ -66,7 +66,7 @@ export class Replayer {
       grant: nobody,
       readOnly: false,
     };
-    this.run = new LiveRun(this.#parts, settings, (run) => new LocalExecution(run));
+    this.run = new LiveRun(this.#parts, settings, localExecution);
     letInInputs(this, stops);
   }
 
