@@ -2,8 +2,7 @@ import type { Contract } from "../contracts/contract.ts";
 import type { Cause, ChildName, Reminder } from "../events/cause.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import { type Ending, failure } from "./ends/ending.ts";
-import { judgeOutput } from "./turns/judge-output.ts";
-import { judgeReply, streakLimit } from "./turns/judge-reply.ts";
+import { judgeOutput, judgeReply, streakLimit } from "./turns/judge-reply.ts";
 
 /** What one loop carries out for a delegation; each is followed by events, and then by the next one. */
 export type Command =

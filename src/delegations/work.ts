@@ -12,7 +12,7 @@ import { failedResult, unwrittenBy } from "./ends/closing-events.ts";
 import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { endTime, event, isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
 import { reload } from "./recovery/hydrate.ts";
-import { hasServers } from "./turns/open-servers.ts";
+import { hasServers } from "./turns/prompt.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
 import { watch } from "./watchers.ts";
 

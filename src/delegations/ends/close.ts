@@ -21,7 +21,7 @@ import {
   outputOf,
 } from "../live-delegation.ts";
 import { reload } from "../recovery/hydrate.ts";
-import { lateResult } from "../turns/late-result.ts";
+import { lateResult } from "../turns/request-model.ts";
 import { cancelRemote } from "./cancel-stored.ts";
 import {
   type Accepted,

@@ -25,8 +25,8 @@ import { packStart } from "../distributed/remote-copy.ts";
 import { Stopped } from "../ends/ending.ts";
 import { LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
-import { requireOutputSchema } from "../turns/judge-output.ts";
-import type { PlannedChild } from "../turns/live-plan.ts";
+import { requireOutputSchema } from "../turns/judge-reply.ts";
+import type { PlannedChild } from "../turns/plans.ts";
 import { ceilingOf, grant } from "./grant.ts";
 import { makeContract } from "./make-contract.ts";
 import {

@@ -31,9 +31,8 @@ import { sendMessage } from "../messages.ts";
 import { type SessionChildren, sessionChildrenOf } from "../session-children.ts";
 import { type Start, type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
-import { EarlierChildren, storedResult } from "./earlier-children.ts";
-import { LivePlan } from "./live-plan.ts";
-import { unreadChildren } from "./take-turn.ts";
+import { EarlierChildren, LivePlan, storedResult } from "./plans.ts";
+import { unreadChildren } from "./prompt.ts";
 
 export interface CallDelegator extends Delegator {
   /** Results that this call hands to its agent; written with the call's completion. */

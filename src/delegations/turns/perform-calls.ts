@@ -1,18 +1,10 @@
-import { keptBy } from "../../events/delegation.ts";
-import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
-import { type GateSubject, mayRedirect, passGate, refuse, ToolDeadline } from "../../tools/gate.ts";
-import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
+import { passGate, refuse } from "../../tools/gate.ts";
+import type { ToolResult } from "../../tools/tool.ts";
 import { findTool } from "../delegation-process.ts";
-import { Stopped } from "../ends/ending.ts";
-import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
-import { askPerson, isConsent } from "./ask-person.ts";
-import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
-import { noteLateResult } from "./late-result.ts";
-import { OpenCalls } from "./open-calls.ts";
-import { roomForOutput } from "./plan-turn.ts";
-import { keepsForCalls } from "./take-turn.ts";
+import type { LiveDelegation } from "../live-delegation.ts";
+import { Subject } from "./call.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 128;
@@ -107,225 +99,94 @@ async function performGuarded(
   return refuse(subject, call, started, { rule: "middleware", reason });
 }
 
-/** One call of one agent, as the gate sees it. */
-class Subject implements GateSubject, DelegatingCall {
-  readonly withdrawn: boolean;
-  wasRecorded = false;
+/**
+ * The calls of one turn that are under way. Gives the agent's slot back once every call that is
+ * still open only waits, and knows when all are done. One object with few handlers: three hundred
+ * calls may be open at once, each waiting for a child.
+ */
+export class OpenCalls {
   readonly #agent: LiveDelegation;
-  readonly #open: OpenCalls | undefined;
-  readonly #attempt: number;
-  #delegator: CallDelegator | undefined;
-  #deadline: AbortController | undefined;
+  /** One more than there are, until all have begun. */
+  #busy = 1;
+  #waiting = 0;
+  #error: unknown;
+  #hasFailed = false;
+  #settle: ((hasFailed: boolean) => void) | undefined;
 
-  constructor(agent: LiveDelegation, withdrawn: boolean, open: OpenCalls | undefined) {
+  constructor(agent: LiveDelegation) {
     this.#agent = agent;
-    this.#open = open;
-    this.#attempt = agent.state.attempt;
-    this.withdrawn = withdrawn;
   }
 
-  get find(): GateSubject["find"] {
-    return (name) => findTool(this.#agent, name);
+  /** `waits`: it waits for others, and needs no slot for that. */
+  follow(call: Promise<unknown>, waits: boolean): void {
+    if (waits) this.#waiting++;
+    else this.#busy++;
+    if (waits) call.then(this.#waited, this.#failedWaiting);
+    else call.then(this.#worked, this.#failedWorking);
+    // The call has begun by now, and may already be asking.
+    this.#consider();
   }
 
-  async approve(call: ToolCall, question: string): Promise<boolean> {
-    const about = sha256(JSON.stringify([call.name, call.input]));
-    const asked = { callId: call.id, kind: "approval", about, question } as const;
-    const asking = askPerson(this.#agent, asked);
-    const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
-    return isConsent(outcome);
-  }
-
-  get isUnattended(): boolean {
-    const { run, said } = this.#agent;
-    return said.isUnattended || run.parts.isAttended?.() === false;
-  }
-
-  get messages(): GateSubject["messages"] {
-    return this.#agent.said.transcript.messages;
-  }
-
-  get id(): string {
-    return this.#agent.id;
-  }
-
-  get contract(): GateSubject["contract"] {
-    return this.#agent.contract;
-  }
-
-  get untrusted(): string | null {
-    return untrustedOf(this.#agent);
-  }
-
-  get wasToldPrivate(): boolean {
-    return this.#agent.said.evidence.holdsPrivate;
-  }
-
-  get outputBytes(): number {
-    const { budget, contract, process, run } = this.#agent;
-    const { transcript } = this.#agent.said;
-    const { toolOutputBytes: most } = run.parts.limits;
-    // A replay shows what was shown, and counts on nothing.
-    if (!Number.isFinite(most)) return most;
-    const prompt =
-      (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince;
-    const { reserve } = contract.budget;
-    const kept = keptBy(this.#agent.state)?.tokens ?? 0;
-    const room = roomForOutput({
-      prompt,
-      available: budget.available,
-      // What is kept back beyond the prompt is for results of children.
-      keepBack: Math.max(reserve, kept - prompt),
-      price: priceOf(this.#agent),
-    });
-    return Math.min(most, room);
-  }
-
-  record(event: Parameters<GateSubject["record"]>[0]): void {
-    const agent = this.#agent;
-    this.checkStopped();
-    if (event.type !== "agent.tool_started") {
-      this.wasRecorded = true;
-      agent.record(event);
-      return;
-    }
-    const { effect } = findTool(agent, event.payload.tool) ?? {};
-    if (effect === "exec") agent.process.holdsProcesses = true;
-    const keeps = keepsForCalls(agent, event.payload.call_id);
-    agent.record(keeps ? { ...event, payload: { ...event.payload, keeps } } : event);
-  }
-
-  durable(): Promise<void> {
-    return this.#agent.process.appends.durable();
-  }
-
-  checkStopped(): void {
-    this.#agent.work.throwIfStopped();
-    // Its attempt was cut, and the next one knows nothing of this call.
-    if (this.#agent.state.attempt !== this.#attempt) {
-      const { attempt_timeout_ms: ms } = this.#agent.contract.execution;
-      throw new Stopped({ code: "attempt_deadline", ms });
-    }
-  }
-
-  keepArtifact(body: string): ReturnType<GateSubject["keepArtifact"]> {
-    return this.#agent.run.parts.store.keepArtifact(body);
-  }
-
-  deliveredBy(): readonly string[] | undefined {
-    return this.#delegator?.handedOver;
-  }
-
-  broughtUntrusted(): boolean {
-    return this.#delegator?.hasUntrusted === true;
-  }
-
-  contextOf(call: ToolCall): ToolContext {
-    return new CallContext(this.#agent, call, this);
-  }
-
-  onRecorded(): void {
-    this.wasRecorded = true;
-  }
-
-  /** Most tools delegate nothing and never ask for it. */
-  delegatorFor(call: ToolCall): CallDelegator {
-    this.#delegator ??= callerOf(this.#agent, call, this);
-    return this.#delegator;
-  }
-
-  /** Made when a tool asks for it: most do not. */
-  get signal(): AbortSignal {
-    if (this.#deadline === undefined) {
-      const deadline = new AbortController();
-      this.#deadline = deadline;
-      this.#agent.work.onStop((reason) => deadline.abort(reason));
-    }
-    return this.#deadline.signal;
-  }
-
-  within<Output>(tool: Tool, running: Promise<Output>): Promise<Output> {
-    const agent = this.#agent;
-    if (tool.waits) return agent.work.interruptible(running);
-    return new Promise((resolve, reject) => {
-      const ms = agent.contract.deadlines.tool;
-      let isLate = false;
-      let forget = (): void => undefined;
-      const end = (): void => {
-        isLate = true;
-        timer.cancel();
-        forget();
-      };
-      const fail = (reason: unknown): void => {
-        end();
-        reject(reason);
-      };
-      const timer = agent.run.parts.clock.after(ms, () => {
-        const reason = new ToolDeadline({ code: "tool_deadline", tool: tool.name, ms });
-        this.#deadline?.abort(reason);
-        fail(reason);
+  /** When all are done, or the first has failed; then it throws what that one threw. */
+  async finished(): Promise<void> {
+    this.#busy--;
+    this.#consider();
+    const isOpen = this.#busy + this.#waiting > 0;
+    if (isOpen && !this.#hasFailed) {
+      await new Promise<boolean>((resolve) => {
+        this.#settle = resolve;
       });
-      // It may have been stopped already, and is told so at once.
-      forget = agent.work.onStop(fail);
-      running.then((result) => {
-        if (isLate) return noteLateResult(agent, { code: "late_tool_result", tool: tool.name });
-        end();
-        resolve(result);
-      }, fail);
-    });
-  }
-}
-
-/** What a tool gets to see. A class of few fields, since a thousand calls may be open at once. */
-class CallContext implements ToolContext {
-  readonly #agent: LiveDelegation;
-  readonly #call: ToolCall;
-  readonly #subject: Subject;
-
-  constructor(agent: LiveDelegation, call: ToolCall, subject: Subject) {
-    this.#agent = agent;
-    this.#call = call;
-    this.#subject = subject;
+    }
+    if (this.#hasFailed) throw this.#error;
   }
 
-  get delegationId(): string {
-    return this.#agent.id;
+  /** A person may take an hour: until then the slot is somebody else's. */
+  async whileAsking<Outcome>(asking: Promise<Outcome>): Promise<Outcome> {
+    this.#busy--;
+    this.#waiting++;
+    this.#consider();
+    try {
+      return await asking;
+    } finally {
+      this.#waiting--;
+      this.#busy++;
+      const back = this.#agent.process.time.takeSlot();
+      if (back) await this.#agent.work.interruptible(back);
+    }
   }
 
-  get runId(): string {
-    return this.#agent.run.id;
+  readonly #waited = (): void => {
+    this.#waiting--;
+    this.#ended();
+  };
+
+  readonly #worked = (): void => {
+    this.#busy--;
+    this.#ended();
+  };
+
+  readonly #failedWaiting = (error: unknown): void => {
+    this.#fail(error);
+    this.#waited();
+  };
+
+  readonly #failedWorking = (error: unknown): void => {
+    this.#fail(error);
+    this.#worked();
+  };
+
+  #fail(error: unknown): void {
+    if (!this.#hasFailed) this.#error = error;
+    this.#hasFailed = true;
+    this.#settle?.(true);
   }
 
-  get callId(): string {
-    return this.#call.id;
+  #ended(): void {
+    if (this.#busy + this.#waiting === 0) this.#settle?.(this.#hasFailed);
+    else this.#consider();
   }
 
-  get workspace(): ToolContext["workspace"] {
-    return this.#agent.workspace;
-  }
-
-  get skills(): ToolContext["skills"] {
-    return this.#agent.contract.permissions.skills;
-  }
-
-  get network(): ToolContext["network"] {
-    return this.#agent.contract.permissions.network;
-  }
-
-  get rules(): ToolContext["rules"] {
-    return this.#agent.contract.permissions.rules;
-  }
-
-  get mayLeadTo(): (url: URL, from: URL) => boolean {
-    const { name } = this.#call;
-    return (url, from) => mayRedirect(this.#subject, name, url, from);
-  }
-
-  get delegator(): CallDelegator {
-    return this.#subject.delegatorFor(this.#call);
-  }
-
-  get signal(): AbortSignal {
-    return this.#subject.signal;
+  #consider(): void {
+    if (this.#busy === 0 && this.#waiting > 0) this.#agent.process.time.giveSlot();
   }
 }

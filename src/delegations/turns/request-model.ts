@@ -1,4 +1,10 @@
-import { type Cause, describeCause } from "../../events/cause.ts";
+import {
+  type Cause,
+  describeCause,
+  describeLateCause,
+  type LateCause,
+} from "../../events/cause.ts";
+import type { NewEvent } from "../../events/event.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type {
   Model,
@@ -10,8 +16,7 @@ import type {
 import { ModelFault } from "../../ports/model-fault.ts";
 import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, modelOf, requestsOf } from "../live-delegation.ts";
-import { correctRequest } from "./correct-request.ts";
-import { noteLateResult } from "./late-result.ts";
+import { correctRequest } from "./settle-request.ts";
 
 /** What one request may use, as planned and reserved. */
 export interface TurnRequest {
@@ -223,4 +228,20 @@ export class StalledRequest extends ModelFault {
     this.name = "StalledRequest";
     this.cause = cause;
   }
+}
+
+/**
+ * Something that a delegation no longer waits for came after all. It changes nothing; that it came
+ * is noted on the run, since the delegation itself may be closed.
+ */
+export function noteLateResult(agent: LiveDelegation, cause: LateCause): void {
+  const { run } = agent;
+  if (run.finished || run.lost) return;
+  // The run may end at this very moment; then there is nowhere left to note it.
+  void run.append([lateResult(agent, cause)]).catch(() => undefined);
+}
+
+export function lateResult({ id }: LiveDelegation, cause: LateCause): NewEvent<"run.late_result"> {
+  const detail = describeLateCause(cause);
+  return { type: "run.late_result", payload: { sub_agent_id: id, cause, detail } };
 }

@@ -1,19 +1,12 @@
 import type { Cause } from "../../events/cause.ts";
 import type { CloseReason } from "../../events/close-reason.ts";
-import type { Keeps } from "../../events/event.ts";
-import { timeoutSignal } from "../../ports/clock.ts";
 import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { ModelReply } from "../../ports/model.ts";
+import type { ModelReply, ToolCall } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
-import { chooseShortening } from "../../sessions/compact.ts";
-import type { PendingCall } from "../../sessions/transcript.ts";
-import { bytesPerToken } from "../../tools/delegation/fit-result.ts";
-import type { OfferedTools } from "../../tools/toolbox.ts";
 import type { Amount } from "../budget.ts";
-import { findTool } from "../delegation-process.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
-import type { EngineParts, RecordedEstimate } from "../engine-parts.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import {
   event,
   heldBy,
@@ -22,17 +15,18 @@ import {
   priceOf,
   requestsOf,
 } from "../live-delegation.ts";
-import { hasServers, openServers, withServerTools } from "./open-servers.ts";
+import { leastForAnswer, planTurn, type TurnPlan } from "./plan-turn.ts";
 import {
-  leastForAnswer,
-  planReport,
-  planTurn,
-  planWindow,
-  promptBound,
-  type TurnPlan,
-  type WindowPlan,
-} from "./plan-turn.ts";
-import { recordableCall } from "./recordable-call.ts";
+  boundPrompt,
+  canCount,
+  countPrompt,
+  hasServers,
+  keepsAfter,
+  keepToWindow,
+  offeredTools,
+  openServers,
+  shortenTo,
+} from "./prompt.ts";
 import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
 import { isOverrun, settled, settledFault, unused, usageOf, usedFor } from "./settle-request.ts";
 
@@ -92,17 +86,6 @@ function requirePrice(agent: LiveDelegation): Ending | null {
   return failure({ code: "model_unpriced", model, cost });
 }
 
-/** The tools a turn is offered; in the last one only those that end it. */
-function offeredTools(agent: LiveDelegation, last: boolean): OfferedTools {
-  const { contract, run } = agent;
-  if (last) return run.parts.toolbox.offer(contract.exit.tools);
-  agent.process.tools.offered ??= withServerTools(
-    run.parts.toolbox.offer(contract.permissions.allowed_tools),
-    agent.process.tools.ofServers,
-  );
-  return agent.process.tools.offered;
-}
-
 /** Another model may answer in this one's place, when the contract names one. */
 function giveUpModel(agent: LiveDelegation, fault: ModelFault): boolean {
   const { fallbacks = [] } = agent.contract.model;
@@ -116,22 +99,6 @@ function giveUpModel(agent: LiveDelegation, fault: ModelFault): boolean {
 }
 
 type ReservedTurn = Exclude<TurnPlan, { kind: "wait" }>;
-
-/** No prompt is more tokens than its bytes. */
-function boundPrompt(agent: LiveDelegation): void {
-  const { transcript } = agent.said;
-  const { models } = agent.run.parts;
-  const recorded = models.recorded?.(agent.id, requestsOf(agent) + 1);
-  agent.process.request.promptBound =
-    recorded?.promptBound ??
-    promptBound({
-      counted: transcript.countedTokens,
-      // Earlier versions, whose runs are replayed, did not add what goes back to the provider.
-      bytesSince: transcript.bytesSince + (models.recorded ? 0 : transcript.uncountedData),
-      systemBytes: Buffer.byteLength(agent.system),
-      toolTokens: offeredTools(agent, false).tokens,
-    });
-}
 
 function planNow(agent: LiveDelegation, bytesToCome = 0): TurnPlan {
   const { budget, contract } = agent;
@@ -181,86 +148,10 @@ async function reserveCounted(agent: LiveDelegation): Promise<ReservedTurn> {
   return plan.kind === "exhausted" ? plan : reserve(agent, plan);
 }
 
-/** Asks the model for the tokens of the next prompt. A replay has the bound that was used. */
-async function countPrompt(agent: LiveDelegation): Promise<void> {
-  const { contract, run } = agent;
-  const { transcript } = agent.said;
-  const { clock, models } = run.parts;
-  if (models.recorded !== undefined) return;
-  const { max_output_tokens: maxOutputTokens, temperature, top_p: topP, effort } = contract.model;
-  const count = async (): Promise<number | undefined> => {
-    const model = models.resolve(modelOf(agent));
-    return model.countTokens?.({
-      ...{ model: modelOf(agent), system: agent.system, messages: transcript.messages },
-      tools: offeredTools(agent, false).descriptions,
-      ...{ maxOutputTokens, temperature, topP, effort },
-      counted: transcript.counted,
-      signal: timeoutSignal(clock, Math.min(contract.deadlines.first_token, longestCount)),
-    });
-  };
-  // What cannot be counted is bounded by its bytes; a model that cannot be had says so when it is asked.
-  const counted = await agent.work.interruptible(count().catch(() => undefined));
-  if (counted === undefined || !Number.isSafeInteger(counted) || counted <= 0) return;
-  const reported = transcript.countedTokens === null ? 0 : (transcript.measured?.tokens ?? 0);
-  const { request } = agent.process;
-  request.promptBound = Math.min(request.promptBound, Math.max(counted, reported));
-}
-
-const longestCount = 10_000;
-
 /** The contract's count of turns ends here: what there is by now is the result. */
 function isLastTurn({ contract, said: { transcript } }: LiveDelegation): boolean {
   const { max_turns: most } = contract.execution;
   return most !== undefined && transcript.turns + 1 >= most;
-}
-
-/**
- * Shortens a conversation that has outgrown the window of its profile or model. Undefined: no window
- * is known, and the provider says when it is too long.
- */
-function keepToWindow(agent: LiveDelegation): WindowPlan | undefined {
-  const { models } = agent.run.parts;
-  if (models.recorded !== undefined) {
-    while (shortenTo(agent, 0));
-    const { isSent } = models.recorded(agent.id, requestsOf(agent) + 1) ?? { isSent: false };
-    return isSent ? undefined : windowOf(agent);
-  }
-  const plan = windowOf(agent);
-  const isOutgrown = plan !== undefined && agent.said.transcript.bytes > plan.conversationBytes;
-  return isOutgrown && shortenTo(agent, plan.conversationBytes) ? windowOf(agent) : plan;
-}
-
-function windowOf(agent: LiveDelegation): WindowPlan | undefined {
-  const { contract, run } = agent;
-  const { transcript } = agent.said;
-  const { context_window: own, max_output_tokens: maxOutput } = contract.model;
-  const window = own ?? run.parts.models.contextWindow?.(modelOf(agent));
-  if (window === undefined) return undefined;
-  // Our own tools are bounded by a token for two bytes.
-  const fixedBytes = Buffer.byteLength(agent.system) + 2 * offeredTools(agent, false).tokens;
-  const { bytes: conversationBytes, measured } = transcript;
-  const plan = planWindow({ window, maxOutput, fixedBytes, conversationBytes, measured });
-  // A replay knows the contract's window alone, and a provider that we know refuses by itself.
-  return own === undefined ? { ...plan, isTooSmall: false } : plan;
-}
-
-/**
- * Shortens the conversation to so many bytes, or by as much as can be removed. False: nothing could
- * be. A replay shortens where the recorded run did, and in the same way.
- */
-function shortenTo(agent: LiveDelegation, most: number): boolean {
-  const { messages, compactions } = agent.said.transcript;
-  const { models } = agent.run.parts;
-  if (models.recorded !== undefined) {
-    const next = models.recorded(agent.id, requestsOf(agent) + 1)?.shortenings[compactions];
-    if (next !== undefined) agent.record(event(agent, "agent.compacted", next));
-    return next !== undefined;
-  }
-  const shortening = chooseShortening(messages, most);
-  if (shortening === undefined) return false;
-  const payload = { before_messages: messages.length, shortening };
-  agent.record(event(agent, "agent.compacted", payload));
-  return true;
 }
 
 function reserve(
@@ -287,75 +178,6 @@ function reserve(
     }),
   );
   return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
-}
-
-/** What is kept back besides a request, for results of background children. */
-function keepsAfter(
-  agent: LiveDelegation,
-  { maxOutput, reserve: amount }: Extract<TurnPlan, { reserve: Amount }>,
-  recorded: RecordedEstimate | undefined,
-): Keeps | undefined {
-  if (agent.run.parts.models.recorded !== undefined) return recorded?.keeps.reserved;
-  const results = unreadChildren(agent);
-  if (results === 0) return undefined;
-  const { available } = agent.budget;
-  const left = { tokens: available.tokens - amount.tokens, cost: available.cost - amount.cost };
-  return keepsFor(agent, results, left, agent.process.request.promptBound + maxOutput);
-}
-
-/** What the calls of a turn that make children keep back, for the first of them that begins. */
-export function keepsForCalls(agent: LiveDelegation, callId: string): Keeps | undefined {
-  const { models } = agent.run.parts;
-  if (models.recorded !== undefined) {
-    return models.recorded(agent.id, requestsOf(agent))?.keeps.calls?.get(callId);
-  }
-  const { transcript } = agent.said;
-  const joining = (pending: PendingCall): boolean => bringsResult(agent, pending.call.name);
-  // Of a thousand calls the first one speaks for all.
-  if (transcript.pending.some((pending) => pending.started && joining(pending))) return undefined;
-  const calls = transcript.pending.filter(joining);
-  if (!calls.some(({ call }) => call.id === callId)) return undefined;
-  const prompt =
-    (transcript.countedTokens ?? agent.process.request.promptBound) + transcript.bytesSince;
-  const results = calls.length + unreadChildren(agent);
-  return keepsFor(agent, results, agent.budget.available, prompt);
-}
-
-function keepsFor(
-  agent: LiveDelegation,
-  results: number,
-  available: Amount,
-  prompt: number,
-): Keeps {
-  const { budget, join } = agent.contract;
-  return planReport({
-    prompt,
-    available,
-    keepBack: budget.reserve,
-    price: priceOf(agent),
-    results,
-    joinTokens: join.max_tokens,
-    perToken: canCount(agent) ? 1 : bytesPerToken,
-  });
-}
-
-/** Children whose results its model has not been given. */
-export function unreadChildren({ process, run }: LiveDelegation): number {
-  return process.children.filter(({ id }) => !run.history.delivered.has(id)).length;
-}
-
-function bringsResult(agent: LiveDelegation, name: string): boolean {
-  const { choosesFrom, effect, waits } = findTool(agent, name) ?? {};
-  return effect === "spawn" && (waits === true || choosesFrom !== undefined);
-}
-
-/** Whether its prompts are counted in tokens where their bytes do not fit. */
-function canCount(agent: LiveDelegation): boolean {
-  try {
-    return agent.run.parts.models.resolve(modelOf(agent)).countTokens !== undefined;
-  } catch {
-    return false;
-  }
 }
 
 function recordTurn(agent: LiveDelegation, reply: ModelReply, last: boolean): void {
@@ -472,4 +294,34 @@ function whyNoAnswer(agent: LiveDelegation): Cause {
     return { code: "cost_too_small", needed, left };
   }
   return { code: "tokens_too_small", needed: least.tokens };
+}
+
+const deepest = 200;
+
+/** What cannot be written down cannot be judged, replayed or verified: it is a malformed call. */
+export function recordableCall(call: ToolCall): ToolCall {
+  if (call.malformed !== undefined) return call;
+  try {
+    const text = JSON.stringify(call.input) ?? "";
+    if (depthOf(text) <= deepest) return call;
+  } catch {
+    // A circle, or a number that JSON does not have.
+  }
+  return {
+    id: call.id,
+    name: call.name,
+    input: undefined,
+    malformed: "not plain JSON, or nested too deep",
+  };
+}
+
+function depthOf(json: string): number {
+  if (json.length < deepest) return 0;
+  let depth = 0;
+  let most = 0;
+  for (const character of json) {
+    if (character === "{" || character === "[") most = Math.max(most, ++depth);
+    else if (character === "}" || character === "]") depth--;
+  }
+  return most;
 }

@@ -1,0 +1,268 @@
+import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
+import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
+import { includes } from "../../contracts/selection.ts";
+import { describeReminder } from "../../events/cause.ts";
+import type { Keeps } from "../../events/event.ts";
+import { timeoutSignal } from "../../ports/clock.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import { chooseShortening } from "../../sessions/compact.ts";
+import type { PendingCall } from "../../sessions/transcript.ts";
+import { bytesPerToken } from "../../tools/delegation/fit-result.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
+import type { Amount } from "../budget.ts";
+import { findTool } from "../delegation-process.ts";
+import { Stopped } from "../ends/ending.ts";
+import type { RecordedEstimate } from "../engine-parts.ts";
+import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
+import {
+  planReport,
+  planWindow,
+  promptBound,
+  type TurnPlan,
+  type WindowPlan,
+} from "./plan-turn.ts";
+
+/** The tools a turn is offered; in the last one only those that end it. */
+export function offeredTools(agent: LiveDelegation, last: boolean): OfferedTools {
+  const { contract, run } = agent;
+  if (last) return run.parts.toolbox.offer(contract.exit.tools);
+  agent.process.tools.offered ??= withServerTools(
+    run.parts.toolbox.offer(contract.permissions.allowed_tools),
+    agent.process.tools.ofServers,
+  );
+  return agent.process.tools.offered;
+}
+
+/** No prompt is more tokens than its bytes. */
+export function boundPrompt(agent: LiveDelegation): void {
+  const { transcript } = agent.said;
+  const { models } = agent.run.parts;
+  const recorded = models.recorded?.(agent.id, requestsOf(agent) + 1);
+  agent.process.request.promptBound =
+    recorded?.promptBound ??
+    promptBound({
+      counted: transcript.countedTokens,
+      // Earlier versions, whose runs are replayed, did not add what goes back to the provider.
+      bytesSince: transcript.bytesSince + (models.recorded ? 0 : transcript.uncountedData),
+      systemBytes: Buffer.byteLength(agent.system),
+      toolTokens: offeredTools(agent, false).tokens,
+    });
+}
+
+/** Asks the model for the tokens of the next prompt. A replay has the bound that was used. */
+export async function countPrompt(agent: LiveDelegation): Promise<void> {
+  const { contract, run } = agent;
+  const { transcript } = agent.said;
+  const { clock, models } = run.parts;
+  if (models.recorded !== undefined) return;
+  const { max_output_tokens: maxOutputTokens, temperature, top_p: topP, effort } = contract.model;
+  const count = async (): Promise<number | undefined> => {
+    const model = models.resolve(modelOf(agent));
+    return model.countTokens?.({
+      ...{ model: modelOf(agent), system: agent.system, messages: transcript.messages },
+      tools: offeredTools(agent, false).descriptions,
+      ...{ maxOutputTokens, temperature, topP, effort },
+      counted: transcript.counted,
+      signal: timeoutSignal(clock, Math.min(contract.deadlines.first_token, longestCount)),
+    });
+  };
+  // What cannot be counted is bounded by its bytes; a model that cannot be had says so when it is asked.
+  const counted = await agent.work.interruptible(count().catch(() => undefined));
+  if (counted === undefined || !Number.isSafeInteger(counted) || counted <= 0) return;
+  const reported = transcript.countedTokens === null ? 0 : (transcript.measured?.tokens ?? 0);
+  const { request } = agent.process;
+  request.promptBound = Math.min(request.promptBound, Math.max(counted, reported));
+}
+
+const longestCount = 10_000;
+
+/**
+ * Shortens a conversation that has outgrown the window of its profile or model. Undefined: no window
+ * is known, and the provider says when it is too long.
+ */
+export function keepToWindow(agent: LiveDelegation): WindowPlan | undefined {
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    while (shortenTo(agent, 0));
+    const { isSent } = models.recorded(agent.id, requestsOf(agent) + 1) ?? { isSent: false };
+    return isSent ? undefined : windowOf(agent);
+  }
+  const plan = windowOf(agent);
+  const isOutgrown = plan !== undefined && agent.said.transcript.bytes > plan.conversationBytes;
+  return isOutgrown && shortenTo(agent, plan.conversationBytes) ? windowOf(agent) : plan;
+}
+
+function windowOf(agent: LiveDelegation): WindowPlan | undefined {
+  const { contract, run } = agent;
+  const { transcript } = agent.said;
+  const { context_window: own, max_output_tokens: maxOutput } = contract.model;
+  const window = own ?? run.parts.models.contextWindow?.(modelOf(agent));
+  if (window === undefined) return undefined;
+  // Our own tools are bounded by a token for two bytes.
+  const fixedBytes = Buffer.byteLength(agent.system) + 2 * offeredTools(agent, false).tokens;
+  const { bytes: conversationBytes, measured } = transcript;
+  const plan = planWindow({ window, maxOutput, fixedBytes, conversationBytes, measured });
+  // A replay knows the contract's window alone, and a provider that we know refuses by itself.
+  return own === undefined ? { ...plan, isTooSmall: false } : plan;
+}
+
+/**
+ * Shortens the conversation to so many bytes, or by as much as can be removed. False: nothing could
+ * be. A replay shortens where the recorded run did, and in the same way.
+ */
+export function shortenTo(agent: LiveDelegation, most: number): boolean {
+  const { messages, compactions } = agent.said.transcript;
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    const next = models.recorded(agent.id, requestsOf(agent) + 1)?.shortenings[compactions];
+    if (next !== undefined) agent.record(event(agent, "agent.compacted", next));
+    return next !== undefined;
+  }
+  const shortening = chooseShortening(messages, most);
+  if (shortening === undefined) return false;
+  const payload = { before_messages: messages.length, shortening };
+  agent.record(event(agent, "agent.compacted", payload));
+  return true;
+}
+
+/** What is kept back besides a request, for results of background children. */
+export function keepsAfter(
+  agent: LiveDelegation,
+  { maxOutput, reserve: amount }: Extract<TurnPlan, { reserve: Amount }>,
+  recorded: RecordedEstimate | undefined,
+): Keeps | undefined {
+  if (agent.run.parts.models.recorded !== undefined) return recorded?.keeps.reserved;
+  const results = unreadChildren(agent);
+  if (results === 0) return undefined;
+  const { available } = agent.budget;
+  const left = { tokens: available.tokens - amount.tokens, cost: available.cost - amount.cost };
+  return keepsFor(agent, results, left, agent.process.request.promptBound + maxOutput);
+}
+
+/** What the calls of a turn that make children keep back, for the first of them that begins. */
+export function keepsForCalls(agent: LiveDelegation, callId: string): Keeps | undefined {
+  const { models } = agent.run.parts;
+  if (models.recorded !== undefined) {
+    return models.recorded(agent.id, requestsOf(agent))?.keeps.calls?.get(callId);
+  }
+  const { transcript } = agent.said;
+  const joining = (pending: PendingCall): boolean => bringsResult(agent, pending.call.name);
+  // Of a thousand calls the first one speaks for all.
+  if (transcript.pending.some((pending) => pending.started && joining(pending))) return undefined;
+  const calls = transcript.pending.filter(joining);
+  if (!calls.some(({ call }) => call.id === callId)) return undefined;
+  const prompt =
+    (transcript.countedTokens ?? agent.process.request.promptBound) + transcript.bytesSince;
+  const results = calls.length + unreadChildren(agent);
+  return keepsFor(agent, results, agent.budget.available, prompt);
+}
+
+function keepsFor(
+  agent: LiveDelegation,
+  results: number,
+  available: Amount,
+  prompt: number,
+): Keeps {
+  const { budget, join } = agent.contract;
+  return planReport({
+    prompt,
+    available,
+    keepBack: budget.reserve,
+    price: priceOf(agent),
+    results,
+    joinTokens: join.max_tokens,
+    perToken: canCount(agent) ? 1 : bytesPerToken,
+  });
+}
+
+/** Children whose results its model has not been given. */
+export function unreadChildren({ process, run }: LiveDelegation): number {
+  return process.children.filter(({ id }) => !run.history.delivered.has(id)).length;
+}
+
+function bringsResult(agent: LiveDelegation, name: string): boolean {
+  const { choosesFrom, effect, waits } = findTool(agent, name) ?? {};
+  return effect === "spawn" && (waits === true || choosesFrom !== undefined);
+}
+
+/** Whether its prompts are counted in tokens where their bytes do not fit. */
+export function canCount(agent: LiveDelegation): boolean {
+  try {
+    return agent.run.parts.models.resolve(modelOf(agent)).countTokens !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that
+ * cannot be had is told to the agent, which goes on with what there is.
+ */
+export async function openServers(agent: LiveDelegation): Promise<void> {
+  const { mcp_servers: servers } = agent.contract.permissions;
+  const names = servers === "*" ? [] : servers;
+  const opened = await Promise.all(names.map((server) => open(agent, server)));
+  agent.process.holdsProcesses = true;
+  agent.work.throwIfStopped();
+  const granted = opened.flat().filter((tool) => isGranted(agent, tool));
+  agent.process.tools.ofServers = new Map(granted.map((tool) => [tool.name, tool]));
+}
+
+export function hasServers({ contract }: LiveDelegation): boolean {
+  return contract.permissions.mcp_servers.length > 0;
+}
+
+async function open(agent: LiveDelegation, name: string): Promise<readonly Tool[]> {
+  const { parts } = agent.run;
+  const { server, isOwn } = declarationOf(agent, name);
+  try {
+    if (server === undefined) {
+      throw new Error(`The MCP server "${name}" is not configured any more.`);
+    }
+    if (server.disabled === true) return [];
+    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null, isOwn };
+    return await agent.work.interruptible(parts.servers.open(name, server, scope));
+  } catch (error) {
+    if (error instanceof Stopped) throw error;
+    const cause = { code: "server_unavailable", server: name, text: messageOf(error) } as const;
+    const message = describeReminder(cause);
+    const said = { from: "mcp", severity: "warn", cause, message } as const;
+    agent.record(event(agent, "agent.interjected", said));
+    return [];
+  }
+}
+
+interface Declaration {
+  readonly server: McpServer | undefined;
+  /** The person's own configuration says exactly this, or their own profile does. */
+  readonly isOwn: boolean;
+}
+
+/** As it was when the contract was made, when the profile brought it; else as it is configured. */
+function declarationOf({ contract, run }: LiveDelegation, name: string): Declaration {
+  const { servers = {} } = contract;
+  const configured = run.parts.servers.declared(name);
+  const server = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  if (server === undefined) return { server: configured, isOwn: true };
+  const isMarked = server.kind === "stdio" && server.isOwn === true;
+  return { server, isOwn: isMarked || isSameServer(server, configured) };
+}
+
+function isGranted({ contract }: LiveDelegation, { name }: Tool): boolean {
+  const { allowed_tools: tools, rules = [] } = contract.permissions;
+  return includes(tools, name) && !isDeniedOutright(rules, name);
+}
+
+/** What a model is shown: the runtime's tools, and those of the agent's servers. */
+export function withServerTools(
+  offered: OfferedTools,
+  tools: ReadonlyMap<string, Tool> | null,
+): OfferedTools {
+  if (tools === null || tools.size === 0) return offered;
+  const described = [...tools.values()].map(describeTool);
+  return {
+    descriptions: [...offered.descriptions, ...described.map(({ description }) => description)],
+    tokens: described.reduce((sum, { tokens }) => sum + tokens, offered.tokens),
+  };
+}
