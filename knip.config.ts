@@ -9,7 +9,7 @@ export default {
         "src/index.ts!",
         "src/testing/index.ts!",
         "src/surfaces/client/mandate-client.ts!",
-        "src/bin/mandate.ts!",
+        "src/mandate.ts!",
         "src/testing/attacks/inherited-descriptors.test-support.ts",
         "src/workspaces/git/integration/integrate-and-die.test-support.ts",
         "src/testing/fleet-worker.test-support.ts",

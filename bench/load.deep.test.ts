@@ -40,7 +40,7 @@ it("times the appends of children that work side by side", slow, async () => {
 });
 
 it("serves a home with many runs, and takes up what was open in it", slow, async () => {
-  const binary = join(import.meta.dirname, "../src/bin/mandate.ts");
+  const binary = join(import.meta.dirname, "../src/mandate.ts");
   const store = await measureStore({ events: 15_000, binary, home: undefined, print, times: 1 });
   expect(store.generated.events).toBeGreaterThanOrEqual(15_000);
   expect(store.recovery.taken).toBe(1);

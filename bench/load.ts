@@ -80,11 +80,11 @@ async function measure(options: Options): Promise<Results> {
 /** What people have: the build. With other sources in its place, those. */
 function findBinary(): string {
   const root = dirname(here);
-  if (process.env["MANDATE_BENCH_SOURCE"] !== undefined) return join(root, "src/bin/mandate.ts");
+  if (process.env["MANDATE_BENCH_SOURCE"] !== undefined) return join(root, "src/mandate.ts");
   const words = [join(root, "scripts/build.mjs")];
   const { status } = spawnSync(process.execPath, words, { stdio: "inherit" });
   if (status !== 0) throw new Error("It could not be built.");
-  return join(root, "dist/bin/mandate.js");
+  return join(root, "dist/mandate.js");
 }
 
 process.exitCode = await main(process.argv.slice(2));

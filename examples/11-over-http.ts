@@ -27,7 +27,7 @@ replies:
 );
 
 // Where the package is installed, this is `mandate serve`.
-const binary = fileURLToPath(new URL("../src/bin/mandate.ts", import.meta.url));
+const binary = fileURLToPath(new URL("../src/mandate.ts", import.meta.url));
 const words = [
   binary,
   "serve",

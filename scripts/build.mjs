@@ -20,7 +20,7 @@ import { withLock } from "./lock.mjs";
 const root = dirname(import.meta.dirname);
 const dist = join(root, "dist");
 const stamp = join(dist, ".built-from");
-const executable = "bin/mandate.js";
+const executable = "mandate.js";
 const assets = ["src/**/*.md", "src/**/*.yaml", "src/**/*.sql"];
 const sources = ["src/**/*.ts", ...assets, "tsconfig*.json", "package.json", "scripts/build.mjs"];
 const pageSources = ["dashboard/*.{html,ts,json}", "dashboard/src/**/*"];

@@ -3,25 +3,14 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative, resolve, sep } from "node:path";
 
 /**
- * The stages, in the order in which data passes them. A stage imports itself, ports and the stages
- * above it; further down is out of bounds.
+ * The layers, in the order in which data passes them. A layer imports itself, ports and the layers
+ * above it; further down is out of bounds. A folder inside another one that has a place of its own
+ * is named by its path.
  */
 const stages = [
-  "contracts",
-  "events",
-  "processes",
-  "workspaces",
-  "documents",
-  "profiles",
-  "skills",
-  "control",
-  "models",
-  "tools",
-  "sessions",
-  "inbox",
-  "delegations",
-  "workflows",
-  "commands",
+  ...["contracts", "events", "workspaces/processes", "workspaces", "agents/documents", "agents"],
+  ...["control", "models", "tools", "sessions", "delegations", "delegations/replay"],
+  "application",
 ];
 
 /** Where parts are put together: all of them, the database alone, or what a machine has of them. */
@@ -34,48 +23,40 @@ const wiring = [
 const shared = ["text.ts", "files.ts"];
 
 /**
- * What stands beside the stages: the folders it may import, and those of which it may import types
+ * What is beside the order: the layers that it may import, and those of which it may import types
  * only (they vanish when the code runs).
  */
 const besideTheStages = {
   "text.ts": { imports: ["ports"], typesOf: [] },
   "files.ts": { imports: ["ports"], typesOf: [] },
   ports: { imports: [], typesOf: ["contracts", "events"] },
-  stores: { imports: ["ports", "events", "contracts", "processes"], typesOf: [] },
-  engines: { imports: ["ports", "events"], typesOf: ["contracts", "control"] },
-  telemetry: { imports: ["ports", "events"], typesOf: [] },
+  stores: { imports: ["ports", "events", "contracts", "workspaces/processes"], typesOf: [] },
+  "stores/dbos": { imports: ["ports", "events"], typesOf: ["contracts", "control"] },
+  "application/telemetry": { imports: ["ports", "events"], typesOf: [] },
   testing: {
-    imports: ["ports", "stores", "engines", ...stages, "runtime.ts", "open-store.ts"],
+    imports: ["ports", "stores", "stores/dbos", ...stages, "runtime.ts", "open-store.ts"],
     typesOf: [],
   },
   surfaces: {
     imports: [
-      "ports",
-      "events",
-      "processes",
-      "documents",
-      "control",
-      "sessions",
-      "inbox",
-      "commands",
-      "product-version.ts",
-      ...wiring,
+      ...["ports", "events", "workspaces/processes", "agents/documents", "control", "sessions"],
+      ...["application", "product-version.ts", ...wiring],
     ],
-    typesOf: ["contracts", "profiles", "skills", "tools", "delegations"],
+    typesOf: ["contracts", "agents", "tools", "delegations"],
   },
-  bin: { imports: ["surfaces"], typesOf: [] },
+  "mandate.ts": { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": {
-    imports: ["ports", "stores", "contracts", "processes", "control"],
+    imports: ["ports", "stores", "contracts", "workspaces/processes", "control"],
     typesOf: [],
   },
   "diagnose.ts": {
-    imports: ["ports", "stores", "processes", "workspaces", "control", "models", "open-store.ts"],
+    imports: [
+      ...["ports", "stores", "workspaces/processes", "workspaces", "control", "models"],
+      "open-store.ts",
+    ],
     typesOf: [],
   },
-  "open-control.ts": {
-    imports: ["ports", "control", "profiles", "skills"],
-    typesOf: [],
-  },
+  "open-control.ts": { imports: ["ports", "control", "agents"], typesOf: [] },
   "product-version.ts": { imports: [], typesOf: [] },
   "attendance.ts": { imports: [], typesOf: [] },
   "watchdog.ts": { imports: [], typesOf: ["ports", "open-store.ts", "watchdog-thread.ts"] },
@@ -83,25 +64,25 @@ const besideTheStages = {
     imports: ["open-store.ts", "delegations", "workspaces"],
     typesOf: ["ports"],
   },
-  "start-worker.ts": { imports: ["ports", "engines", "runtime.ts"], typesOf: [] },
+  "start-worker.ts": { imports: ["ports", "stores/dbos", "runtime.ts"], typesOf: [] },
   "runtime.ts": {
     imports: [
-      ...["ports", "stores", "engines", "telemetry"],
-      ...["open-store.ts", "open-control.ts", "product-version.ts", "watchdog.ts", "attendance.ts"],
+      ...["ports", "stores", "stores/dbos", "application/telemetry", "open-store.ts"],
+      ...["open-control.ts", "product-version.ts", "watchdog.ts", "attendance.ts"],
       ...stages,
     ],
     typesOf: [],
   },
   // The library is the surface that programs import by name.
   "index.ts": {
-    imports: ["ports", "stores", "engines", ...stages, ...wiring, "surfaces"],
+    imports: ["ports", "stores", "stores/dbos", ...stages, ...wiring, "surfaces"],
     typesOf: [],
   },
 };
 
 /** Tests may wire real parts together; surfaces are out of bounds for them as well. */
 const testsMayAlsoImport = [
-  ...["stores", "engines", "testing", "models", "tools"],
+  ...["stores", "stores/dbos", "testing", "models", "tools"],
   ...["runtime.ts", "start-worker.ts"],
 ];
 
@@ -116,11 +97,13 @@ const statement =
   /^\s*(?<keyword>import|export)\s+(?<types>type\s)?(?<names>[^"';]*?\sfrom\s+)?["'](?<path>\.[^"']*)["']/gm;
 const dynamic = /\bimport\(\s*["'](?<path>\.[^"']*)["']\s*\)/g;
 
-/** The first segment below src/: a folder, or a file that stands there by itself, or is its test. */
+const nested = Object.keys(rules).filter((layer) => layer.includes("/"));
+
+/** A nested layer, or the first segment below src/: a folder, a file by itself, or its test. */
 function layerOf(file) {
-  return relative(source, file)
-    .split(sep)[0]
-    .replace(/(\.deep|\.deadline)?\.test(-support)?\.ts$/, ".ts");
+  const path = relative(source, file).split(sep).join("/");
+  const inside = nested.find((layer) => path.startsWith(`${layer}/`));
+  return inside ?? path.split("/")[0].replace(/(\.deep|\.deadline)?\.test(-support)?\.ts$/, ".ts");
 }
 
 const isTest = (path) => /\.(test|test-support)\.ts$/.test(path);

@@ -3,7 +3,7 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
 /** The only file that may use what starts a process. */
-const starter = "processes/start-program.ts";
+const starter = "workspaces/processes/start-program.ts";
 
 /**
  * How code starts a process, or gets at what does. Types of `node:child_process` vanish when the

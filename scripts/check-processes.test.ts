@@ -30,11 +30,11 @@ test.each([
   const { code, said } = check("src/tools/x.ts", text);
   expect(code).toBe(1);
   expect(said).toContain("src/tools/x.ts ");
-  expect(said).toContain("only src/processes/start-program.ts starts processes");
+  expect(said).toContain("only src/workspaces/processes/start-program.ts starts processes");
 });
 
 test.each([
-  ["src/processes/start-program.ts", 'import { spawn } from "node:child_process";'],
+  ["src/workspaces/processes/start-program.ts", 'import { spawn } from "node:child_process";'],
   ["src/tools/x.test.ts", 'import { spawn } from "node:child_process";'],
   ["src/tools/x.test-support.ts", 'import { spawn } from "node:child_process";'],
   ["src/tools/x.ts", 'import type { ChildProcess } from "node:child_process";'],

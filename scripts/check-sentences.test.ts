@@ -10,7 +10,7 @@ const causes = `
 `;
 
 /** What the check says of a tree in which one file has this text. */
-function check(text: string, path = "src/workflows/x.ts"): string {
+function check(text: string, path = "src/delegations/replay/x.ts"): string {
   const folder = testFolder();
   for (const [file, content] of Object.entries({ "src/events/cause.ts": causes, [path]: text })) {
     mkdirSync(dirname(join(folder, file)), { recursive: true });
@@ -51,5 +51,5 @@ test("codes, other texts and comments are not meant, nor tests and the reader of
   }
   const matching = 'if (payload.error === "Its caller was cancelled.") return;';
   expect(check(matching, "src/events/upcast.ts")).toBe("");
-  expect(check(matching, "src/workflows/x.test.ts")).toBe("");
+  expect(check(matching, "src/delegations/replay/x.test.ts")).toBe("");
 });

@@ -112,5 +112,5 @@ test("a source that is given a clock has no time of its own", () => {
   ];
   expect(unnoticed(texts, (index) => `src/stores/x${index}.ts`)).toEqual([]);
   const harmless = 'import { setImmediate as nextTurn } from "node:timers/promises";';
-  expect(check({ "src/stores/x.ts": harmless, "src/bin/x.ts": "Date.now();" }).code).toBe(0);
+  expect(check({ "src/stores/x.ts": harmless, "src/contracts/x.ts": "Date.now();" }).code).toBe(0);
 });

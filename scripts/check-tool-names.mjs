@@ -7,7 +7,7 @@ import { shippedTools } from "../src/tools/shipped-tools.ts";
 /** Where names belong: a folder or a file, and why. */
 const allowed = new Map([
   ["src/tools/", "the definitions"],
-  ["src/profiles/foreign/", "the tables of other programs' tool names"],
+  ["src/agents/foreign/", "the tables of other programs' tool names"],
   ["src/events/upcast.ts", "events of earlier versions have nothing but the name"],
   ["src/models/plan-model.ts", "it stands for a model, and a model calls a tool by its name"],
   ["src/surfaces/mcp/tools/", "the table of what is offered over MCP, by name"],

@@ -16,7 +16,7 @@ test("the README names every command", () => {
 
 test("the guide names every profile that is shipped", () => {
   const [, list] = /shipped with Mandate: `([^`]+)`/.exec(textOf("docs/guides/profiles.md")) ?? [];
-  const files = readdirSync(join(root, "src/profiles/shipped"));
+  const files = readdirSync(join(root, "src/agents/shipped"));
   expect(words(list)).toEqual(files.map((file) => file.replace(/\.md$/, "")).sort());
 });
 

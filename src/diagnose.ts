@@ -11,10 +11,10 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
-import { noteStartFolder } from "./processes/agent-folders.ts";
-import { findProgram, findSystemProgram } from "./processes/find-program.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
 import { requireGit } from "./workspaces/git/run-git.ts";
+import { noteStartFolder } from "./workspaces/processes/agent-folders.ts";
+import { findProgram, findSystemProgram } from "./workspaces/processes/find-program.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 
 export interface Diagnosis {

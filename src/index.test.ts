@@ -40,8 +40,8 @@ test("importing the package loads what it exports and nothing besides", () => {
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
     "contracts/narrow-models.ts",
     "contracts/selection.ts",
-    "documents/nearest-key.ts",
-    "documents/require-known-keys.ts",
+    "agents/documents/nearest-key.ts",
+    "agents/documents/require-known-keys.ts",
     "events/cause.ts",
     "events/close-reason.ts",
     "events/summarize.ts",

@@ -1,21 +1,23 @@
-export type { Candidate } from "./commands/complete-command.ts";
-export type { EffectiveProfile } from "./commands/effective-profile.ts";
-export type { CommandReply } from "./commands/execute-command.ts";
-export type { Hotkey, Hotkeys } from "./commands/hotkeys-of.ts";
+export type { Profile } from "./agents/profiles/profile.ts";
+export type { Skill } from "./agents/skills/skill.ts";
+export type { Candidate } from "./application/commands/complete-command.ts";
+export type { CommandReply } from "./application/commands/execute-command.ts";
+export type { Hotkey, Hotkeys } from "./application/commands/hotkeys-of.ts";
+export type { EffectiveProfile } from "./application/effective-profile.ts";
 export type {
   DelegationDiff,
   DiffedFile,
   DiffOptions,
-} from "./commands/kept-work/diff-of-delegation.ts";
+} from "./application/kept-work/diff-of-delegation.ts";
 export type {
   DiscardedWork,
   DiscardKeptOptions,
   MergedWork,
   MergeOptions,
-} from "./commands/kept-work/kept-work.ts";
-export type { Memories, MemoryDecision, MemoryListing } from "./commands/memories.ts";
-export type { ReplayedRun, RunDifference } from "./commands/replay.ts";
-export type { WaitingContent } from "./commands/waiting-content.ts";
+} from "./application/kept-work/kept-work.ts";
+export type { Memories, MemoryDecision, MemoryListing } from "./application/memories.ts";
+export type { ReplayedRun, RunDifference } from "./application/replay.ts";
+export type { WaitingContent } from "./application/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
 export type { Exposure } from "./contracts/exposure.ts";
 export type { McpServer } from "./contracts/mcp-server.ts";
@@ -34,8 +36,6 @@ export type { EventPayloads, EventType, StoredEvent } from "./events/event.ts";
 export type { InboxItem, InboxKind } from "./events/inbox-item.ts";
 export type { Seal } from "./events/seal.ts";
 export { summarize } from "./events/summarize.ts";
-export type { AnswerOutcome } from "./inbox/answer-ask.ts";
-export type { Inbox, InboxSelection, UnreadQuery } from "./inbox/inbox.ts";
 export type { DelegationInfo, DelegationResult } from "./ports/delegator.ts";
 export {
   MandateError,
@@ -46,16 +46,16 @@ export {
 export type { Memory } from "./ports/memory-store.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
 export { ModelFault, type ModelFaultKind } from "./ports/model-fault.ts";
-export type { Profile } from "./profiles/profile.ts";
 export type { SessionBreadcrumb } from "./sessions/breadcrumb.ts";
 export type { SessionFormat } from "./sessions/export-session.ts";
+export type { AnswerOutcome } from "./sessions/inbox/answer-ask.ts";
+export type { Inbox, InboxSelection, UnreadQuery } from "./sessions/inbox/inbox.ts";
 export type { SessionQuery } from "./sessions/list-sessions.ts";
 export type { AgentSession } from "./sessions/read-session.ts";
 export type { AgentSessionContext, SessionCapability, SessionStatus } from "./sessions/session.ts";
 export type { SessionEntry } from "./sessions/session-entry.ts";
 export type { SessionRow } from "./sessions/session-row.ts";
 export type { SessionTrigger } from "./sessions/session-trigger.ts";
-export type { Skill } from "./skills/skill.ts";
 export { createMandate } from "./surfaces/library/create-mandate.ts";
 export type { AiSdkTool, DelegationTools } from "./surfaces/library/delegation-tools.ts";
 export type { MandateSessions } from "./surfaces/library/library-sessions.ts";

@@ -1,6 +1,18 @@
 /** The part of the wiring that says who agents are and who decides: without models, tools or engine. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { discoverAgentPlaces } from "./agents/foreign/discover-agent-places.ts";
+import { ForeignSource } from "./agents/profiles/foreign-source.ts";
+import type { Profile, ProfileFields } from "./agents/profiles/profile.ts";
+import { layerOf } from "./agents/profiles/profile-layer.ts";
+import { loadProfiles, type ProfileRegistry } from "./agents/profiles/profile-registry.ts";
+import { FolderSource, fixedSource, type ProfileSource } from "./agents/profiles/profile-source.ts";
+import type { ProfileFolder, ProjectFolder } from "./agents/profiles/read-profile-file.ts";
+import { shippedProfiles } from "./agents/profiles/shipped-profiles.ts";
+import { ownLayer, withOwnServers } from "./agents/profiles/with-own-servers.ts";
+import type { SkillDirectory } from "./agents/skills/find-skill-folders.ts";
+import type { SkillRegistry } from "./agents/skills/skill.ts";
+import { loadSkills } from "./agents/skills/skill-registry.ts";
 import type { Config } from "./control/config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
@@ -8,18 +20,6 @@ import { ControlView } from "./control/records/control-view.ts";
 import type { ProjectConfigFile } from "./control/settle-config.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Store } from "./ports/store.ts";
-import { discoverAgentPlaces } from "./profiles/foreign/discover-agent-places.ts";
-import { ForeignSource } from "./profiles/foreign-source.ts";
-import type { Profile, ProfileFields } from "./profiles/profile.ts";
-import { layerOf } from "./profiles/profile-layer.ts";
-import { loadProfiles, type ProfileRegistry } from "./profiles/profile-registry.ts";
-import { FolderSource, fixedSource, type ProfileSource } from "./profiles/profile-source.ts";
-import type { ProfileFolder, ProjectFolder } from "./profiles/read-profile-file.ts";
-import { shippedProfiles } from "./profiles/shipped-profiles.ts";
-import { ownLayer, withOwnServers } from "./profiles/with-own-servers.ts";
-import type { SkillDirectory } from "./skills/find-skill-folders.ts";
-import type { SkillRegistry } from "./skills/skill.ts";
-import { loadSkills } from "./skills/skill-registry.ts";
 
 /** What one request may answer with where a profile names nothing else. */
 export const maxOutputTokens = 8192;
@@ -167,8 +167,8 @@ export function skillNamesAt(cwd: string, environment: Environment): ReadonlySet
 async function foreignSources(project: ProjectFolder): Promise<readonly ProfileSource[]> {
   const { root } = project;
   if (discoverAgentPlaces(root).length === 0) return [];
-  const { findAgentFiles } = await import("./profiles/foreign/find-agent-files.ts");
-  const { readAgentFile } = await import("./profiles/foreign/read-agent-file.ts");
+  const { findAgentFiles } = await import("./agents/foreign/find-agent-files.ts");
+  const { readAgentFile } = await import("./agents/foreign/read-agent-file.ts");
   const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(root))];
   const read = (file: string) => readAgentFile(file, { root });
   return [new ForeignSource({ find, read }, project)];

@@ -7,8 +7,8 @@ import type { ArtifactStore } from "./ports/artifact-store.ts";
 import type { Clock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Store } from "./ports/store.ts";
-import { homeOfUser, noteAgentFolder } from "./processes/agent-folders.ts";
 import type { MigrationOptions, MigrationReport } from "./stores/migrate-store.ts";
+import { homeOfUser, noteAgentFolder } from "./workspaces/processes/agent-folders.ts";
 
 export interface StoreOptions {
   readonly environment?: Environment;

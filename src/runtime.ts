@@ -4,8 +4,13 @@ import { randomBytes } from "node:crypto";
 import { existsSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { ModelPolicy, Profile } from "./agents/profiles/profile.ts";
+import { layerOf } from "./agents/profiles/profile-layer.ts";
+import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
+import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
 import { serverPattern } from "./contracts/mcp-tool-name.ts";
+import type { RunGrant } from "./contracts/run-grant.ts";
 import { everything } from "./contracts/selection.ts";
 import { type Config, defaultWaysOut } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
@@ -21,8 +26,6 @@ import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engin
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { tellAgent } from "./delegations/runs/live-runs.ts";
 import { Scheduler } from "./delegations/scheduler.ts";
-import type { RunGrant } from "./contracts/run-grant.ts";
-import type { DbosDispatcher } from "./engines/dbos/dbos-dispatcher.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
 import { openStore, type StoreOptions } from "./open-store.ts";
@@ -31,13 +34,8 @@ import type { Dispatcher } from "./ports/dispatcher.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
-import { noteAgentFolder, noteStartFolder } from "./processes/agent-folders.ts";
-import { installationPaths } from "./processes/installation-paths.ts";
 import { productVersion } from "./product-version.ts";
-import type { ModelPolicy, Profile } from "./profiles/profile.ts";
-import { layerOf } from "./profiles/profile-layer.ts";
-import type { ProfileRegistry } from "./profiles/profile-registry.ts";
-import { startTelemetry, type Telemetry } from "./telemetry/start-telemetry.ts";
+import type { DbosDispatcher } from "./stores/dbos/dbos-dispatcher.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { requireTool } from "./tools/require-tool.ts";
@@ -51,6 +49,8 @@ import {
   endMarkedProcesses,
 } from "./workspaces/delegation-mark.ts";
 import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
+import { noteAgentFolder, noteStartFolder } from "./workspaces/processes/agent-folders.ts";
+import { installationPaths } from "./workspaces/processes/installation-paths.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 import { describeAbandoned, GuardRecords } from "./workspaces/sandbox/guard-records.ts";
 
@@ -342,7 +342,7 @@ async function openQueues(
       "`engine.kind: dbos` needs Postgres: set MANDATE_DATABASE_URL, or `database.url` in the configuration.",
     );
   }
-  const { DbosDispatcher } = await import("./engines/dbos/dbos-dispatcher.ts");
+  const { DbosDispatcher } = await import("./stores/dbos/dbos-dispatcher.ts");
   const { clock } = options;
   return DbosDispatcher.open({ url, tenant, config: engine, ...(clock && { clock }) });
 }

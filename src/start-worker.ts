@@ -1,7 +1,8 @@
 /** The wiring of a worker: the runtimes of its tenants, and the queues that they share. */
-import { type DbosWorker, startDbosWorker, type TenantWork } from "./engines/dbos/dbos-worker.ts";
+
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Runtime } from "./runtime.ts";
+import { type DbosWorker, startDbosWorker, type TenantWork } from "./stores/dbos/dbos-worker.ts";
 
 export interface WorkerStart {
   /** One for each tenant. */

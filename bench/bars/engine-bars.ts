@@ -1,11 +1,11 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { replayRun } from "../../src/delegations/replay/replay-run.ts";
 import { callIdsOf, parseToolCall } from "../../src/models/tool-call.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { openEngine, testProfile } from "../../src/testing/engine-fixture.ts";
 import { note, StoredRun } from "../../src/testing/stored-run.ts";
-import { replayRun } from "../../src/workflows/replay/replay-run.ts";
 import { openFolder } from "../load/open-folder.ts";
 import { measureRecovery } from "../load/queue/measure-recovery.ts";
 import { median } from "../run/report.ts";

@@ -1,7 +1,7 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { loadSkills } from "../../src/skills/skill-registry.ts";
+import { loadSkills } from "../../src/agents/skills/skill-registry.ts";
 import { editFile } from "../../src/tools/files/edit-file.ts";
 import { callTool, contextFor } from "../../src/tools/files/file-tool.test-support.ts";
 import { globFiles } from "../../src/tools/files/glob-files.ts";

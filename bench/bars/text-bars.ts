@@ -2,13 +2,13 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "yaml";
 import { diffLines } from "../../dashboard/src/pages/agents/diff-lines.ts";
-import { parseCommand } from "../../src/commands/parse-command.ts";
+import { readFrontMatter } from "../../src/agents/documents/front-matter.ts";
+import { readAgentFile } from "../../src/agents/foreign/read-agent-file.ts";
+import { readJsonc } from "../../src/agents/foreign/read-jsonc.ts";
+import { parseCommand } from "../../src/application/commands/parse-command.ts";
 import { matchGlob } from "../../src/contracts/match-glob.ts";
-import { readFrontMatter } from "../../src/documents/front-matter.ts";
 import { recordText } from "../../src/events/record-text.ts";
 import { parseJson } from "../../src/ports/parse-json.ts";
-import { readAgentFile } from "../../src/profiles/foreign/read-agent-file.ts";
-import { readJsonc } from "../../src/profiles/foreign/read-jsonc.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";
 import { verdictIn } from "../../src/tools/delegation/review-task.ts";
 import { htmlToMarkdown } from "../../src/tools/documents/html-to-markdown.ts";
@@ -182,7 +182,7 @@ export const textBars: readonly Bar[] = [
     about: "reading the file over parsing its front matter",
     atMost: 16,
     measure() {
-      const path = join(import.meta.dirname, "../../src/profiles/shipped/reviewer.md");
+      const path = join(import.meta.dirname, "../../src/agents/shipped/reviewer.md");
       const [, yaml = ""] = readFileSync(path, "utf8").split("---\n");
       return ratio(
         () => readAgentFile(path),

@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
+import type { Profile } from "../../src/agents/profiles/profile.ts";
 import { noExposure } from "../../src/contracts/exposure.ts";
 import type { ScriptedReply } from "../../src/models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../src/models/scripted/scripted-model.ts";
-import type { Profile } from "../../src/profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../src/runtime.ts";
 import { defineTool } from "../../src/tools/tool.ts";
 

@@ -22,7 +22,7 @@ const runsInUsedHome = 200;
 export async function measureColdStart(dist: string): Promise<ColdStart> {
   const folder = mkdtempSync(join(tmpdir(), "mandate-cold-"));
   try {
-    const binary = join(dist, "bin/mandate.js");
+    const binary = join(dist, "mandate.js");
     const index = JSON.stringify(new URL("index.js", `file://${dist}/`).href);
     const used = await usedHome(join(folder, "used"));
     return {

@@ -12,7 +12,7 @@ const root = dirname(dirname(import.meta.dirname));
 
 const whole = [
   ...["package.json", "README.md", "LICENSE", "CHANGELOG.md"],
-  ...["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/bin/mandate.js"],
+  ...["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/mandate.js"],
   ...["dist/surfaces/client/mandate-client.js", "dist/profiles/shipped/general.md"],
   ...["dist/dashboard/index.html", "dist/dashboard/assets/a.js", "dist/dashboard/assets/a.css"],
   ...["dist/schemas/mandate.schema.json", "dist/surfaces/cli/demonstration/harbour.yaml"],
@@ -49,11 +49,11 @@ test.each([
 test("texts that point to nowhere, or to where they were made, are named", () => {
   const texts = {
     "dist/index.js": "export {};\n//# sourceMappingURL=index.js.map\n",
-    "dist/bin/mandate.js": 'const here = "/builder/mandate/src/bin";',
+    "dist/mandate.js": 'const here = "/builder/mandate/src";',
   };
   expect(problemsOf(whole, texts)).toEqual([
     "dist/index.js points to index.js.map, which is not in the package.",
-    "dist/bin/mandate.js names the folder that it was built in.",
+    "dist/mandate.js names the folder that it was built in.",
   ]);
   expect(problemsOf([...whole, "dist/index.js.map"], texts)).toHaveLength(1);
 });

@@ -1,5 +1,5 @@
+import type { Profile } from "../../src/agents/profiles/profile.ts";
 import type { ModelRequest } from "../../src/ports/model.ts";
-import type { Profile } from "../../src/profiles/profile.ts";
 import { doings, type Role } from "./doings.ts";
 
 /** A direct child of the root. */

@@ -1,6 +1,6 @@
 import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { verifyHome } from "../../src/commands/verify-home.ts";
+import { verifyHome } from "../../src/application/verify-home.ts";
 import { type Acknowledged, checkStore } from "../../src/events/checker/check-store.ts";
 import { openStore, type StoreOptions } from "../../src/open-store.ts";
 import type { Store } from "../../src/ports/store.ts";

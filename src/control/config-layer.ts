@@ -1,6 +1,6 @@
-import type { YamlPath } from "../documents/read-yaml.ts";
+import type { YamlPath } from "../agents/documents/read-yaml.ts";
+import type { PromptFiles } from "../agents/profiles/prompt-files.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { PromptFiles } from "../profiles/prompt-files.ts";
 import type { ConfigFile } from "./config-schema.ts";
 
 /** One source of settings: a file, or the environment and the flags together. */

@@ -1,5 +1,4 @@
 import { z } from "zod";
-import { tokenPriceSchema } from "../contracts/token-price-schema.ts";
 import {
   mcpServer,
   modelName,
@@ -7,7 +6,8 @@ import {
   profileSchema,
   serverName,
   workspacePath,
-} from "../profiles/profile-schema.ts";
+} from "../agents/profiles/profile-schema.ts";
+import { tokenPriceSchema } from "../contracts/token-price-schema.ts";
 import { reportPatternProblem } from "./report-pattern-problem.ts";
 
 /** What a configuration file may say. All of it is optional; nothing else is accepted. */

@@ -1,8 +1,8 @@
+import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import { defaultReportPattern } from "../contracts/report-path.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
-import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import { shippedPools } from "./shipped-pools.ts";
 
 /**

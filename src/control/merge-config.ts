@@ -1,5 +1,5 @@
+import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
 import type { Selection } from "../contracts/selection.ts";
-import type { ProfileLayer } from "../profiles/profile-layer.ts";
 import { type Config, type DelegationConfig, defaultConfig, defaultWaysOut } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
 import { settleModels } from "./settle-models.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { profileSchema } from "../profiles/profile-schema.ts";
+import { profileSchema } from "../agents/profiles/profile-schema.ts";
 import { configSchema } from "./config-schema.ts";
 
 /** JSON Schemas of the files that people write, for their editors. By file name. */

@@ -1,8 +1,8 @@
 import { dirname, resolve } from "node:path";
-import { decodeText } from "../documents/decode-text.ts";
-import { describeProblem, type ProblemSource } from "../documents/describe-problem.ts";
-import { readTextFile } from "../documents/read-text-file.ts";
-import { parseYaml } from "../documents/read-yaml.ts";
+import { decodeText } from "../agents/documents/decode-text.ts";
+import { describeProblem, type ProblemSource } from "../agents/documents/describe-problem.ts";
+import { readTextFile } from "../agents/documents/read-text-file.ts";
+import { parseYaml } from "../agents/documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import { type ConfigFile, configSchema } from "./config-schema.ts";

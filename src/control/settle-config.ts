@@ -1,8 +1,8 @@
-import { readRegularFile } from "../documents/read-regular-file.ts";
+import { readRegularFile } from "../agents/documents/read-regular-file.ts";
+import { contentHash } from "../agents/profiles/profile-hash.ts";
+import { hashPromptFiles, type PromptFiles } from "../agents/profiles/prompt-files.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
-import { contentHash } from "../profiles/profile-hash.ts";
-import { hashPromptFiles, type PromptFiles } from "../profiles/prompt-files.ts";
 import type { Config } from "./config.ts";
 import type { ConfigLayer } from "./config-layer.ts";
 import type { LoadedConfig } from "./load-config.ts";

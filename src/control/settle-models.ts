@@ -1,4 +1,4 @@
-import { nearestKey } from "../documents/nearest-key.ts";
+import { nearestKey } from "../agents/documents/nearest-key.ts";
 import type { ModelsConfig } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
 import { createModelAllowlist } from "./model-allowlist.ts";

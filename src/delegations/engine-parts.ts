@@ -1,3 +1,6 @@
+import type { ModelPolicy } from "../agents/profiles/profile.ts";
+import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
+import type { SkillRegistry } from "../agents/skills/skill.ts";
 import type { MemoryPermission } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
@@ -10,9 +13,6 @@ import type { Clock } from "../ports/clock.ts";
 import type { Dispatcher } from "../ports/dispatcher.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
-import type { ModelPolicy } from "../profiles/profile.ts";
-import type { ProfileRegistry } from "../profiles/profile-registry.ts";
-import type { SkillRegistry } from "../skills/skill.ts";
 import type { McpScope } from "../tools/mcp/mcp-servers.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { Toolbox } from "../tools/toolbox.ts";

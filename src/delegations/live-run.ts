@@ -63,7 +63,7 @@ export interface RunSettings {
 }
 
 /** The delegations of one run that this process knows. */
-export class LiveDelegations {
+class LiveDelegations {
   root: LiveDelegation | null = null;
   readonly byId = new Map<string, LiveDelegation>();
   /** Children by the call that made them: those of plans, and all of a recovered run. */
@@ -95,7 +95,7 @@ export class LiveDelegations {
 }
 
 /** What a run as a whole remembers of its events. */
-export class RunHistory {
+class RunHistory {
   /** Delegations whose results have reached the parent that waited for them. */
   readonly delivered = new Set<string>();
   /** In the order in which they were made. */
@@ -120,7 +120,7 @@ export class RunHistory {
 const none: readonly string[] = Object.freeze([]);
 
 /** Wakes what waits for the next change. */
-export class Notifier {
+class Notifier {
   #waiting: (() => void)[] = [];
 
   next(): Promise<void> {

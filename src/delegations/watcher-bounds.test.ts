@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { Profile } from "../agents/profiles/profile.ts";
 import { noExposure } from "../contracts/exposure.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import type { Profile } from "../profiles/profile.ts";
 import {
   ofType,
   openEngine,

@@ -1,6 +1,6 @@
+import type { ModelPolicy } from "../agents/profiles/profile.ts";
 import { unknownPool } from "../control/settle-models.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { ModelPolicy } from "../profiles/profile.ts";
 
 /** What choosing among models needs to know; a registry gives it. */
 export interface ModelChoices {

@@ -1,3 +1,4 @@
+import type { ModelPolicy } from "../agents/profiles/profile.ts";
 import { costOf, type TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";
 import { findModelEntry } from "../control/find-model-entry.ts";
@@ -7,7 +8,6 @@ import { shippedPools } from "../control/shipped-pools.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
-import type { ModelPolicy } from "../profiles/profile.ts";
 import { aiSdkModel } from "./ai-sdk-model.ts";
 import { callSettings } from "./call-settings.ts";
 import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";

@@ -1,5 +1,5 @@
+import { nearestKey } from "../agents/documents/nearest-key.ts";
 import type { ProviderConfig } from "../control/config.ts";
-import { nearestKey } from "../documents/nearest-key.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelsConfig } from "./model-registry.ts";
 import {

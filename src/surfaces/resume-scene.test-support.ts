@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeResumed } from "../commands/runs/describe-resumed.ts";
+import { describeResumed } from "../application/commands/runs/describe-resumed.ts";
 import { AccessTokens } from "../control/access/access-tokens.ts";
 import { installationToken } from "../control/access/installation-token.ts";
 import { isPaused } from "../events/run-state.ts";
@@ -342,7 +342,7 @@ export const surfaces = {
 
 /** The log of a home passes the checker. */
 export async function violationsIn(scene: ResumeScene): Promise<readonly unknown[]> {
-  const { verifyHome } = await import("../commands/verify-home.ts");
+  const { verifyHome } = await import("../application/verify-home.ts");
   const store = await openStore({ environment: scene.environment });
   try {
     return (await verifyHome(store, { places: null })).violations;

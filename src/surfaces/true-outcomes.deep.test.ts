@@ -176,7 +176,7 @@ describe("a child that did not complete", () => {
 });
 
 describe("what the machine does not allow", () => {
-  const binary = fileURLToPath(new URL("../bin/mandate.ts", import.meta.url));
+  const binary = fileURLToPath(new URL("../mandate.ts", import.meta.url));
   const playbook = `version: 1
 replies:
   - when: { profile: general, turn: 1 }

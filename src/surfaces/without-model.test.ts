@@ -1,9 +1,9 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { commandContext } from "../commands/command-context.ts";
-import { executeCommand } from "../commands/execute-command.ts";
-import { fromUser } from "../commands/user-text.ts";
-import { verifyHome } from "../commands/verify-home.ts";
+import { commandContext } from "../application/commands/command-context.ts";
+import { executeCommand } from "../application/commands/execute-command.ts";
+import { fromUser } from "../application/commands/user-text.ts";
+import { verifyHome } from "../application/verify-home.ts";
 import { findPlaces } from "../control/places.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
 import { openStore } from "../open-store.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
-import { verifyHome } from "../commands/verify-home.ts";
+import { verifyHome } from "../application/verify-home.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { cases } from "./cases.test-support.ts";
 import { git, initRepository } from "./git-workspace.test-support.ts";

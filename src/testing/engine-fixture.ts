@@ -2,7 +2,8 @@
 import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { verifyHome } from "../commands/verify-home.ts";
+import type { Profile } from "../agents/profiles/profile.ts";
+import { verifyHome } from "../application/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
 import { tidyCopies } from "../delegations/changes/used-copies.ts";
@@ -16,7 +17,6 @@ import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import type { RunRequest, StartedRun } from "../ports/run-request.ts";
 import type { Store } from "../ports/store.ts";
-import type { Profile } from "../profiles/profile.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 

@@ -1,5 +1,9 @@
 /** What users import to test their own agents, and stores of their own: `mandate/testing`. */
-export { type VerifyOptions, verifyHome } from "../commands/verify-home.ts";
+export { type VerifyOptions, verifyHome } from "../application/verify-home.ts";
+export { compareRuns, type RunDifference } from "../delegations/replay/compare-runs.ts";
+export { type Recording, recordingOf } from "../delegations/replay/recording.ts";
+export { replayModel } from "../delegations/replay/replay-model.ts";
+export { type ReplayedRun, replayRun } from "../delegations/replay/replay-run.ts";
 export type { CheckReport, Invariant, Violation } from "../events/checker/check-report.ts";
 export { type Acknowledged, type CheckOptions, checkStore } from "../events/checker/check-store.ts";
 export { loadPlaybook, parsePlaybook } from "../models/scripted/load-playbook.ts";
@@ -12,10 +16,6 @@ export type {
   When,
 } from "../models/scripted/playbook.ts";
 export { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
-export { compareRuns, type RunDifference } from "../workflows/replay/compare-runs.ts";
-export { type Recording, recordingOf } from "../workflows/replay/recording.ts";
-export { replayModel } from "../workflows/replay/replay-model.ts";
-export { type ReplayedRun, replayRun } from "../workflows/replay/replay-run.ts";
 export { type CrashPoint, crashPoints } from "./crash-points.ts";
 export {
   type EngineOptions,

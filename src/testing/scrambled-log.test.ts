@@ -2,12 +2,12 @@ import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { noExposure } from "../contracts/exposure.ts";
+import { compareRuns } from "../delegations/replay/compare-runs.ts";
 import { ForgedLog } from "../events/checker/forged-log.test-support.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import { defineTool } from "../tools/tool.ts";
-import { compareRuns } from "../workflows/replay/compare-runs.ts";
 import { isOnPostgres, isSpread, notOffered } from "./alter-database.test-support.ts";
 import {
   type EngineOptions,

@@ -1,7 +1,7 @@
+import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
+import type { SkillRegistry } from "../agents/skills/skill.ts";
 import type { Config } from "../control/config.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
-import type { ProfileRegistry } from "../profiles/profile-registry.ts";
-import type { SkillRegistry } from "../skills/skill.ts";
 import { delegateTaskTool } from "./delegation/delegate-task.ts";
 import { delegateToAgentTool } from "./delegation/delegate-to-agent.ts";
 import { interjectTool } from "./delegation/interject.ts";

@@ -8,7 +8,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import type { Profile } from "../profiles/profile.ts";
+import type { Profile } from "../agents/profiles/profile.ts";
 import {
   ofType,
   openEngine,

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import type { Profile } from "../agents/profiles/profile.ts";
 import { noExposure } from "../contracts/exposure.ts";
 import type { ScriptedCall } from "../models/scripted/playbook.ts";
-import type { Profile } from "../profiles/profile.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool, type Effect, type Tool } from "./tool.ts";
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { withoutEmpty } from "../agents/documents/without-empty.ts";
 import type { Contract } from "../contracts/contract.ts";
 import { includes } from "../contracts/selection.ts";
-import { withoutEmpty } from "../documents/without-empty.ts";
 import type { ToolCall } from "../ports/model.ts";
 import { clip } from "../text.ts";
 import type { Tool } from "./tool.ts";

@@ -1,5 +1,5 @@
+import { type Keys, requireKnownKeys } from "../agents/documents/require-known-keys.ts";
 import type { Exposure } from "../contracts/exposure.ts";
-import { type Keys, requireKnownKeys } from "../documents/require-known-keys.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Effect, Tool } from "./tool.ts";
 

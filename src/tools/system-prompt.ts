@@ -1,14 +1,14 @@
+import { assemblePrompt, promptForTools } from "../agents/profiles/assemble-prompt.ts";
+import type { Profile } from "../agents/profiles/profile.ts";
+import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
+import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
+import { offeredSkills } from "../agents/skills/grants-skill.ts";
+import type { SkillRegistry } from "../agents/skills/skill.ts";
+import { skillsBlock } from "../agents/skills/skills-block.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
 import { agentsBlock } from "../control/records/agents-block.ts";
 import { agentsFor, type ProfileLookup } from "../control/records/resolve-profile.ts";
-import { assemblePrompt, promptForTools } from "../profiles/assemble-prompt.ts";
-import type { Profile } from "../profiles/profile.ts";
-import type { ProfileRegistry } from "../profiles/profile-registry.ts";
-import { spawnProfilesBlock } from "../profiles/spawn-profiles-block.ts";
-import { offeredSkills } from "../skills/grants-skill.ts";
-import type { SkillRegistry } from "../skills/skill.ts";
-import { skillsBlock } from "../skills/skills-block.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
 import type { Toolbox } from "./toolbox.ts";
 

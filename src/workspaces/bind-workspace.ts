@@ -2,7 +2,7 @@ import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { noteWorkspace } from "../processes/agent-folders.ts";
+import { noteWorkspace } from "./processes/agent-folders.ts";
 import { linkedPlaces } from "./protected/linked-places.ts";
 import { nearestRealPath } from "./resolve-inside.ts";
 

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { verifyHome } from "../../../src/commands/verify-home.ts";
+import { verifyHome } from "../../../src/application/verify-home.ts";
 import { isOpen } from "../../../src/events/delegation.ts";
 import { openCrew, startOf } from "../open-crew.ts";
 import { openFolder } from "../open-folder.ts";

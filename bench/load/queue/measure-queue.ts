@@ -1,7 +1,7 @@
 import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { verifyHome } from "../../../src/commands/verify-home.ts";
+import { verifyHome } from "../../../src/application/verify-home.ts";
 import type { Store } from "../../../src/ports/store.ts";
 import type { Runtime } from "../../../src/runtime.ts";
 import { lagProbe } from "../../run/lag-probe.ts";

@@ -2,7 +2,7 @@ import { fork } from "node:child_process";
 import { once } from "node:events";
 import { rmSync } from "node:fs";
 import { join } from "node:path";
-import { verifyHome } from "../../../src/commands/verify-home.ts";
+import { verifyHome } from "../../../src/application/verify-home.ts";
 import { isOpen } from "../../../src/events/delegation.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openCrew } from "../open-crew.ts";

@@ -1,7 +1,7 @@
+import type { Profile } from "../../../src/agents/profiles/profile.ts";
 import type { ScriptedReply } from "../../../src/models/scripted/playbook.ts";
 import type { Script } from "../../../src/models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../../src/ports/model.ts";
-import type { Profile } from "../../../src/profiles/profile.ts";
 
 /** What a run of the soak does; the first word of its task says which. */
 export const kinds = ["survey", "dig", "spawn", "stumble", "bulky", "write", "ask"] as const;

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Forks } from "../../../src/commands/forks.ts";
+import { Forks } from "../../../src/application/forks.ts";
 import { AccessTokens } from "../../../src/control/access/access-tokens.ts";
 import { installationToken } from "../../../src/control/access/installation-token.ts";
 import { scriptedModel } from "../../../src/models/scripted/scripted-model.ts";

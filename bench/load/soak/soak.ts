@@ -2,7 +2,7 @@ import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { appendFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { verifyHome } from "../../../src/commands/verify-home.ts";
+import { verifyHome } from "../../../src/application/verify-home.ts";
 import { openStore } from "../../../src/open-store.ts";
 import { openFolder } from "../open-folder.ts";
 import { type Sample, sampleNames } from "./sample.ts";

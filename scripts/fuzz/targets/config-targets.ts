@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import fc, { type Arbitrary } from "fast-check";
-import { readPlanFile } from "../../../src/commands/read-plan-file.ts";
+import { parseYaml } from "../../../src/agents/documents/read-yaml.ts";
+import { readPlanFile } from "../../../src/application/read-plan-file.ts";
 import { loadConfig } from "../../../src/control/load-config.ts";
 import { settleConfig } from "../../../src/control/settle-config.ts";
-import { parseYaml } from "../../../src/documents/read-yaml.ts";
 import { parsePlaybook } from "../../../src/models/scripted/load-playbook.ts";
 import { attempt } from "../expect-refusal.ts";
 import { nastyText } from "../hostile-text.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { loadSkills } from "../../../src/skills/skill-registry.ts";
+import { loadSkills } from "../../../src/agents/skills/skill-registry.ts";
 import { checkZip } from "../../../src/tools/documents/check-zip.ts";
 import { decodeText } from "../../../src/tools/documents/decode-text.ts";
 import { DocumentProblem } from "../../../src/tools/documents/document-problem.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { copyFileSync, cpSync, mkdirSync, rmSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue } from "node:sqlite";
 import fc from "fast-check";
-import { verifyHome } from "../../../src/commands/verify-home.ts";
+import { verifyHome } from "../../../src/application/verify-home.ts";
 import { parseContract } from "../../../src/contracts/parse-contract.ts";
 import type { ScriptedCall } from "../../../src/models/scripted/playbook.ts";
 import { openStore } from "../../../src/open-store.ts";

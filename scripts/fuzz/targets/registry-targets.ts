@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import fc, { type Arbitrary } from "fast-check";
+import { readJsonc } from "../../../src/agents/foreign/read-jsonc.ts";
 import {
   openControlPlane,
   operator,
 } from "../../../src/control/records/open-control-plane.test-support.ts";
 import { parseStrictJson } from "../../../src/control/records/strict-json.ts";
-import { readJsonc } from "../../../src/profiles/foreign/read-jsonc.ts";
 import { attempt } from "../expect-refusal.ts";
 import { nastyJson, nastyText } from "../hostile-text.ts";
 import { mutatedText } from "../mutate-text.ts";

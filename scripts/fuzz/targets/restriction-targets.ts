@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import fc from "fast-check";
-import { findWider } from "../../../src/profiles/foreign/authority-of.test-support.ts";
-import { readAgentFile } from "../../../src/profiles/foreign/read-agent-file.ts";
+import { findWider } from "../../../src/agents/foreign/authority-of.test-support.ts";
+import { readAgentFile } from "../../../src/agents/foreign/read-agent-file.ts";
 import { defineTarget } from "../target.ts";
 import { TestFolder } from "../test-folder.ts";
 

@@ -1,4 +1,4 @@
-import { escapeXml } from "../../profiles/escape-xml.ts";
+import { escapeXml } from "../../agents/profiles/escape-xml.ts";
 import { oneLine } from "../../text.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 

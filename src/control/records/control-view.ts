@@ -1,8 +1,8 @@
+import type { ProfileLayer } from "../../agents/profiles/profile-layer.ts";
+import type { ProfileSource, SourceContent } from "../../agents/profiles/profile-source.ts";
+import type { ProfileProblem } from "../../agents/profiles/read-profile-file.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
-import type { ProfileLayer } from "../../profiles/profile-layer.ts";
-import type { ProfileSource, SourceContent } from "../../profiles/profile-source.ts";
-import type { ProfileProblem } from "../../profiles/read-profile-file.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 import type { ControlPlane } from "./control-plane.ts";
 import { layerOfRecord } from "./layer-of-record.ts";

@@ -1,7 +1,7 @@
+import { parseProfileDocument } from "../../agents/profiles/parse-profile-document.ts";
+import type { ProfileLayer } from "../../agents/profiles/profile-layer.ts";
+import { reservedName } from "../../agents/profiles/reserved-name.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { parseProfileDocument } from "../../profiles/parse-profile-document.ts";
-import type { ProfileLayer } from "../../profiles/profile-layer.ts";
-import { reservedName } from "../../profiles/reserved-name.ts";
 import { quote } from "./shown-text.ts";
 
 /**

@@ -1,9 +1,9 @@
+import type { MayDelegate, Profile } from "../../agents/profiles/profile.ts";
+import { skillName } from "../../agents/skills/skill-name.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
 import type { EntryClaims, ProfileClaims } from "../../contracts/narrow.ts";
 import type { Selection } from "../../contracts/selection.ts";
-import type { MayDelegate, Profile } from "../../profiles/profile.ts";
-import { skillName } from "../../skills/skill-name.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 
 /** What the claims of a profile depend on besides the profile. */

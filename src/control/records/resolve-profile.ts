@@ -1,10 +1,10 @@
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
+import type { ModelPolicy, Profile } from "../../agents/profiles/profile.ts";
+import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
 import type { EntryClaims } from "../../contracts/narrow.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
-import { nearestKey } from "../../documents/nearest-key.ts";
 import type { DelegationRequest, DelegationWay } from "../../ports/delegator.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
-import type { ModelPolicy, Profile } from "../../profiles/profile.ts";
-import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 import { claimsOfEntry } from "./profile-claims.ts";
 

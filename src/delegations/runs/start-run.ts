@@ -1,3 +1,4 @@
+import { withoutEmptyFields } from "../../agents/documents/without-empty.ts";
 import { originsIn } from "../../contracts/addresses-in.ts";
 import { intersectAuthority } from "../../contracts/authority.ts";
 import type { Carried } from "../../contracts/exposure.ts";
@@ -11,7 +12,6 @@ import {
 } from "../../contracts/run-grant.ts";
 import type { ConsentMode } from "../../control/folders/decide-consent.ts";
 import { isHandle, refusal } from "../../control/records/resolve-profile.ts";
-import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { EventPayloads } from "../../events/event.ts";
 import { Evidence } from "../../events/evidence.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
@@ -21,10 +21,10 @@ import type {
   SessionRequest,
   StartedRun,
 } from "../../ports/run-request.ts";
-import { noteWorkspace } from "../../processes/agent-folders.ts";
 import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
+import { noteWorkspace } from "../../workspaces/processes/agent-folders.ts";
 import { requireUnused } from "../changes/used-copies.ts";
 import { DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";

@@ -1,3 +1,5 @@
+import type { Profile } from "../../agents/profiles/profile.ts";
+import { skillName } from "../../agents/skills/skill-name.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
 import {
@@ -11,8 +13,6 @@ import { includes } from "../../contracts/selection.ts";
 import { withinGrant } from "../../contracts/within-grant.ts";
 import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import { skillName } from "../../skills/skill-name.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Start } from "./start-delegation.ts";

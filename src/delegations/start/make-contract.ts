@@ -1,3 +1,5 @@
+import type { Profile } from "../../agents/profiles/profile.ts";
+import { profileHash } from "../../agents/profiles/profile-hash.ts";
 import { addressesIn } from "../../contracts/addresses-in.ts";
 import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
@@ -7,8 +9,6 @@ import { defaultReportPattern, ownReportFolder, patternById } from "../../contra
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
-import type { Profile } from "../../profiles/profile.ts";
-import { profileHash } from "../../profiles/profile-hash.ts";
 import { clip } from "../../text.ts";
 import { carriedBy, carriesBoth, carriesUntrusted } from "../../tools/exposure-of.ts";
 import { isKnownAddress } from "../../tools/known-address.ts";

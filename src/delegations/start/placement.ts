@@ -1,8 +1,8 @@
 import { join, relative } from "node:path";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import {
   bindWorkspace,
   type Ownership,

@@ -38,7 +38,7 @@ export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<Ca
 }
 
 /** Pauses a delegation and everything below it. Resolves when the log says so. */
-export async function pauseTree(live: LiveDelegation): Promise<void> {
+async function pauseTree(live: LiveDelegation): Promise<void> {
   const pausing = pause(live);
   // Listed only now: from here on it makes no more children.
   const below = live.process.children.map(pauseTree);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 
 /** An agent of this profile that gives these answers, one a turn, the last one from then on. */

@@ -255,7 +255,7 @@ function isGranted({ contract }: LiveDelegation, { name }: Tool): boolean {
 }
 
 /** What a model is shown: the runtime's tools, and those of the agent's servers. */
-export function withServerTools(
+function withServerTools(
   offered: OfferedTools,
   tools: ReadonlyMap<string, Tool> | null,
 ): OfferedTools {

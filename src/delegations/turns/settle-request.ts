@@ -159,7 +159,7 @@ function takenUsage(agent: LiveDelegation, reply: ModelReply, reported: ModelUsa
 }
 
 /** Null: negative, fractional or too large to add up. Such a count would give tokens back. */
-export function counted(usage: ModelUsage | null): ModelUsage | null {
+function counted(usage: ModelUsage | null): ModelUsage | null {
   if (usage === null) return null;
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
   const counts = [prompt, completion, cached, cacheWrite, prompt + completion];
@@ -179,7 +179,7 @@ function estimate(agent: LiveDelegation, reply: ModelReply): ModelUsage {
  * In dollars, by the prices of the contract where it has them: the list of another worker, or of
  * tomorrow, is not what was agreed.
  */
-export function costOf(
+function costOf(
   { contract, run }: LiveDelegation,
   model: string,
   usage: ModelUsage,

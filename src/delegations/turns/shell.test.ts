@@ -1,8 +1,8 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import { isSpread } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";

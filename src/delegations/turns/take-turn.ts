@@ -299,7 +299,7 @@ function whyNoAnswer(agent: LiveDelegation): Cause {
 const deepest = 200;
 
 /** What cannot be written down cannot be judged, replayed or verified: it is a malformed call. */
-export function recordableCall(call: ToolCall): ToolCall {
+function recordableCall(call: ToolCall): ToolCall {
   if (call.malformed !== undefined) return call;
   try {
     const text = JSON.stringify(call.input) ?? "";

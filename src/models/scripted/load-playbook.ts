@@ -1,8 +1,8 @@
 import { constants } from "node:fs";
 import { open } from "node:fs/promises";
 import { basename } from "node:path";
-import { describeProblem } from "../../documents/describe-problem.ts";
-import { parseYaml } from "../../documents/read-yaml.ts";
+import { describeProblem } from "../../agents/documents/describe-problem.ts";
+import { parseYaml } from "../../agents/documents/read-yaml.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Playbook } from "./playbook.ts";
 import { playbookSchema } from "./playbook-schema.ts";

@@ -1,4 +1,4 @@
-import { nearestKey } from "../../documents/nearest-key.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { Message, ModelRequest } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import { headOf } from "../../text.ts";

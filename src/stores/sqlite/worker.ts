@@ -1,4 +1,4 @@
-import { bootId, startOfProcess } from "../../processes/process-start.ts";
+import { bootId, startOfProcess } from "../../workspaces/processes/process-start.ts";
 
 /**
  * Who owns a run, on one machine: a process, told apart from later ones with the same number by

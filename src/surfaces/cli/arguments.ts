@@ -1,5 +1,5 @@
 import { parseArgs } from "node:util";
-import { nearestKey } from "../../documents/nearest-key.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Command, CommandOption } from "./command.ts";
 

@@ -6,7 +6,7 @@ import { openStore } from "../../open-store.ts";
 import { until } from "../../testing/until.ts";
 import { Desk } from "./desk.test-support.ts";
 
-const program = join(import.meta.dirname, "../../bin/mandate.ts");
+const program = join(import.meta.dirname, "../../mandate.ts");
 const patience = { timeout: 120_000 };
 
 /** The root answers while its child waits for a person, who lets it end. */

@@ -1,4 +1,4 @@
-import { labelOf } from "../../commands/runs/describe-run.ts";
+import { labelOf } from "../../application/commands/runs/describe-run.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Arguments } from "./arguments.ts";
 import type { CommandOption } from "./command.ts";

@@ -1,7 +1,7 @@
-import { effectiveProfile } from "../../commands/effective-profile.ts";
-import { requireTrustable } from "../../commands/judge-waiting.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
+import { effectiveProfile } from "../../application/effective-profile.ts";
+import { requireTrustable } from "../../application/judge-waiting.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Io } from "./io.ts";
 import { printable, printableLine } from "./printable.ts";

@@ -25,7 +25,7 @@ const run = (...words: string[]) => desk.type(["run", "--playbook", "book.yaml",
 
 // general is scripted above; plan-runner carries out a plan's file and answers by no model.
 const others = new Set(["general", "plan-runner"]);
-const shipped = readdirSync(join(import.meta.dirname, "../../profiles/shipped"))
+const shipped = readdirSync(join(import.meta.dirname, "../../agents/shipped"))
   .map((file) => file.replace(/\.md$/, ""))
   .filter((name) => !others.has(name));
 

@@ -1,4 +1,4 @@
-import { describeAnswered } from "../../commands/runs/describe-run.ts";
+import { describeAnswered } from "../../application/commands/runs/describe-run.ts";
 import type { Delegation, WaitingOn } from "../../events/delegation.ts";
 import { printableLine } from "./printable.ts";
 import type { AgentNotes } from "./run-view.ts";

@@ -1,4 +1,4 @@
-import type { DelegationDiff, DiffedFile } from "../../commands/kept-work/diff-of-delegation.ts";
+import type { DelegationDiff, DiffedFile } from "../../application/kept-work/diff-of-delegation.ts";
 import { countOf } from "./amounts.ts";
 import { displayWidth, padEnd } from "./display-width.ts";
 import { printableLine } from "./printable.ts";

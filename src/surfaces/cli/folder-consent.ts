@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { waitingContent } from "../../commands/waiting-content.ts";
+import { waitingContent } from "../../application/waiting-content.ts";
 import { type ConsentMode, consentModes } from "../../control/folders/decide-consent.ts";
 import {
   type ConsentCall,

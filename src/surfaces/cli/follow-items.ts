@@ -1,5 +1,5 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
-import type { Inbox } from "../../inbox/inbox.ts";
+import type { Inbox } from "../../sessions/inbox/inbox.ts";
 import { exitCode } from "./exit-code.ts";
 import type { InboxPage } from "./inbox-page.ts";
 import type { Io } from "./io.ts";

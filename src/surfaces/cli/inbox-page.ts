@@ -1,5 +1,5 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
-import type { Inbox } from "../../inbox/inbox.ts";
+import type { Inbox } from "../../sessions/inbox/inbox.ts";
 
 /** `news`: what waits for an answer, and what was not seen. */
 export type InboxView = "news" | "all" | "unread" | "open";

@@ -1,4 +1,4 @@
-import { keptWorkIn } from "../../commands/kept-copies.ts";
+import { keptWorkIn } from "../../application/kept-copies.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { Store } from "../../ports/store.ts";

@@ -1,4 +1,4 @@
-import { nearestKey } from "../../documents/nearest-key.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
 import { parseArguments } from "./arguments.ts";

@@ -1,8 +1,11 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { findProgram } from "../../processes/find-program.ts";
-import { desktopEnvironment, temporaryFolder } from "../../processes/program-environment.ts";
-import { startProgram } from "../../processes/start-program.ts";
+import { findProgram } from "../../workspaces/processes/find-program.ts";
+import {
+  desktopEnvironment,
+  temporaryFolder,
+} from "../../workspaces/processes/program-environment.ts";
+import { startProgram } from "../../workspaces/processes/start-program.ts";
 
 const openers: Readonly<Record<string, readonly string[]>> = {
   darwin: ["open"],

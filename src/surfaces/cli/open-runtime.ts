@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { describeWaiting, waitingContent } from "../../commands/waiting-content.ts";
+import { describeWaiting, waitingContent } from "../../application/waiting-content.ts";
 import type { Runtime, RuntimeOptions } from "../../runtime.ts";
 import type { Arguments } from "./arguments.ts";
 import type { CommandOption } from "./command.ts";

@@ -7,7 +7,7 @@ import { stdioServerPath } from "../../tools/mcp/stdio-server.test-support.ts";
 import { machine, whySkipped } from "../../tools/shell/shell-fixture.test-support.ts";
 import { Desk } from "./desk.test-support.ts";
 
-const program = join(import.meta.dirname, "../../bin/mandate.ts");
+const program = join(import.meta.dirname, "../../mandate.ts");
 
 let desk: Desk;
 let work: string;

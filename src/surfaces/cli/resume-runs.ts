@@ -1,4 +1,4 @@
-import { describeResumed } from "../../commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../application/commands/runs/describe-resumed.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { shorten } from "./display-width.ts";
 import { printable, printableLine } from "./printable.ts";

@@ -1,7 +1,7 @@
 import { fileURLToPath } from "node:url";
 import type { RunState } from "../../events/run-state.ts";
-import { ownNode } from "../../processes/find-program.ts";
-import { startProgram } from "../../processes/start-program.ts";
+import { ownNode } from "../../workspaces/processes/find-program.ts";
+import { startProgram } from "../../workspaces/processes/start-program.ts";
 import type { Arguments } from "./arguments.ts";
 import type { Io } from "./io.ts";
 
@@ -18,7 +18,7 @@ export async function startDetached(
   { cwd, environment }: Pick<Io, "cwd" | "environment">,
 ): Promise<number | undefined> {
   const extension = import.meta.url.endsWith(".ts") ? "ts" : "js";
-  const program = fileURLToPath(new URL(`../../bin/mandate.${extension}`, import.meta.url));
+  const program = fileURLToPath(new URL(`../../mandate.${extension}`, import.meta.url));
   const options = passedOn.flatMap((name) => {
     const value = given.text(name);
     return value === undefined ? [] : [`--${name}=${value}`];

@@ -1,4 +1,4 @@
-import { KeptWork } from "../../commands/kept-work/kept-work.ts";
+import { KeptWork } from "../../application/kept-work/kept-work.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { Io } from "./io.ts";
 import { withStore } from "./with-store.ts";

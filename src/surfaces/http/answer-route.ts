@@ -1,9 +1,9 @@
 import { z } from "zod";
+import { withoutEmpty } from "../../agents/documents/without-empty.ts";
 import { seesAllRuns } from "../../control/access/may-see.ts";
 import { seenBy } from "../../control/access/seen-by.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import { holdsRole } from "../../control/records/require-role.ts";
-import { withoutEmpty } from "../../documents/without-empty.ts";
 import type { KeptReply } from "../../ports/idempotency-store.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";

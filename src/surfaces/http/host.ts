@@ -1,4 +1,4 @@
-import type { Forks } from "../../commands/forks.ts";
+import type { Forks } from "../../application/forks.ts";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Runtime } from "../../runtime.ts";
 

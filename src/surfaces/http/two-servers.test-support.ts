@@ -11,7 +11,7 @@ import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support
 import { MandateClient } from "../client/mandate-client.ts";
 import { type RoundRobin, startRoundRobin } from "./round-robin.test-support.ts";
 
-const program = join(import.meta.dirname, "../../bin/mandate.ts");
+const program = join(import.meta.dirname, "../../mandate.ts");
 const playbook = `version: 1
 name: slow and quick
 replies:

@@ -1,7 +1,7 @@
-import type { DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
-import type { DiscardKeptOptions, MergeOptions } from "../../commands/kept-work/kept-work.ts";
+import type { Keys } from "../../agents/documents/require-known-keys.ts";
+import type { DiffOptions } from "../../application/kept-work/diff-of-delegation.ts";
+import type { DiscardKeptOptions, MergeOptions } from "../../application/kept-work/kept-work.ts";
 import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
-import type { Keys } from "../../documents/require-known-keys.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { SessionQuery } from "../../sessions/list-sessions.ts";
 import type {

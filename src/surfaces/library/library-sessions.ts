@@ -1,6 +1,6 @@
+import { requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
-import { requireKnownKeys } from "../../documents/require-known-keys.ts";
 import type { Runtime } from "../../runtime.ts";
 import { exportSession, type SessionFormat } from "../../sessions/export-session.ts";
 import { listSessions, type SessionQuery } from "../../sessions/list-sessions.ts";

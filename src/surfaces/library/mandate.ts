@@ -1,18 +1,22 @@
-import type { Candidate } from "../../commands/complete-command.ts";
-import type { EffectiveProfile } from "../../commands/effective-profile.ts";
-import type { CommandReply } from "../../commands/execute-command.ts";
-import type { ForkRequest } from "../../commands/forks.ts";
-import type { Hotkeys } from "../../commands/hotkeys-of.ts";
-import type { DelegationDiff, DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
+import type { Candidate } from "../../application/commands/complete-command.ts";
+import type { CommandReply } from "../../application/commands/execute-command.ts";
+import type { Hotkeys } from "../../application/commands/hotkeys-of.ts";
+import type { EffectiveProfile } from "../../application/effective-profile.ts";
+import type { ForkRequest } from "../../application/forks.ts";
+import type {
+  DelegationDiff,
+  DiffOptions,
+} from "../../application/kept-work/diff-of-delegation.ts";
 import type {
   DiscardedWork,
   DiscardKeptOptions,
   MergedWork,
   MergeOptions,
-} from "../../commands/kept-work/kept-work.ts";
-import type { Memories } from "../../commands/memories.ts";
-import type { ReplayedRun } from "../../commands/replay.ts";
-import type { WaitingContent } from "../../commands/waiting-content.ts";
+} from "../../application/kept-work/kept-work.ts";
+import type { Memories } from "../../application/memories.ts";
+import type { ReplayedRun } from "../../application/replay.ts";
+import type { WaitingContent } from "../../application/waiting-content.ts";
 import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
@@ -22,11 +26,10 @@ import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import type { RunOutcome } from "../../events/run-outcome.ts";
-import type { Inbox } from "../../inbox/inbox.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import type { EventQuery } from "../../ports/store.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
+import type { Inbox } from "../../sessions/inbox/inbox.ts";
 import type { DelegationTools } from "./delegation-tools.ts";
 import type { MandateSessions } from "./library-sessions.ts";
 

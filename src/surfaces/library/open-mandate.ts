@@ -1,22 +1,28 @@
-import { commandContext } from "../../commands/command-context.ts";
-import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
-import { type EffectiveProfile, effectiveProfile } from "../../commands/effective-profile.ts";
-import { type CommandReply, executeCommand } from "../../commands/execute-command.ts";
-import { Forks } from "../../commands/forks.ts";
-import { type Hotkeys, hotkeysOf } from "../../commands/hotkeys-of.ts";
-import type { DelegationDiff, DiffOptions } from "../../commands/kept-work/diff-of-delegation.ts";
+import { requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
+import { withoutEmptyFields } from "../../agents/documents/without-empty.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
+import { commandContext } from "../../application/commands/command-context.ts";
+import { type Candidate, completeCommand } from "../../application/commands/complete-command.ts";
+import { type CommandReply, executeCommand } from "../../application/commands/execute-command.ts";
+import { type Hotkeys, hotkeysOf } from "../../application/commands/hotkeys-of.ts";
+import { fromUser } from "../../application/commands/user-text.ts";
+import { type EffectiveProfile, effectiveProfile } from "../../application/effective-profile.ts";
+import { Forks } from "../../application/forks.ts";
+import type {
+  DelegationDiff,
+  DiffOptions,
+} from "../../application/kept-work/diff-of-delegation.ts";
 import type {
   DiscardedWork,
   DiscardKeptOptions,
   KeptWork,
   MergedWork,
   MergeOptions,
-} from "../../commands/kept-work/kept-work.ts";
-import { Memories } from "../../commands/memories.ts";
-import type { ReplayedRun } from "../../commands/replay.ts";
-import { fromUser } from "../../commands/user-text.ts";
-import type { VerifyOptions } from "../../commands/verify-home.ts";
-import { type WaitingContent, waitingContent } from "../../commands/waiting-content.ts";
+} from "../../application/kept-work/kept-work.ts";
+import { Memories } from "../../application/memories.ts";
+import type { ReplayedRun } from "../../application/replay.ts";
+import type { VerifyOptions } from "../../application/verify-home.ts";
+import { type WaitingContent, waitingContent } from "../../application/waiting-content.ts";
 import type { Config } from "../../control/config.ts";
 import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
@@ -24,21 +30,18 @@ import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
 import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
-import { requireKnownKeys } from "../../documents/require-known-keys.ts";
-import { withoutEmptyFields } from "../../documents/without-empty.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import { isOpen, type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { EventType, StoredEvent } from "../../events/event.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { askWorkersOnce } from "../../events/is-worked-on.ts";
-import { Inbox } from "../../inbox/inbox.ts";
 import { openStore } from "../../open-store.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
+import { Inbox } from "../../sessions/inbox/inbox.ts";
 import {
   authorKeys,
   delegationKeys,
@@ -229,7 +232,7 @@ class LibraryMandate implements Mandate {
   }
 
   async replay(runId: string): Promise<ReplayedRun> {
-    const { replay } = await import("../../commands/replay.ts");
+    const { replay } = await import("../../application/replay.ts");
     const memory = await openStore({ database: ":memory:" });
     try {
       return await replay(this.#runtime.store, runId, memory);
@@ -261,7 +264,7 @@ class LibraryMandate implements Mandate {
 
   /** Loaded when it is asked for: most programs have no use for git. */
   async #keptWork(): Promise<KeptWork> {
-    const module = await import("../../commands/kept-work/kept-work.ts");
+    const module = await import("../../application/kept-work/kept-work.ts");
     // A delegation that has just failed: its copy is still being looked at, to be kept.
     await (await this.#runtime.parts.copies()).settled();
     return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });
@@ -360,7 +363,7 @@ class LibraryMandate implements Mandate {
 
   async verify(query: { readonly runId?: string } = {}): Promise<CheckReport> {
     requireKnownKeys("verify", query, verifyKeys);
-    const { verifyHome } = await import("../../commands/verify-home.ts");
+    const { verifyHome } = await import("../../application/verify-home.ts");
     return verifyHome(this.#runtime.store, { places: this.#verified, ...query });
   }
 

@@ -1,6 +1,6 @@
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
+import { type Keys, requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
-import { nearestKey } from "../../documents/nearest-key.ts";
-import { type Keys, requireKnownKeys } from "../../documents/require-known-keys.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MandateOptions } from "./mandate.ts";
 

@@ -7,7 +7,7 @@ import { createInterface } from "node:readline";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { type CallToolResult, Client, type ClientCapabilities } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
-import { verifyHome } from "../../commands/verify-home.ts";
+import { verifyHome } from "../../application/verify-home.ts";
 import { findPlaces } from "../../control/places.ts";
 import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
@@ -21,7 +21,7 @@ import { LocalClientSession } from "./client-session.ts";
 import { PipedTransport } from "./piped-transport.test-support.ts";
 import { serveStdio } from "./stdio/serve-stdio.ts";
 
-const binary = fileURLToPath(new URL("../../bin/mandate.ts", import.meta.url));
+const binary = fileURLToPath(new URL("../../mandate.ts", import.meta.url));
 
 const user = { id: "local", role: "operator", allRuns: true } as const;
 

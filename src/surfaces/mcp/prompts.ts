@@ -5,7 +5,7 @@ import {
   ProtocolError,
   ProtocolErrorCode,
 } from "@modelcontextprotocol/server";
-import type { Profile } from "../../profiles/profile.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { Runtime } from "../../runtime.ts";
 import { printableLine } from "../cli/printable.ts";
 import { type OfferedWays, offeredWays } from "./instructions.ts";

@@ -1,8 +1,8 @@
-import type { CommandContext } from "../../commands/command.ts";
-import { commandContext } from "../../commands/command-context.ts";
-import { type Candidate, completeCommand } from "../../commands/complete-command.ts";
-import { executeCommand } from "../../commands/execute-command.ts";
-import { fromUser } from "../../commands/user-text.ts";
+import type { CommandContext } from "../../application/commands/command.ts";
+import { commandContext } from "../../application/commands/command-context.ts";
+import { type Candidate, completeCommand } from "../../application/commands/complete-command.ts";
+import { executeCommand } from "../../application/commands/execute-command.ts";
+import { fromUser } from "../../application/commands/user-text.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import type { ChatSetting } from "./chat-setting.ts";
 import type { ChatStore } from "./chat-store.ts";

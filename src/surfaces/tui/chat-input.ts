@@ -1,4 +1,4 @@
-import type { Candidate } from "../../commands/complete-command.ts";
+import type { Candidate } from "../../application/commands/complete-command.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";

@@ -1,4 +1,4 @@
-import { isWatching, labelOf } from "../../commands/runs/describe-run.ts";
+import { isWatching, labelOf } from "../../application/commands/runs/describe-run.ts";
 import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { commandTable } from "../../commands/command-table.ts";
+import { commandTable } from "../../application/commands/command-table.ts";
 import { chatWordOf, completeChatWord } from "./chat-words.ts";
 
 test("No word of the chat takes the place of a command", () => {

@@ -1,4 +1,4 @@
-import type { Candidate } from "../../commands/complete-command.ts";
+import type { Candidate } from "../../application/commands/complete-command.ts";
 
 export interface ChatWord extends Candidate {
   readonly does: "leave" | "begin-session" | "list-keys";

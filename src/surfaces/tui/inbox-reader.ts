@@ -1,7 +1,7 @@
-import { Inbox } from "../../inbox/inbox.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import { mostInboxItems } from "../../ports/inbox-store.ts";
 import type { Store } from "../../ports/store.ts";
+import { Inbox } from "../../sessions/inbox/inbox.ts";
 import type { ChatInbox } from "./chat-state.ts";
 
 /** Several items of one moment are read together. */

@@ -14,7 +14,7 @@ import { afterEach } from "vitest";
 import { until } from "../../testing/until.ts";
 
 export const hasTmux = spawnSync("tmux", ["-V"]).status === 0;
-const program = resolve(import.meta.dirname, "../../bin/mandate.ts");
+const program = resolve(import.meta.dirname, "../../mandate.ts");
 
 /** A terminal for each test, closed when it has ended. */
 export function sitDownAtTerminalWith(

@@ -124,7 +124,7 @@ function executed(): string {
 
 test("the table names every place that starts a process", () => {
   const starting = globSync("**/*.{ts,tsx}", { cwd: source }).filter((file) => {
-    if (/\.test(-support)?\.tsx?$/.test(file) || file === "processes/start-program.ts")
+    if (/\.test(-support)?\.tsx?$/.test(file) || file === "workspaces/processes/start-program.ts")
       return false;
     return /\b(?:startProgram|runToEnd)\(/.test(readFileSync(join(source, file), "utf8"));
   });
@@ -146,7 +146,7 @@ describe("a hostile PATH, current directory and environment", () => {
       expect(outcomes.get("tools/files/search/run-ripgrep.ts")).not.toBe(false);
       expect(outcomes.get("workspaces/sandbox/detect-sandbox.ts")).toBe(machine.isUsable);
       expect(outcomes.get("tools/documents/parser-process.ts")).toBe("reply");
-      expect(outcomes.get("processes/process-start.ts")).toBe(true);
+      expect(outcomes.get("workspaces/processes/process-start.ts")).toBe(true);
       expect(outcomes.get("surfaces/cli/start-detached.ts")).toBe("ended");
       const shell = outcomes.get("tools/shell/shell-process.ts");
       if (machine.isUsable) {

@@ -5,8 +5,6 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { noteAgentFolder } from "../../processes/agent-folders.ts";
-import { startOfProcess } from "../../processes/process-start.ts";
 import { runParser } from "../../tools/documents/parser-process.ts";
 import { findRipgrep } from "../../tools/files/search/find-ripgrep.ts";
 import { filesWithMatches } from "../../tools/files/search/run-ripgrep.ts";
@@ -14,6 +12,8 @@ import { McpServers } from "../../tools/mcp/mcp-servers.ts";
 import { endGroup } from "../../tools/mcp/process-group.ts";
 import { hashContents } from "../../workspaces/git/read-git.ts";
 import { askGit } from "../../workspaces/git/run-git.ts";
+import { noteAgentFolder } from "../../workspaces/processes/agent-folders.ts";
+import { startOfProcess } from "../../workspaces/processes/process-start.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { until } from "../until.ts";
 
@@ -98,7 +98,7 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     return "ended";
   },
   // Each of them only elsewhere than on Linux.
-  "processes/process-start.ts": () =>
+  "workspaces/processes/process-start.ts": () =>
     on("darwin", async () => typeof startOfProcess(process.pid) === "string"),
   "tools/mcp/process-group.ts": () => on("win32", () => endGroup(2 ** 22 - 1, 10)),
 };

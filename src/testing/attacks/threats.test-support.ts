@@ -16,8 +16,8 @@ export const threats: Readonly<Record<number, Threat>> = {
   2: {
     attack: "an empty or misspelt list of tools",
     tests: [
-      "src/profiles/parse-markdown-profile.test.ts > an absent list inherits, an empty one is none",
-      "src/profiles/foreign/never-wider.test.ts > in place of a restriction gives nothing more",
+      "src/agents/profiles/parse-markdown-profile.test.ts > an absent list inherits, an empty one is none",
+      "src/agents/foreign/never-wider.test.ts > in place of a restriction gives nothing more",
     ],
   },
   3: {
@@ -52,7 +52,7 @@ export const threats: Readonly<Record<number, Threat>> = {
   7: {
     attack: "a command in what somebody else wrote",
     tests: [
-      "src/commands/command-forgery.test.ts > changes nothing, wherever it stands",
+      "src/application/commands/command-forgery.test.ts > changes nothing, wherever it stands",
       "src/surfaces/http/guard.test.ts > holds every operation to its role",
     ],
   },
@@ -171,7 +171,7 @@ export const threats: Readonly<Record<number, Threat>> = {
   25: {
     attack: "parsers that run what they read",
     tests: [
-      "src/documents/front-matter.test.ts > an alias bomb and a tag of code become text, or nothing",
+      "src/agents/documents/front-matter.test.ts > an alias bomb and a tag of code become text, or nothing",
       "src/control/records/strict-json.test.ts > refuses __proto__, also in disguise",
     ],
   },

@@ -15,7 +15,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { expect } from "vitest";
-import { verifyHome } from "../../commands/verify-home.ts";
+import { verifyHome } from "../../application/verify-home.ts";
 import type { EngineLimits } from "../../delegations/engine-parts.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";

@@ -1,11 +1,11 @@
 /** For tests: a lead whose one child meets a fault, and what is true afterwards. */
 import { expect } from "vitest";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import type { Model } from "../../ports/model.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import { type EngineOptions, openEngine, recording, testProfile } from "../engine-fixture.ts";
 import {
   type Left,

@@ -114,7 +114,7 @@ export const faults: Readonly<Record<number, Fault>> = {
     fault: "a worker that was stopped and comes back",
     tests: [
       "src/stores/postgres/processes.deep.test.ts > refuse one that was stopped",
-      "src/engines/dbos/dbos-engine.deep.test.ts > refuse it when it comes back",
+      "src/stores/dbos/dbos-engine.deep.test.ts > refuse it when it comes back",
     ],
   },
   19: {

@@ -3,9 +3,9 @@
  * tool behaves beyond that is in spawn.test.ts and spawn-await.test.ts.
  */
 import { describe, expect, it } from "vitest";
+import { spawnProfilesBlock } from "../../agents/profiles/spawn-profiles-block.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { spawnProfilesBlock } from "../../profiles/spawn-profiles-block.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 
 const spawning = ["spawn", "spawn_await"];

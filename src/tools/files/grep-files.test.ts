@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { namedProgram } from "../../processes/find-program.ts";
+import { namedProgram } from "../../workspaces/processes/find-program.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { createGrepFiles } from "./grep-files.ts";
 import { grepTool } from "./grep-tool.ts";

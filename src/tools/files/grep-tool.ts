@@ -1,9 +1,9 @@
 import { statSync } from "node:fs";
 import { z } from "zod";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import type { Program } from "../../processes/find-program.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { openFile } from "../../workspaces/open-file.ts";
+import type { Program } from "../../workspaces/processes/find-program.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type Tool } from "../tool.ts";

@@ -2,7 +2,7 @@ import { isAbsolute, relative, resolve } from "node:path";
 import type { HttpServer, McpServer, StdioServer } from "../../contracts/mcp-server.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
-import { isNeeded, scrubEnvironment } from "../../processes/program-environment.ts";
+import { isNeeded, scrubEnvironment } from "../../workspaces/processes/program-environment.ts";
 import { expandVariables, type VariableSource } from "./expand-variables.ts";
 import { hideValues, namesSecret } from "./hide-values.ts";
 

@@ -4,9 +4,9 @@
  */
 import { readdirSync, readFileSync } from "node:fs";
 import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
-import { findSystemProgram } from "../../processes/find-program.ts";
-import { helperEnvironment } from "../../processes/program-environment.ts";
-import { startProgram } from "../../processes/start-program.ts";
+import { findSystemProgram } from "../../workspaces/processes/find-program.ts";
+import { helperEnvironment } from "../../workspaces/processes/program-environment.ts";
+import { startProgram } from "../../workspaces/processes/start-program.ts";
 
 const isWindows = process.platform === "win32";
 const live = new Set<number>();

@@ -7,9 +7,12 @@ import {
   namedProgram,
   type Program,
   programProblem,
-} from "../../processes/find-program.ts";
-import { createPrivateFolder, type PrivateFolder } from "../../processes/private-folder.ts";
-import { type StartedProgram, startProgram } from "../../processes/start-program.ts";
+} from "../../workspaces/processes/find-program.ts";
+import {
+  createPrivateFolder,
+  type PrivateFolder,
+} from "../../workspaces/processes/private-folder.ts";
+import { type StartedProgram, startProgram } from "../../workspaces/processes/start-program.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { endGroup, watchGroup } from "./process-group.ts";

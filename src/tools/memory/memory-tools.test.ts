@@ -1,11 +1,11 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
-import type { Profile } from "../../profiles/profile.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 

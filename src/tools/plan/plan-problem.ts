@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { nearestKey } from "../../documents/nearest-key.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { clip } from "../../text.ts";
 import { nameStep } from "./plan.ts";
 import { planSchema, planStepSchema } from "./plan-schema.ts";

@@ -1,5 +1,5 @@
-import type { Profile } from "../../profiles/profile.ts";
-import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
+import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
 
 /** Who can be given a step. */
 export interface PlanProfiles {

@@ -1,4 +1,4 @@
-import { nearestKey } from "../../documents/nearest-key.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { nameStep } from "./plan.ts";
 import { capital, listed, type PlanProblem, quoted, stepProblem } from "./plan-problem.ts";
 import type { StepDocument } from "./plan-schema.ts";

@@ -1,9 +1,9 @@
 import { z } from "zod";
+import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
 import { noExposure } from "../../contracts/exposure.ts";
 import { longestApproval } from "../../events/consent.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { Delegator } from "../../ports/delegator.ts";
-import type { ProfileRegistry } from "../../profiles/profile-registry.ts";
 import { delegateAbout } from "../delegation/delegate-about.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { carryOutPlan } from "./carry-out-plan.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import type { Profile } from "../../profiles/profile.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import { planProfiles } from "./plan-profiles.ts";
 import { planWaves } from "./plan-waves.ts";
 import { findCycles, validatePlan } from "./validate-plan.ts";

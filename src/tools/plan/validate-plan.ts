@@ -1,5 +1,5 @@
-import { nearestKey } from "../../documents/nearest-key.ts";
-import { withoutEmpty } from "../../documents/without-empty.ts";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
+import { withoutEmpty } from "../../agents/documents/without-empty.ts";
 import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
 import { mostSteps, nameStep, type Plan, type PlanStep } from "./plan.ts";
 import {

@@ -3,8 +3,8 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { type Clock, sleep } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import type { Program } from "../../processes/find-program.ts";
-import { startProgram } from "../../processes/start-program.ts";
+import type { Program } from "../../workspaces/processes/find-program.ts";
+import { startProgram } from "../../workspaces/processes/start-program.ts";
 import {
   countTasks,
   descendantsOf,

@@ -1,13 +1,13 @@
 import { z } from "zod";
+import { grantsSkill, offeredSkills } from "../../agents/skills/grants-skill.ts";
+import { openSkillFile } from "../../agents/skills/open-skill-file.ts";
+import type { Skill, SkillRegistry } from "../../agents/skills/skill.ts";
+import { listSkillFiles } from "../../agents/skills/skill-files.ts";
+import { skillName } from "../../agents/skills/skill-name.ts";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/call-denied.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import { grantsSkill, offeredSkills } from "../../skills/grants-skill.ts";
-import { openSkillFile } from "../../skills/open-skill-file.ts";
-import type { Skill, SkillRegistry } from "../../skills/skill.ts";
-import { listSkillFiles } from "../../skills/skill-files.ts";
-import { skillName } from "../../skills/skill-name.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
 
 const listedFiles = 50;

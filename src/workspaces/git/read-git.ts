@@ -1,5 +1,5 @@
 import { createHash, type Hash } from "node:crypto";
-import { startProgram } from "../../processes/start-program.ts";
+import { startProgram } from "../processes/start-program.ts";
 import { GitFailure } from "./git-failure.ts";
 import { type RawPath, splitRaw, type TrackedEntry } from "./place.ts";
 import { findGit, type GitContext, gitEnvironment, gitOptions, runGit } from "./run-git.ts";

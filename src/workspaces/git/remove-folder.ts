@@ -17,7 +17,7 @@ import {
 import { basename, join } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
+import { identifyThisProcess, isProcessAlive } from "../processes/process-start.ts";
 
 const throughDescriptors = process.platform === "linux" && existsSync("/proc/self/fd");
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);

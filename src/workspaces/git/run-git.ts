@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { rmSync } from "node:fs";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import { describeMissing, findProgram, type Program } from "../../processes/find-program.ts";
-import { helperEnvironment, personalFolders } from "../../processes/program-environment.ts";
-import { startProgram } from "../../processes/start-program.ts";
+import { describeMissing, findProgram, type Program } from "../processes/find-program.ts";
+import { helperEnvironment, personalFolders } from "../processes/program-environment.ts";
+import { startProgram } from "../processes/start-program.ts";
 import { GitFailure } from "./git-failure.ts";
 
 interface GitOptions extends GitContext {

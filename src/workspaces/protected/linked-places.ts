@@ -2,7 +2,7 @@ import { readdirSync, readlinkSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { realPathOr } from "../../files.ts";
-import { linksOnTheWay } from "../../processes/links-on-the-way.ts";
+import { linksOnTheWay } from "../processes/links-on-the-way.ts";
 import { firstBelow, stepInto, type Trail, trailOf } from "./protection.ts";
 
 /** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */

@@ -61,7 +61,7 @@ describe("what the list leaves open", () => {
       ...["AGENTS.md", "CLAUDE.md", ".claude/CLAUDE.md", ".cursor/rules/a.mdc", ".kiro/specs/a.md"],
       ...["src/config", "HEAD.md", "docs/refs/a.md", "objects/a.txt", "git/x", ".github.md"],
       ...[
-        "src/profiles/a.md",
+        "src/agents/profiles/a.md",
         "profiles/a.json",
         "mandate.yml",
         "a.git/x",

@@ -1,8 +1,8 @@
 import { mkdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
-import { namedProgram } from "../../processes/find-program.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { namedProgram } from "../processes/find-program.ts";
 import { createBubblewrap } from "./bubblewrap.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 

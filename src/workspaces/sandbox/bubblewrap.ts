@@ -1,8 +1,8 @@
 import { existsSync, lstatSync, readlinkSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import type { Program } from "../../processes/find-program.ts";
 import { markName } from "../delegation-mark.ts";
+import type { Program } from "../processes/find-program.ts";
 import { type Cover, kindOfExisting, planGuards } from "./guarded-places.ts";
 import { onlyInside } from "./only-inside.ts";
 import { homeInside, type Sandbox, type SandboxPolicy } from "./sandbox.ts";

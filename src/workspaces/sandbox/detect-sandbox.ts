@@ -1,14 +1,14 @@
 import { statSync } from "node:fs";
+import { headOf } from "../../text.ts";
 import {
   describeMissing,
   findSystemProgram,
   namedProgram,
   type Program,
   type ProgramFinding,
-} from "../../processes/find-program.ts";
-import { helperEnvironment } from "../../processes/program-environment.ts";
-import { runToEnd } from "../../processes/start-program.ts";
-import { headOf } from "../../text.ts";
+} from "../processes/find-program.ts";
+import { helperEnvironment } from "../processes/program-environment.ts";
+import { runToEnd } from "../processes/start-program.ts";
 import { createBubblewrap, isolation, showSystem } from "./bubblewrap.ts";
 import type { Sandbox } from "./sandbox.ts";
 import { systemCallFilter } from "./system-call-filter.ts";

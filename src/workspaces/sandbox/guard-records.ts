@@ -5,7 +5,7 @@ import { z } from "zod";
 import { writeDurablySync } from "../../files.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { revealHidden } from "../../ports/visible-text.ts";
-import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
+import { identifyThisProcess, isProcessAlive } from "../processes/process-start.ts";
 import { standInsOf } from "../protected/protection.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 import {

@@ -1,4 +1,4 @@
-import type { Program } from "../../processes/find-program.ts";
+import type { Program } from "../processes/find-program.ts";
 
 /**
  * What one command may see and touch. Everything that is not named here, or that every program

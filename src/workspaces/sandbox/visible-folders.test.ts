@@ -1,8 +1,8 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { noteAgentFolder } from "../../processes/agent-folders.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { noteAgentFolder } from "../processes/agent-folders.ts";
 import { findProgramPlaces, freshEnvironment } from "./visible-folders.ts";
 
 let home: string;

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, realpathSync } from "node:fs";
 import { basename, dirname, isAbsolute, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { programFolders, usualFolders } from "../../processes/program-folders.ts";
+import { programFolders, usualFolders } from "../processes/program-folders.ts";
 import { homeInside } from "./sandbox.ts";
 
 /** Programs, libraries and what is installed beside them; never data of people or services. */

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { parseCommand } from "../../../../src/commands/parse-command.ts";
+import { parseCommand } from "../../../../src/application/commands/parse-command.ts";
 
 const source = join(import.meta.dirname, "../..");
 

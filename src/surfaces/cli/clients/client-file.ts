@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { readTextFile } from "../../../documents/read-text-file.ts";
+import { readTextFile } from "../../../agents/documents/read-text-file.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { readJsonObject, removeJsonEntry, setJsonEntry } from "./edit-json-entry.ts";
 import { entryAt, readTomlTable, removeTomlEntry, setTomlEntry } from "./edit-toml-entry.ts";

@@ -1,11 +1,11 @@
 import { resolve } from "node:path";
-import { commandContext } from "../../../commands/command-context.ts";
-import { executeCommand } from "../../../commands/execute-command.ts";
-import { fromUser } from "../../../commands/user-text.ts";
+import { decodeText } from "../../../agents/documents/decode-text.ts";
+import { readRegularFile } from "../../../agents/documents/read-regular-file.ts";
+import { commandContext } from "../../../application/commands/command-context.ts";
+import { executeCommand } from "../../../application/commands/execute-command.ts";
+import { fromUser } from "../../../application/commands/user-text.ts";
 import { pinScopes } from "../../../control/records/pin.ts";
 import type { Principal } from "../../../control/records/principal.ts";
-import { decodeText } from "../../../documents/decode-text.ts";
-import { readRegularFile } from "../../../documents/read-regular-file.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Arguments } from "../arguments.ts";

@@ -1,5 +1,5 @@
-import { Inbox } from "../../../inbox/inbox.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { printableJson } from "../printable.ts";

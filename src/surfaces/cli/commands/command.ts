@@ -1,6 +1,6 @@
-import { commandContext } from "../../../commands/command-context.ts";
-import { executeCommand } from "../../../commands/execute-command.ts";
-import { fromUser } from "../../../commands/user-text.ts";
+import { commandContext } from "../../../application/commands/command-context.ts";
+import { executeCommand } from "../../../application/commands/execute-command.ts";
+import { fromUser } from "../../../application/commands/user-text.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";

@@ -1,4 +1,4 @@
-import type { DelegationDiff } from "../../../commands/kept-work/diff-of-delegation.ts";
+import type { DelegationDiff } from "../../../application/kept-work/diff-of-delegation.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { drawPatch, drawStat } from "../draw-diff.ts";

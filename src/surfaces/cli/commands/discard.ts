@@ -1,4 +1,4 @@
-import type { DiscardedWork } from "../../../commands/kept-work/kept-work.ts";
+import type { DiscardedWork } from "../../../application/kept-work/kept-work.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";

@@ -170,7 +170,7 @@ test("a home that cannot be written, or holds no database, is told with what to 
 
 test("without git it still says everything, and what that costs", async () => {
   // In a process of its own: this one knows already that there is a git.
-  const binary = fileURLToPath(new URL("../../../bin/mandate.ts", import.meta.url));
+  const binary = fileURLToPath(new URL("../../../mandate.ts", import.meta.url));
   const env = { ...nowhere, PATH: desk.folder, MANDATE_HOME: desk.home, HOME: desk.home };
   const { stdout, stderr } = spawnSync(process.execPath, [binary, "doctor"], {
     env: { ...env, OLLAMA_HOST: "", ANTHROPIC_API_KEY: "k" },

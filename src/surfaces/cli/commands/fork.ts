@@ -1,4 +1,4 @@
-import { Forks } from "../../../commands/forks.ts";
+import { Forks } from "../../../application/forks.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";

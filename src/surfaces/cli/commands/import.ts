@@ -5,7 +5,7 @@ import {
   type ConvertedAgent,
   convertAgentFiles,
   requireNothingLost,
-} from "../../../commands/import-agents.ts";
+} from "../../../application/import-agents.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";

@@ -1,5 +1,5 @@
-import { Inbox } from "../../../inbox/inbox.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";
 import { type Command, jsonOption } from "../command.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { userHomeOf } from "../../../control/places.ts";
-import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { type ClientChange, carryOut, planEntry, planRemoval } from "../clients/client-file.ts";

@@ -1,5 +1,5 @@
-import { runsWithCopies } from "../../../commands/kept-copies.ts";
-import { describeAnswered } from "../../../commands/runs/describe-run.ts";
+import { describeAnswered } from "../../../application/commands/runs/describe-run.ts";
+import { runsWithCopies } from "../../../application/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { atMost, atMostCost, type Spent } from "../../../events/spent.ts";

@@ -1,4 +1,4 @@
-import { Memories } from "../../../commands/memories.ts";
+import { Memories } from "../../../application/memories.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
 import { countOf, formatAge } from "../amounts.ts";

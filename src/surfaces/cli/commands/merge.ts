@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { KeptWork, type MergedWork } from "../../../commands/kept-work/kept-work.ts";
+import { KeptWork, type MergedWork } from "../../../application/kept-work/kept-work.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";

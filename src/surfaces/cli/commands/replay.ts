@@ -1,4 +1,4 @@
-import { compareStoredRuns, type RunDifference, replay } from "../../../commands/replay.ts";
+import { compareStoredRuns, type RunDifference, replay } from "../../../application/replay.ts";
 import { openStore } from "../../../open-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";

@@ -1,4 +1,4 @@
-import { describeResumed } from "../../../commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../../application/commands/runs/describe-resumed.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
 import { sleep, systemClock } from "../../../ports/clock.ts";

@@ -1,7 +1,7 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Forks } from "../../../commands/forks.ts";
-import { startRetention } from "../../../commands/retention.ts";
+import { Forks } from "../../../application/forks.ts";
+import { startRetention } from "../../../application/retention.ts";
 import { AccessTokens } from "../../../control/access/access-tokens.ts";
 import { installationToken } from "../../../control/access/installation-token.ts";
 import { findPlaces } from "../../../control/places.ts";

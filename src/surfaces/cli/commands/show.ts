@@ -1,5 +1,5 @@
-import { keptWorkIn } from "../../../commands/kept-copies.ts";
-import { describeAnswered } from "../../../commands/runs/describe-run.ts";
+import { describeAnswered } from "../../../application/commands/runs/describe-run.ts";
+import { keptWorkIn } from "../../../application/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";

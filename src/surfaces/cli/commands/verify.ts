@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { readCheckpoint, writeCheckpoint } from "../../../commands/checkpoint-file.ts";
-import { takeCheckpoint } from "../../../commands/take-checkpoint.ts";
-import { verifyHome } from "../../../commands/verify-home.ts";
+import { readTextFile } from "../../../agents/documents/read-text-file.ts";
+import { readCheckpoint, writeCheckpoint } from "../../../application/checkpoint-file.ts";
+import { takeCheckpoint } from "../../../application/take-checkpoint.ts";
+import { verifyHome } from "../../../application/verify-home.ts";
 import { findPlaces } from "../../../control/places.ts";
-import { readTextFile } from "../../../documents/read-text-file.ts";
 import type { CheckReport, PrunedSum, Violation } from "../../../events/checker/check-report.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

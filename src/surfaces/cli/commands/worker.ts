@@ -1,4 +1,4 @@
-import { startRetention } from "../../../commands/retention.ts";
+import { startRetention } from "../../../application/retention.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { childEnvironment } from "../../../testing/child-environment.test-support.ts";
 import { Desk, until } from "../desk.test-support.ts";
 
-const binary = fileURLToPath(new URL("../../../bin/mandate.ts", import.meta.url));
+const binary = fileURLToPath(new URL("../../../mandate.ts", import.meta.url));
 
 let desk: Desk;
 

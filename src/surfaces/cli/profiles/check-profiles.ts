@@ -1,5 +1,5 @@
 import { resolve } from "node:path";
-import { checkAgentFiles, type FileReport } from "../../../commands/check-agent-files.ts";
+import { checkAgentFiles, type FileReport } from "../../../application/check-agent-files.ts";
 import { loadConfig } from "../../../control/load-config.ts";
 import { skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

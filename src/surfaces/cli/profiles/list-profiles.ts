@@ -1,6 +1,6 @@
-import { waitingContent } from "../../../commands/waiting-content.ts";
+import type { Profile } from "../../../agents/profiles/profile.ts";
+import { waitingContent } from "../../../application/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
-import type { Profile } from "../../../profiles/profile.ts";
 import type { Arguments } from "../arguments.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";

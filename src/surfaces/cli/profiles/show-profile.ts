@@ -3,10 +3,10 @@ import {
   type EffectiveField,
   effectiveProfile,
   type WaitingLayer,
-} from "../../../commands/effective-profile.ts";
-import { describeCut } from "../../../commands/judge-waiting.ts";
-import { readWaiting, type WaitingBody } from "../../../commands/waiting-body.ts";
-import { type WaitingContent, waitingContent } from "../../../commands/waiting-content.ts";
+} from "../../../application/effective-profile.ts";
+import { describeCut } from "../../../application/judge-waiting.ts";
+import { readWaiting, type WaitingBody } from "../../../application/waiting-body.ts";
+import { type WaitingContent, waitingContent } from "../../../application/waiting-content.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";
 import { padEnd } from "../display-width.ts";

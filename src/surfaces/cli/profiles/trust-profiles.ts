@@ -1,7 +1,7 @@
 import { basename, dirname, resolve } from "node:path";
-import { requireTrustable } from "../../../commands/judge-waiting.ts";
-import { readWaiting } from "../../../commands/waiting-body.ts";
-import { type WaitingContent, waitingContent } from "../../../commands/waiting-content.ts";
+import { requireTrustable } from "../../../application/judge-waiting.ts";
+import { readWaiting } from "../../../application/waiting-body.ts";
+import { type WaitingContent, waitingContent } from "../../../application/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Arguments } from "../arguments.ts";

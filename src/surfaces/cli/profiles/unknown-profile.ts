@@ -1,4 +1,4 @@
-import { nearestKey } from "../../../documents/nearest-key.ts";
+import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 
 /** A name that nobody has: the nearest one, and all that there are. */

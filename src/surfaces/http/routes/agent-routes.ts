@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { summarizeProfile } from "../../../commands/summarize-profile.ts";
+import { summarizeProfile } from "../../../application/summarize-profile.ts";
 import type { AgentEntry } from "../../../control/records/agent-registry.ts";
 import { sortAgents } from "../../../control/records/agents-block.ts";
 import type { Runtime } from "../../../runtime.ts";

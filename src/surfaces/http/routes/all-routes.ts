@@ -1,4 +1,4 @@
-import { FileFinder } from "../../../commands/find-files.ts";
+import { FileFinder } from "../../../application/find-files.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { fileList, fileQuery } from "../shapes/file-shapes.ts";

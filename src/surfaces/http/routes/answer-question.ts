@@ -1,7 +1,7 @@
 import type { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
-import { Inbox } from "../../../inbox/inbox.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import type { Host } from "../host.ts";
 import type { answerReply } from "../shapes/delegation-shapes.ts";
 

@@ -1,9 +1,9 @@
 import type { z } from "zod";
-import { commandContext } from "../../../commands/command-context.ts";
-import { completeCommand } from "../../../commands/complete-command.ts";
-import { executeCommand } from "../../../commands/execute-command.ts";
-import { hotkeysOf } from "../../../commands/hotkeys-of.ts";
-import { fromUser } from "../../../commands/user-text.ts";
+import { commandContext } from "../../../application/commands/command-context.ts";
+import { completeCommand } from "../../../application/commands/complete-command.ts";
+import { executeCommand } from "../../../application/commands/execute-command.ts";
+import { hotkeysOf } from "../../../application/commands/hotkeys-of.ts";
+import { fromUser } from "../../../application/commands/user-text.ts";
 import { defineRoute, type Route } from "../route.ts";
 import {
   commandBody,

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { publicContract } from "../../../commands/public-contract.ts";
+import { publicContract } from "../../../application/public-contract.ts";
 import type { Contract } from "../../../contracts/contract.ts";
 import type { ReceiptLine } from "../../../contracts/receipt.ts";
 import { openAskOf } from "../../../events/delegation.ts";

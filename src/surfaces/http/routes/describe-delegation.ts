@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { isWatching } from "../../../commands/runs/describe-run.ts";
+import { isWatching } from "../../../application/commands/runs/describe-run.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { spentOf } from "../../../events/spent.ts";

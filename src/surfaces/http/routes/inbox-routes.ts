@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inboxKinds } from "../../../events/inbox-item.ts";
-import { Inbox } from "../../../inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { limitOf, pageOf, pageQuery, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { answerReply, answerText } from "../shapes/delegation-shapes.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { KeptWork, MergedWork } from "../../../commands/kept-work/kept-work.ts";
+import type { KeptWork, MergedWork } from "../../../application/kept-work/kept-work.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { headOf } from "../../../text.ts";
 import type { Host } from "../host.ts";
@@ -84,7 +84,7 @@ export const keptWorkRoutes: readonly Route[] = [
 /** Loaded when it is asked for: most servers are never asked about git. */
 async function keptWork({ runtime }: Host, id: string): Promise<KeptWork> {
   await readRunOf(runtime.store, id);
-  const { KeptWork: Work } = await import("../../../commands/kept-work/kept-work.ts");
+  const { KeptWork: Work } = await import("../../../application/kept-work/kept-work.ts");
   // A delegation that has just failed: its copy is still being looked at, to be kept.
   if (runtime.parts.hasCopies()) await (await runtime.parts.copies()).settled();
   return new Work({ store: runtime.store, home: runtime.workFolder });

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { Memories } from "../../../commands/memories.ts";
+import { Memories } from "../../../application/memories.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
 import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "../page/page.ts";
 import { defineRoute, type Route } from "../route.ts";

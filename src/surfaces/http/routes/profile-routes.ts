@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { effectiveProfile } from "../../../commands/effective-profile.ts";
-import { publicProfile } from "../../../commands/public-profile.ts";
-import { summarizeProfile } from "../../../commands/summarize-profile.ts";
-import { waitingContent } from "../../../commands/waiting-content.ts";
+import { nearestKey } from "../../../agents/documents/nearest-key.ts";
+import { effectiveProfile } from "../../../application/effective-profile.ts";
+import { publicProfile } from "../../../application/public-profile.ts";
+import { summarizeProfile } from "../../../application/summarize-profile.ts";
+import { waitingContent } from "../../../application/waiting-content.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
-import { nearestKey } from "../../../documents/nearest-key.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { profileName } from "../shapes/ids.ts";

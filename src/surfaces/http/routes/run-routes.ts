@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { type ForkPlace, type ForkRequest, Forks } from "../../../commands/forks.ts";
-import { compareStoredRuns, replay } from "../../../commands/replay.ts";
+import { type ForkPlace, type ForkRequest, Forks } from "../../../application/forks.ts";
+import { compareStoredRuns, replay } from "../../../application/replay.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
@@ -174,7 +174,7 @@ export const runRoutes: readonly Route[] = [
     reply: verification,
     async handle({ params: { runId: id } }, { runtime: { parts, store } }) {
       await readRunOf(store, id);
-      const { verifyHome } = await import("../../../commands/verify-home.ts");
+      const { verifyHome } = await import("../../../application/verify-home.ts");
       // Rows are looked at as they are stored: of the run that was found, and of no other.
       return verifyHome(parts.store, { places: null, runId: id });
     },

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { publicExport } from "../../../commands/public-export.ts";
+import { publicExport } from "../../../application/public-export.ts";
 import { holdsRole } from "../../../control/records/require-role.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";

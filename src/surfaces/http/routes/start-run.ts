@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { planToRun } from "../../../commands/plan-to-run.ts";
+import { planToRun } from "../../../application/plan-to-run.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

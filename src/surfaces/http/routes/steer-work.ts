@@ -1,6 +1,6 @@
 import type { z } from "zod";
-import { EngineSteering } from "../../../commands/engine-steering.ts";
-import type { ResumedRunWork } from "../../../commands/steering.ts";
+import { EngineSteering } from "../../../application/engine-steering.ts";
+import type { ResumedRunWork } from "../../../application/steering.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
-import { requireTrustable } from "../../../commands/judge-waiting.ts";
-import { readWaiting, requireWaiting } from "../../../commands/waiting-body.ts";
+import { requireTrustable } from "../../../application/judge-waiting.ts";
+import { readWaiting, requireWaiting } from "../../../application/waiting-body.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { hash } from "../shapes/ids.ts";

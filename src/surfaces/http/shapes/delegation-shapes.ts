@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { PublicContract } from "../../../commands/public-contract.ts";
+import type { PublicContract } from "../../../application/public-contract.ts";
 import type { ReceiptLine } from "../../../contracts/receipt.ts";
 import type { WaitingOn } from "../../../events/delegation.ts";
 import { listOf, moment, plainData } from "./plain-data.ts";

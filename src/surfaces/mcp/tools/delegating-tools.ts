@@ -2,7 +2,7 @@ import { z } from "zod";
 import {
   describeOfferedAgents,
   describeOfferedProfiles,
-} from "../../../commands/describe-offered.ts";
+} from "../../../application/describe-offered.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
+import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
-import { withoutEmpty } from "../../../documents/without-empty.ts";
 import type { Tool } from "../../../tools/tool.ts";
 import { TreeProgress } from "../calls/tree-progress.ts";
 import type { ClientSession } from "../client-session.ts";

@@ -1,4 +1,4 @@
-import { isWatching, labelOf } from "../../../commands/runs/describe-run.ts";
+import { isWatching, labelOf } from "../../../application/commands/runs/describe-run.ts";
 import type { Contract } from "../../../contracts/contract.ts";
 import { type Delegation, isOpen, openAskOf } from "../../../events/delegation.ts";
 import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";

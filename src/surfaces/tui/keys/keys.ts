@@ -1,4 +1,4 @@
-import type { Hotkey } from "../../../commands/hotkeys-of.ts";
+import type { Hotkey } from "../../../application/commands/hotkeys-of.ts";
 import type { Edit } from "./editor.ts";
 
 /** What a key does while a message is written. */

@@ -1,6 +1,6 @@
-import { findProgram, type Program } from "../../../processes/find-program.ts";
-import { helperEnvironment } from "../../../processes/program-environment.ts";
-import { runToEnd } from "../../../processes/start-program.ts";
+import { findProgram, type Program } from "../../../workspaces/processes/find-program.ts";
+import { helperEnvironment } from "../../../workspaces/processes/program-environment.ts";
+import { runToEnd } from "../../../workspaces/processes/start-program.ts";
 
 /** Older ones do not know all the options that are used. */
 const oldestVersion = 12;

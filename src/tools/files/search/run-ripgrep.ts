@@ -1,9 +1,9 @@
 import type { ChildProcess } from "node:child_process";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
-import type { Program } from "../../../processes/find-program.ts";
-import { helperEnvironment } from "../../../processes/program-environment.ts";
-import { startProgram } from "../../../processes/start-program.ts";
+import type { Program } from "../../../workspaces/processes/find-program.ts";
+import { helperEnvironment } from "../../../workspaces/processes/program-environment.ts";
+import { startProgram } from "../../../workspaces/processes/start-program.ts";
 
 /** How long one batch may take before it is searched without help. */
 const longestRunMs = 60_000;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../../ports/clock.ts";
-import type { Program } from "../../../processes/find-program.ts";
 import type { WorkspaceBinding } from "../../../workspaces/bind-workspace.ts";
 import { type OpenFile, SiblingOpener } from "../../../workspaces/open-file.ts";
+import type { Program } from "../../../workspaces/processes/find-program.ts";
 import type { LinePattern } from "../pattern/line-pattern.ts";
 import { narrowFiles, type SearchableFile } from "./narrow-files.ts";
 import type { Pace } from "./pace.ts";

@@ -12,7 +12,7 @@ import {
 import { basename, join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { identifyThisProcess } from "../../../processes/process-start.ts";
+import { identifyThisProcess } from "../../processes/process-start.ts";
 
 /**
  * The files of a working copy below MANDATE_HOME. Only `folder` is the child's; all others belong

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { isProcessAlive } from "../../../processes/process-start.ts";
+import { isProcessAlive } from "../../processes/process-start.ts";
 import { isBeingRemoved, removeFolder } from "../remove-folder.ts";
 import { isCopyId, layoutOf, worktreesOf } from "./copy-layout.ts";
 import { openWorkingCopy, type WorkingCopy } from "./working-copy.ts";

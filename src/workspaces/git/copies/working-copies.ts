@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
 import { writeDurablySync } from "../../../files.ts";
-import { identifyThisProcess, isProcessAlive } from "../../../processes/process-start.ts";
+import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
 import { type IntegrationRequest, integrate } from "../integration/integrate.ts";

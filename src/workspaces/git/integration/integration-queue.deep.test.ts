@@ -3,8 +3,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { identifyThisProcess, isProcessAlive } from "../../../processes/process-start.ts";
 import { until } from "../../../testing/until.ts";
+import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { lockFolderOf } from "../copies/copy-layout.ts";
 import { makeFolder } from "../repository.test-support.ts";
 import { IntegrationQueue } from "./integration-queue.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { sleep, systemClock } from "../../../ports/clock.ts";
-import { identifyThisProcess, isProcessAlive } from "../../../processes/process-start.ts";
+import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { lockFolderOf } from "../copies/copy-layout.ts";
 
 /** What waits for the same thing: the order of integrations, or a look at the files themselves. */

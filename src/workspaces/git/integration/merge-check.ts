@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { identifyThisProcess } from "../../../processes/process-start.ts";
+import { identifyThisProcess } from "../../processes/process-start.ts";
 import { layoutOf, worktreesOf } from "../copies/copy-layout.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
 import { removeFolder } from "../remove-folder.ts";

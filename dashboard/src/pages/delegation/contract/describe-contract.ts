@@ -1,4 +1,4 @@
-import type { PublicContract } from "../../../../../src/commands/public-contract.ts";
+import type { PublicContract } from "../../../../../src/application/public-contract.ts";
 import type { Selection } from "../../../../../src/contracts/selection.ts";
 import { countOf, formatSpan } from "../../../../../src/surfaces/cli/amounts.ts";
 

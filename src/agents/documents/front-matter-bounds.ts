@@ -1,0 +1,127 @@
+import { headOf } from "../../text.ts";
+import type { FrontMatterProblem } from "./front-matter.ts";
+import type { EntryLine } from "./front-matter-entries.ts";
+import { dashes, isKnownKey, nextText, opensAt, unwrap } from "./front-matter-opening.ts";
+
+export type FrontMatterBounds =
+  | { readonly kind: "none"; readonly problems: readonly FrontMatterProblem[] }
+  | {
+      readonly kind: "found";
+      readonly lines: readonly EntryLine[];
+      readonly body: readonly string[];
+      readonly bodyLine: number;
+      readonly problems: readonly FrontMatterProblem[];
+    };
+
+/** How many lines of talk before the front matter are still taken for talk. */
+const maximumPreamble = 10;
+
+/**
+ * Where the front matter begins and ends. Editors, formatters and models leave it indented, inside
+ * a code fence, after a sentence, closed by an underline or by the first words of the body.
+ */
+export function findFrontMatter(
+  lines: readonly string[],
+  known: ReadonlySet<string>,
+): FrontMatterBounds {
+  const problems: FrontMatterProblem[] = [];
+  const warn = (index: number, message: string) =>
+    problems.push({ severity: "warning", line: index + 1, message });
+  const refuse = (index: number, message: string): FrontMatterBounds => {
+    problems.push({ severity: "error", line: index + 1, message });
+    return { kind: "none", problems };
+  };
+
+  const { text, warning } = unwrap(lines, known);
+  const start = nextText(text, 0);
+  if (start === undefined) return { kind: "none", problems };
+  if (warning !== undefined) warn(start, warning);
+  const first = text[start] ?? "";
+  if (/^---\s*[^-\s#]/.test(first)) {
+    return refuse(start, `the first line must be --- alone; "${headOf(first, 40)}" is not read`);
+  }
+  if (/^---\s*(?:#.*)?$/.test(first) || (dashes.test(first) && opensAt(text, start, known))) {
+    if (start > 0 && problems.length === 0)
+      warn(start, "the front matter begins after a blank line");
+    if (!first.startsWith("---") || first.startsWith("----")) {
+      warn(start, "the front matter must begin with a line ---");
+    }
+    return close(text, start, problems, refuse);
+  }
+  if (isKnownKey(first, known)) {
+    warn(start, "the front matter has no --- before and after it");
+    return closeBare(text, start, problems);
+  }
+  const later = findAfterPreamble(text, start, known);
+  if (later === undefined) return { kind: "none", problems };
+  warn(later, "there is text before the front matter; it was left out");
+  return close(text, later, problems, refuse);
+}
+
+function close(
+  text: readonly string[],
+  start: number,
+  problems: FrontMatterProblem[],
+  refuse: (index: number, message: string) => FrontMatterBounds,
+): FrontMatterBounds {
+  const isEnd = (line: string) => /^-{3}/.test(line) || /^\.{3}\s*$/.test(line);
+  let end = text.findIndex((line, index) => index > start && isEnd(line));
+  if (end < 0) end = text.findIndex((line, index) => index > start && /^\s*-{3,}\s*$/.test(line));
+  if (end < 0) {
+    return refuse(start, "the front matter is not closed; end it with a line ---");
+  }
+  const line = text[end] ?? "";
+  const glued = /^-{3,}\s*([^-\s].*)$/.exec(line)?.[1];
+  if (!/^(?:---|\.{3})\s*$/.test(line)) {
+    const message = `the front matter is closed by "${headOf(line.trim(), 20)}" in place of ---`;
+    problems.push({ severity: "warning", line: end + 1, message });
+  }
+  const body = text.slice(end + 1);
+  return {
+    kind: "found",
+    lines: numbered(text, start + 1, end),
+    body: glued === undefined ? body : [glued, ...body],
+    bodyLine: glued === undefined ? end + 2 : end + 1,
+    problems,
+  };
+}
+
+/** Up to a blank line after which no key and no indented line comes, or up to a line of dashes. */
+function closeBare(
+  text: readonly string[],
+  start: number,
+  problems: readonly FrontMatterProblem[],
+): FrontMatterBounds {
+  let end = start;
+  for (; end < text.length; end += 1) {
+    const line = text[end] ?? "";
+    if (dashes.test(line)) break;
+    if (line.trim() !== "") continue;
+    const next = nextText(text, end) ?? text.length;
+    if (!/^(?:\s|[\w-]+\s*:(?:\s|$))/.test(text[next] ?? "")) break;
+    end = next - 1;
+  }
+  return {
+    kind: "found",
+    lines: numbered(text, start, end),
+    body: text.slice(end + 1),
+    bodyLine: end + 2,
+    problems,
+  };
+}
+
+function findAfterPreamble(
+  text: readonly string[],
+  start: number,
+  known: ReadonlySet<string>,
+): number | undefined {
+  const last = Math.min(text.length, start + maximumPreamble);
+  for (let index = start; index < last; index += 1) {
+    if (/^---\s*$/.test(text[index] ?? "") && opensAt(text, index, known)) return index;
+  }
+  return undefined;
+}
+
+function numbered(text: readonly string[], from: number, to: number): EntryLine[] {
+  return text.slice(from, to).map((line, index) => ({ text: line, line: from + index + 1 }));
+}

@@ -1,0 +1,113 @@
+import { headOf } from "../../text.ts";
+import type { FrontMatterProblem } from "./front-matter.ts";
+import type { EntryLine } from "./front-matter-entries.ts";
+import { nearestKey } from "./nearest-key.ts";
+
+export interface GuardedText {
+  readonly lines: readonly EntryLine[];
+  readonly body: readonly string[];
+  readonly bodyLine: number;
+  readonly fields: Readonly<Record<string, unknown>>;
+  lineOf(key: string): number;
+}
+
+/** How far into the body a list of keys that slipped out of the front matter is looked for. */
+const maximumSlipped = 40;
+
+/**
+ * Lines that read as if they set a key that restricts, while nothing sets it: without its colon,
+ * indented into the value before, or below the end of the front matter. Loading the file as if the
+ * line were not there would give more than its author meant to give.
+ */
+export function findMislaidKeys(
+  text: GuardedText,
+  guarded: ReadonlySet<string>,
+): FrontMatterProblem[] {
+  const missing = new Set([...guarded].filter((key) => !Object.hasOwn(text.fields, key)));
+  if (missing.size === 0) return [];
+  const problems: FrontMatterProblem[] = [];
+  const isInStructure = structuresOf(text);
+  const keyOfLine = new Map(Object.keys(text.fields).map((key) => [text.lineOf(key), key]));
+  for (const { text: line, line: number } of text.lines) {
+    const [, word = "", sign] = wordAtStart.exec(line) ?? [];
+    if (word === "" || isOwnKey(keyOfLine.get(number), word)) continue;
+    const isAtStart = !/^\s/.test(line);
+    // Without its colon only where a key would stand: further in, prose begins with any word.
+    const isMeant = missing.has(word) && (sign !== undefined || isAtStart);
+    const key = isMeant ? word : isAtStart && sign !== undefined && findMeant(word, missing);
+    if (key === undefined || key === false || isInStructure(number)) continue;
+    problems.push({ severity: "error", line: number, message: describe(key, line) });
+  }
+  for (const [index, line] of slippedLines(text.body).entries()) {
+    const [, key = "", sign] = wordAtStart.exec(line) ?? [];
+    if (!missing.has(key) || sign === undefined || /^\s/.test(line)) continue;
+    const message = `"${key}" stands below the end of the front matter; move it up`;
+    problems.push({ severity: "error", line: text.bodyLine + index, message });
+  }
+  return problems;
+}
+
+/** To YAML `tools { bash: false }`, `tools:{ bash: false }` and `= tools` are keys too, other ones. */
+function isOwnKey(key: string | undefined, word: string): boolean {
+  if (key === undefined) return false;
+  const bare = key.replace(/^[^\p{L}\p{N}_]+/u, "");
+  if (bare === word) return key === word;
+  return !bare.startsWith(word) || !/^[^\w.-]/.test(bare.slice(word.length));
+}
+
+/** Sentences begin with a capital: «Tool:» in a talk is no key, «Tools:» may be one. */
+function findMeant(word: string, missing: ReadonlySet<string>): string | undefined {
+  // Two slips and two dashes at most: comparing every line with every key takes its time.
+  const near = [...missing].filter((key) => Math.abs(key.length - word.length) <= 4);
+  if (/^[a-z]/.test(word)) return nearestKey(word, near, 2);
+  return [...missing].find((key) => key.toLowerCase() === word.toLowerCase());
+}
+
+/**
+ * Behind any marks: `@tools:`, `{tools:` and `,tools :` are slips. Not behind `#`, where an author
+ * took the line out, and not in a tag or a path.
+ */
+const wordAtStart =
+  /^[^\p{L}\p{N}#</_.~$(]*([A-Za-z][\w-]*)[^\p{L}\p{N}#<>/_.~$(:=：]*(?:([:=：])|(?=\s|$))/u;
+
+/**
+ * Whether a line lies deep enough in a value with a structure of its own, where the same word means
+ * something else: the tools of a server. One level down is where a key lands that was indented by
+ * mistake.
+ */
+function structuresOf(text: GuardedText): (line: number) => boolean {
+  const lines = text.lines.filter((line) => line.text.trim() !== "");
+  const structures = Object.entries(text.fields)
+    .map(([key, value]) => {
+      const start = text.lineOf(key);
+      const child = lines.find(({ line }) => line > start)?.text ?? "";
+      const isNested = typeof value === "object" && value !== null;
+      return { start, indent: isNested ? indentOf(child) : Number.POSITIVE_INFINITY };
+    })
+    .sort((left, right) => left.start - right.start);
+  const indents = new Map(lines.map(({ line, text: content }) => [line, indentOf(content)]));
+  return (line) => {
+    const around = structures.findLast(({ start }) => start < line);
+    return around !== undefined && (indents.get(line) ?? 0) > around.indent;
+  };
+}
+
+function indentOf(line: string): number {
+  return line.length - line.trimStart().length;
+}
+
+/** The first lines of the body as long as they look like keys and values. */
+function slippedLines(body: readonly string[]): readonly string[] {
+  const slipped: string[] = [];
+  for (const line of body.slice(0, maximumSlipped)) {
+    if (!/^(?:\s*$|\s|- |["']?[A-Za-z_][\w.-]*["']?\s*:)/.test(line)) break;
+    slipped.push(line);
+  }
+  return slipped;
+}
+
+function describe(key: string, line: string): string {
+  const shown = headOf(line.trim(), 40);
+  if (!/^\s/.test(line)) return `"${shown}" is not read as "${key}"; write "${key}: …"`;
+  return `"${shown}" is part of the value before it; begin the line with "${key}:"`;
+}

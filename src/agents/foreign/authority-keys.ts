@@ -1,0 +1,94 @@
+import { nearestKey } from "../documents/nearest-key.ts";
+import type { AgentFormat } from "./agent-file.ts";
+
+/** What a key that restricts says, in whichever of its spellings. */
+export type AuthorityKey =
+  | "allow"
+  | "deny"
+  | "permission"
+  | "permissionMode"
+  | "sandbox"
+  | "readonly"
+  | "groups"
+  | "servers"
+  | "skills"
+  | "agents"
+  | "settings"
+  | "webSearch";
+
+/** Without case, `-` and `_`: a restriction counts however it is spelt, and wherever it comes from. */
+const meanings: ReadonlyMap<string, AuthorityKey> = new Map(
+  (
+    [
+      ["allow", "tools allowedtools enabledtools availabletools includetools"],
+      ["deny", "disallowedtools deniedtools denytools excludetools excludedtools blockedtools"],
+      ["deny", "restrictedtools forbiddentools disabledtools"],
+      ["permission", "permission permissions"],
+      ["permissionMode", "permissionmode"],
+      ["sandbox", "sandboxmode sandbox"],
+      ["readonly", "readonly"],
+      ["servers", "mcpservers"],
+      ["skills", "skills"],
+      ["agents", "agents"],
+      ["settings", "toolssettings toolsettings"],
+    ] as const
+  ).flatMap(([meaning, words]) => words.split(" ").map((word) => [word, meaning] as const)),
+);
+
+/** The spellings that people mean when they misspell one. */
+const suggested = [
+  ...["tools", "allowed-tools", "allowedTools", "disallowedTools", "permission", "permissionMode"],
+  ...["sandbox_mode", "readonly", "mcpServers", "mcp-servers", "mcp_servers"],
+  ...["maxTurns", "max_turns", "maxSteps", "timeout_mins", "toolsSettings"],
+  ...["workspace", "toolRules", "mayDelegate", "maxTokenBudget"],
+];
+
+/** Short words, and such that other programs have neighbours of. */
+const suggestedClosely = ["agents", "skills", "limits", "exit", "scopes", "network", "servers"];
+
+/** A line of a front matter that begins with one of these and is not read as one is an error. */
+const guardedKeys: ReadonlySet<string> = new Set([
+  ...["tools", "allowed-tools", "allowedTools", "disallowedTools"],
+  ...["disallowed-tools", "permission", "permissions", "permissionMode", "sandbox_mode"],
+  ...["readonly", "mcpServers", "mcp-servers"],
+  ...["maxTurns", "max_turns", "maxSteps", "timeout_mins", "toolsSettings"],
+  ...["workspace", "limits", "toolRules", "mayDelegate", "maxTokenBudget", "scopes", "network"],
+]);
+
+/** In VS Code's agents `agents` restricts; elsewhere it is a word that any line may begin with. */
+const guardedInVsCode: ReadonlySet<string> = new Set([...guardedKeys, "agents"]);
+const nothing: ReadonlySet<string> = new Set();
+
+export function guardedKeysOf(format: AgentFormat | undefined): ReadonlySet<string> {
+  if (format === "skill") return nothing;
+  return format === "copilot" || format === "chatmode" ? guardedInVsCode : guardedKeys;
+}
+
+export function authorityKey(key: string, format: AgentFormat): AuthorityKey | undefined {
+  const word = squashKey(key);
+  if (format === "roo" && word === "groups") return "groups";
+  if (format === "codex" && word === "websearch") return "webSearch";
+  return meanings.get(word);
+}
+
+/** Keys of some format that are near a restriction by chance. */
+const bystanders = new Set([...["toolAliases", "skill", "agent", "scope", "server", "edit"]]);
+
+const dialectKeys: Partial<Record<AgentFormat, readonly string[]>> = {
+  roo: ["groups"],
+  codex: ["web_search"],
+};
+
+/** The restriction that an unknown key may have been meant for. */
+export function nearestAuthorityKey(key: string, format: AgentFormat): string | undefined {
+  // Longer than any of them with a mistake in it, and most keys are not near one.
+  if (bystanders.has(key) || key.length > 20) return undefined;
+  // Nearly any other key is data: three slips away lie «max_tokens» and «submission».
+  const ofLength = (each: string) => Math.abs(squashKey(each).length - squashKey(key).length) <= 2;
+  const candidates = [...suggested, ...(dialectKeys[format] ?? [])].filter(ofLength);
+  return nearestKey(key, candidates, 2) ?? nearestKey(key, suggestedClosely.filter(ofLength), 1);
+}
+
+export function squashKey(key: string): string {
+  return key.toLowerCase().replaceAll(/[-_\s]/g, "");
+}

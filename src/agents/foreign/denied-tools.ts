@@ -1,0 +1,80 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { nearestKey } from "../documents/nearest-key.ts";
+import { coverDelegating } from "./delegation-rules.ts";
+import { splitTools } from "./split-tools.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { canonicalTools, knownSpellings } from "./tool-names.ts";
+import { toMatches } from "./tool-patterns.ts";
+import { readToolReference } from "./tool-reference.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
+
+/** Tools of other programs that look like a misspelling of one of ours. */
+const otherTools = new Set(["lsp", "todo", "todos", "skill", "skills", "tasks", "reads", "notes"]);
+
+/**
+ * A list of what must not be used. A name that cannot be understood is refused: passing over it
+ * would allow what was forbidden.
+ */
+export function readDeniedTools(value: unknown, place: ToolsPlace): ToolAuthority {
+  const { field, findings, line } = place;
+  const split = splitTools(value);
+  switch (split.kind) {
+    case "all":
+      return { rules: [{ tool: "*", action: "deny" }] };
+    case "none":
+      if (split.reason !== undefined && value !== false) {
+        findings.refuse(`"${field}": ${split.reason}; write [] where nothing is denied`, line);
+      }
+      return { rules: [] };
+    case "map":
+      findings.refuse(`"${field}" is a map; list the tools that are denied`, line);
+      return { rules: [] };
+    case "items": {
+      if (split.dropped > 0) findings.refuse(`"${field}" lists what is not a tool's name`, line);
+      const denied = split.items.map((item) => denyTool(item, place));
+      const isWithoutServers = denied.some((each) => each.isWithoutServers === true);
+      const rules = denied.flatMap((each) => each.rules);
+      return { rules, ...(isWithoutServers && { isWithoutServers }) };
+    }
+  }
+}
+
+/** The rules that forbid what one word names; none after refusing it. */
+export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
+  const { field, findings, line, servers } = place;
+  const reference = readToolReference(item, servers);
+  if (reference.kind === "all") return { rules: [{ tool: "*", action: "deny" }] };
+  if (reference.kind === "servers") return { rules: [], isWithoutServers: true };
+  if (reference.kind === "unusable") {
+    findings.refuse(`"${field}" denies "${shorten(item)}": ${reference.reason}`, line);
+    return { rules: [] };
+  }
+  if (!reference.isKnown && refuseMisspelt(item, place)) return { rules: [] };
+  if (!reference.isKnown) findings.lose(field, "unknown", shorten(item));
+  const { names, pattern } = reference;
+  const rules = names.flatMap((tool) => denyCalls(tool, pattern, place));
+  return { rules: coverDelegating(rules) };
+}
+
+/** Of one tool of ours: calls that fit a pattern, or all of them. */
+export function denyCalls(
+  tool: string,
+  pattern: string | undefined,
+  { field, findings }: ToolsPlace,
+): readonly ToolRule[] {
+  if (pattern === undefined) return [{ tool, action: "deny" }];
+  const matches = toMatches(tool, pattern, "deny");
+  if (matches !== undefined) return matches.map((match) => ({ tool, match, action: "deny" }));
+  findings.lose(field, "narrowed", `${shorten(pattern)}: all of ${tool} is denied`);
+  return [{ tool, action: "deny" }];
+}
+
+/** A prohibition of «Bsah» forbids nothing. */
+export function refuseMisspelt(name: string, { field, findings, line }: ToolsPlace): boolean {
+  const plain = name.replace(/\(.*$/s, "").trim();
+  if (canonicalTools(plain) !== undefined || otherTools.has(plain.toLowerCase())) return false;
+  const nearest = nearestKey(plain, knownSpellings(), 2);
+  if (nearest === undefined) return false;
+  findings.refuse(`"${field}" denies "${shorten(plain)}"; did you mean "${nearest}"?`, line);
+  return true;
+}

@@ -1,0 +1,294 @@
+import type { Effort } from "../../ports/model.ts";
+import { headOf } from "../../text.ts";
+import { firstSentence } from "../profiles/first-sentence.ts";
+import { maximumProfileBytes } from "../profiles/parse-markdown-profile.ts";
+import type { Capability, ModelPolicy, ProfileFields } from "../profiles/profile.ts";
+import type { ImportedAgent } from "./agent-file.ts";
+import { authorityKey, nearestAuthorityKey } from "./authority-keys.ts";
+import type { Findings } from "./findings.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { knownKeys } from "./known-keys.ts";
+import { readModel } from "./model-names.ts";
+import { joinFields, readOwnAuthority } from "./own-authority.ts";
+import { toPlainData, toPlainText } from "./plain-data.ts";
+import { readAuthority } from "./read-authority.ts";
+import { toProfileName } from "./to-profile-name.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+import { shorten } from "./tools-place.ts";
+import { writeMarkdownProfile } from "./write-markdown-profile.ts";
+
+/** Where a dialect says what. The first key that is there counts; of prompts, all of them. */
+export interface Meaning {
+  readonly name?: readonly string[];
+  readonly title?: readonly string[];
+  readonly description?: readonly string[];
+  readonly prompt?: readonly string[];
+  readonly opening?: readonly string[];
+  /** Lists that approve beforehand: they restrict nothing, and grant nothing here. */
+  readonly preApproved?: readonly string[];
+  /** Keys that the dialect has read itself. */
+  readonly used?: readonly string[];
+  /** What the dialect has found that restricts. */
+  readonly parts?: readonly ToolAuthority[];
+  readonly fields?: ProfileFields;
+  /** What describes the agent where it has neither a description nor a prompt. */
+  readonly substitute?: string;
+}
+
+/**
+ * An agent of ours from one of theirs. The dialects differ in few keys, so all of them are read
+ * alike: a restriction that belongs to another dialect counts, since its author meant one.
+ */
+export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): ImportedAgent {
+  const { fields, findings } = agent;
+  if (Object.keys(fields).length > 1000) {
+    findings.refuse("more than 1,000 keys");
+    return { name: "agent", fields: {}, loss: [] };
+  }
+  const used = new Set(meaning.used ?? []);
+  const textOf = (keys: readonly string[]): string | undefined => {
+    const texts = keys.flatMap((key) => {
+      used.add(key);
+      return readText(fields[key]) ?? [];
+    });
+    return texts[0];
+  };
+  const named = textOf(meaning.name ?? ["name"]);
+  const shown = textOf(meaning.title ?? ["title", "displayName", "display_name"]);
+  const name = toProfileName(named ?? shown ?? "", agent.fallbackName);
+  const title = [shown, named].find((text) => text !== undefined && text !== name);
+  const described = limitText(textOf(meaning.description ?? ["description"]), 8000, agent);
+  const prompts = (meaning.prompt ?? []).flatMap((key) => textOf([key]) ?? []);
+  const written = [agent.body, ...prompts].map((text) => toPlainText(text).trim());
+  const said = { description: described, prompt: written.filter(isFilled).join("\n\n") };
+  const texts = completeTexts(said, { ...meaning, called: title ?? name }, findings);
+  const opening = textOf(meaning.opening ?? ["initialPrompt"]);
+
+  const ours = readOwnAuthority(agent);
+  const { toolRules: ownRules = [], ...restrictions } = ours.fields;
+  const parts = [{ rules: ownRules }, ...(meaning.parts ?? [])];
+  const authority = readAuthority(agent, { ...meaning, parts });
+  const policies = [readModelPolicy(agent), readLimits(agent), readVisibility(agent)];
+  const readers = [authority, ours, ...policies];
+  for (const key of readers.flatMap((reader) => [...reader.keys])) used.add(key);
+  const own: ProfileFields = {
+    ...(title !== undefined && { title: headOf(toPlainText(title), 256).trim() }),
+    ...texts,
+    ...(opening !== undefined && { opening }),
+    ...Object.assign({}, ...policies.map((policy) => policy.fields)),
+    ...authority.fields,
+    ...meaning.fields,
+  };
+  const metadata = { ...authority.metadata, ...keepRest(agent, used) };
+  const all = toPlainData({
+    ...joinFields(own, restrictions),
+    ...(Object.keys(metadata).length > 0 && { metadata }),
+  }) as ProfileFields;
+  if (!fitsIntoFile(name, all)) findings.refuse("larger than 256 KB when written as a profile");
+  return { name, fields: all, loss: findings.loss };
+}
+
+function isFilled(text: string): boolean {
+  return text !== "";
+}
+
+/** What cannot be written down in our own format could not be converted and loaded again. */
+function fitsIntoFile(name: string, fields: ProfileFields): boolean {
+  const { prompt = "", ...rest } = fields;
+  // Written out only where it could be too much: nearly all agents are far from it.
+  if (prompt.length < 50_000 && JSON.stringify(rest).length < 10_000) return true;
+  return Buffer.byteLength(writeMarkdownProfile(name, fields)) <= maximumProfileBytes;
+}
+
+/** Not near enough to a known key to be a typo, and yet an author may rely on it. */
+const soundsLikeAuthority = /tool|permi|allow|deny|denied|forbid|restrict|sandbox|read.?only/i;
+
+/** What has no meaning here is kept; what may have been meant as a restriction is refused. */
+function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: ReadonlySet<string>) {
+  const metadata: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(fields)) {
+    if (used.has(key)) continue;
+    const isKnown =
+      knownKeys.has(key) || authorityKey(key, format) !== undefined || format === "skill";
+    const nearest = isKnown ? undefined : nearestAuthorityKey(key, format);
+    if (nearest !== undefined) {
+      const message = `"${shorten(key)}" is not a key; did you mean "${nearest}"?`;
+      findings.refuse(message, lineOf(key));
+      continue;
+    }
+    metadata[key] = value;
+    const detail = /^hooks?$/i.test(key) ? "hooks are never run" : "it has no effect here";
+    findings.lose(shorten(key), "kept", detail);
+    if (!isKnown && soundsLikeAuthority.test(key)) {
+      findings.warn(
+        `"${shorten(key)}" sounds like a restriction, and has no effect here`,
+        lineOf(key),
+      );
+    }
+  }
+  return metadata;
+}
+
+export function readText(value: unknown): string | undefined {
+  if (typeof value === "number" || typeof value === "boolean") return String(value);
+  if (Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === "string")) {
+    return readText(value.join("\n"));
+  }
+  if (typeof value !== "string") return undefined;
+  const text = toPlainText(value).trim();
+  return text === "" ? undefined : text;
+}
+
+function limitText(text: string | undefined, maximum: number, { findings }: ForeignAgent) {
+  if (text === undefined || text.length <= maximum) return text;
+  findings.lose("description", "narrowed", `cut after ${maximum} characters`);
+  return headOf(text, maximum).trim();
+}
+
+/**
+ * A profile needs both a description and a prompt. Where one of them is missing the other says what
+ * there is to say; without both there is nothing to be used.
+ */
+function completeTexts(
+  { description, prompt }: { readonly description: string | undefined; readonly prompt: string },
+  { called, substitute }: { readonly called: string; readonly substitute?: string },
+  findings: Findings,
+): Pick<ProfileFields, "description" | "prompt"> {
+  if (description === undefined && prompt === "" && substitute === undefined) {
+    findings.refuse("there is neither a description nor a prompt; it cannot be used");
+    return {};
+  }
+  if (description === undefined) {
+    findings.warn("there is no description; say when to delegate to it");
+  }
+  if (prompt === "") findings.warn("there is no prompt; its description is used as one");
+  const short = description ?? (firstSentence(prompt) || (substitute ?? called));
+  return { description: short, prompt: prompt === "" ? short : prompt };
+}
+
+const turnKeys = ["maxTurns", "max_turns", "maxSteps", "max_steps", "steps", "turnBudget"];
+
+const millisecondsOfKey: ReadonlyMap<string, number> = new Map([
+  ["timeout_mins", 60_000],
+  ["timeoutMs", 1],
+]);
+
+const longest = 2 ** 31 - 1;
+
+/** How long the agent may work. A limit that cannot be read is refused: without it the agent would have no limit. */
+function readLimits({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const read = (key: string, factor: number): number | undefined => {
+    const value = fields[key];
+    // `steps` can be a list of things to do.
+    const isOther = key === "steps" && typeof value === "object" && value !== null;
+    if (value === undefined || isOther) return undefined;
+    keys.add(key);
+    const number = typeof value === "string" ? Number(value.trim() || "none") : value;
+    if (typeof number === "number" && number > 0) {
+      return Math.min(longest, Math.max(1, Math.floor(number * factor)));
+    }
+    findings.refuse(`"${key}" must be a number above 0, or be left out`, lineOf(key));
+    return undefined;
+  };
+  const smallest = (values: readonly (number | undefined)[]) => {
+    const present = values.filter((value) => value !== undefined);
+    return present.length > 0 ? Math.min(...present) : undefined;
+  };
+  const turns = smallest(turnKeys.map((key) => read(key, 1)));
+  const timeoutMs = smallest([...millisecondsOfKey].map(([key, factor]) => read(key, factor)));
+  const limits = {
+    ...(turns !== undefined && { turns }),
+    ...(timeoutMs !== undefined && { timeoutMs }),
+  };
+  return { fields: Object.keys(limits).length > 0 ? { limits } : {}, keys };
+}
+
+const capabilitiesOfMode: ReadonlyMap<unknown, readonly Capability[]> = new Map([
+  ["primary", ["primary"]],
+  ["subagent", ["subtask"]],
+  ["all", ["primary", "subtask"]],
+] as const);
+
+/** Who sees the agent and how it can be used. What switches it off does so in any spelling. */
+function readVisibility({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const says = (wanted: boolean, names: readonly string[]): boolean => {
+    const present = names.filter((name) => fields[name] !== undefined);
+    for (const name of present) keys.add(name);
+    return present.some((name) => isNo(fields[name]) !== wanted);
+  };
+  const isDisabled = says(true, ["disable", "disabled"]) || says(false, ["enabled"]);
+  const isHidden =
+    says(true, ["hidden", "disable-model-invocation", "disableModelInvocation"]) ||
+    says(false, ["infer"]);
+  const isOnlySubtask = says(false, ["user-invocable", "user-invokable"]);
+  const { mode } = fields;
+  const capabilities = isOnlySubtask ? (["subtask"] as const) : capabilitiesOfMode.get(mode);
+  if (capabilitiesOfMode.has(mode)) keys.add("mode");
+  else if (mode !== undefined) findings.warn('"mode" is not one that is known', lineOf("mode"));
+  const visibility: ProfileFields = {
+    ...(capabilities !== undefined && { capabilities }),
+    ...(isHidden && { hidden: true }),
+    ...(isDisabled && { disabled: true }),
+  };
+  return { fields: visibility, keys };
+}
+
+function isNo(value: unknown): boolean {
+  return value === false || (typeof value === "string" && /^(?:false|no|off)$/i.test(value.trim()));
+}
+
+interface ReadPolicy {
+  readonly fields: ProfileFields;
+  /** The keys that were used up; what could not be read stays for the metadata. */
+  readonly keys: ReadonlySet<string>;
+}
+
+const efforts: ReadonlyMap<string, Effort> = new Map([
+  ...(["none", "minimal", "low", "medium", "high", "xhigh"] as const).map(
+    (effort) => [effort, effort] as const,
+  ),
+  ["off", "none"],
+  ["max", "xhigh"],
+]);
+
+const effortKeys = [
+  ...["effort", "model_reasoning_effort", "reasoningEffort", "reasoning_effort", "variant"],
+  "thinking",
+];
+
+function readModelPolicy({ fields, findings }: ForeignAgent): ReadPolicy {
+  const keys = new Set<string>();
+  const use = <T>(key: string, value: T | undefined): T | undefined => {
+    if (value !== undefined) keys.add(key);
+    return value;
+  };
+  const chosen = use("model", readModel(fields["model"], findings));
+  if (/^(?:|inherit)$/i.test(String(fields["model"] ?? ""))) keys.add("model");
+  const later = readModel(fields["fallbackModels"], findings);
+  const fallbacks = [
+    ...(chosen?.fallbacks ?? []),
+    ...[later?.model, ...(later?.fallbacks ?? [])].filter((model) => model !== undefined),
+  ];
+  if (later !== undefined) keys.add("fallbackModels");
+  const temperature = use("temperature", inRange(fields["temperature"], 2));
+  const topKey = fields["top_p"] === undefined ? "topP" : "top_p";
+  const topP = use(topKey, inRange(fields[topKey], 1));
+  const effortKey = effortKeys.find((key) => efforts.has(String(fields[key]).toLowerCase()));
+  const effort = effortKey && use(effortKey, efforts.get(String(fields[effortKey]).toLowerCase()));
+  const model: ModelPolicy = {
+    ...chosen,
+    ...(fallbacks.length > 0 && chosen !== undefined && { fallbacks }),
+    ...(temperature !== undefined && { temperature }),
+    ...(topP !== undefined && { topP }),
+    ...(effort && { effort }),
+  };
+  return { fields: Object.keys(model).length > 0 ? { model } : {}, keys };
+}
+
+function inRange(value: unknown, maximum: number): number | undefined {
+  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
+  if (typeof number !== "number" || !(number >= 0 && number <= maximum)) return undefined;
+  return number;
+}

@@ -1,0 +1,143 @@
+import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { nearestKey } from "../documents/nearest-key.ts";
+import { readAgents } from "./delegation-rules.ts";
+import { denyCalls, denyTool } from "./denied-tools.ts";
+import { isRecord } from "./plain-data.ts";
+import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
+import { canonicalTools } from "./tool-names.ts";
+import { toMatches } from "./tool-patterns.ts";
+import { shorten, type ToolsPlace } from "./tools-place.ts";
+
+/** What one of Kiro's tools does is done by several of ours. */
+const families = [
+  ["write_file", "edit_file"],
+  ["read_file", "list_files", "glob", "grep"],
+];
+
+const settingKeys = [
+  ...["deniedPaths", "deniedCommands", "deniedServices", "blocked", "denyByDefault"],
+  ...["allowedPaths", "allowedCommands", "allowedServices", "availableAgents"],
+];
+
+/**
+ * What Kiro's settings of tools take away. What is denied is denied; what is allowed needs no
+ * question there, so that all else does here. A limit that cannot be read denies the whole tool.
+ */
+export function readToolSettings(value: unknown, place: ToolsPlace): readonly ToolAuthority[] {
+  const { field, findings, line } = place;
+  if (!isRecord(value)) {
+    findings.refuse(`"${field}" is not a map from tools to their settings`, line);
+    return [];
+  }
+  return Object.entries(value).map(([tool, settings]) => {
+    const own = { ...place, field: `${field}.${shorten(tool)}` };
+    if (!toolName.test(tool)) {
+      findings.refuse(`"${own.field}" is no name of a tool; what it restricts would be lost`, line);
+    }
+    if (!isRecord(settings)) return denyWhole(tool, own, "its settings cannot be read");
+    const isStrict = Object.entries(settings).some(
+      ([key, setting]) => /^denyByDefault$/i.test(key) && setting !== false,
+    );
+    const otherwise = isStrict ? "deny" : "ask";
+    const parts = Object.entries(settings).map(([key, setting]) =>
+      readSetting({ tool, key, otherwise }, setting, own),
+    );
+    const hasExceptions = parts.some(({ rules }) => rules.some(({ action }) => action === "allow"));
+    if (isStrict && !hasExceptions) return denyWhole(tool, own, "it is denied by default");
+    return combineAuthority(parts);
+  });
+}
+
+/** Of any program's tools; anything else is a slip, and its restrictions would hold for nothing. */
+const toolName = /^[\w@./:*-]+$/;
+
+interface Setting {
+  readonly tool: string;
+  readonly key: string;
+  /** What becomes of calls that are not among the allowed ones. */
+  readonly otherwise: "ask" | "deny";
+}
+
+function readSetting(setting: Setting, value: unknown, place: ToolsPlace): ToolAuthority {
+  const { key, otherwise, tool } = setting;
+  const { findings, line } = place;
+  const field = `${place.field}.${shorten(key)}`;
+  const known = settingKeys.find((each) => each.toLowerCase() === key.toLowerCase());
+  const items = Array.isArray(value) && value.every(isText) ? value : undefined;
+  switch (known) {
+    case "deniedPaths":
+      if (items === undefined) return denyWhole(tool, place, `"${key}" is not a list of paths`);
+      return { rules: items.flatMap((path) => toolsOfKiro(tool).flatMap(denyPath(path, place))) };
+    case "allowedPaths":
+    case "allowedCommands":
+      if (items === undefined) return denyWhole(tool, place, `"${key}" is not a list`);
+      return {
+        rules: toolsOfKiro(tool).flatMap((each): readonly ToolRule[] => [
+          { tool: each, action: otherwise },
+          ...allowCalls(each, items, known, place),
+        ]),
+      };
+    case "availableAgents":
+      return readAgents(value, { ...place, field });
+    case "denyByDefault":
+      // Exceptions stand below another key, and deny the rest themselves then.
+      return { rules: [] };
+    case "allowedServices":
+      findings.lose(field, "narrowed", "every call of it is asked about");
+      return { rules: toolsOfKiro(tool).map((each): ToolRule => ({ tool: each, action: "ask" })) };
+    case undefined:
+      if (nearestKey(key, settingKeys, 3) !== undefined || restricting.test(key)) {
+        findings.refuse(`"${field}" is not a setting that is known; it may restrict`, line);
+      } else findings.lose(field, "kept", "it has no effect here");
+      return { rules: [] };
+    default:
+      // Commands and addresses are regular expressions there.
+      return denyWhole(tool, place, "what it denies cannot be kept");
+  }
+}
+
+const restricting = /^(?:den|disallow|block|forbid|exclu|restrict|limit|only)/i;
+
+function denyPath(path: string, place: ToolsPlace) {
+  return (tool: string) => denyCalls(tool, path, place);
+}
+
+function allowCalls(
+  tool: string,
+  items: readonly string[],
+  key: "allowedPaths" | "allowedCommands",
+  { field, findings }: ToolsPlace,
+): readonly ToolRule[] {
+  return items.flatMap((item): readonly ToolRule[] => {
+    const pattern = key === "allowedPaths" ? item : commandOf(item);
+    const matches = pattern === undefined ? undefined : toMatches(tool, pattern, "allow");
+    if (matches !== undefined) return matches.map((match) => ({ tool, match, action: "allow" }));
+    findings.lose(field, "narrowed", `${shorten(item)} is no exception here`);
+    return [];
+  });
+}
+
+/** Commands are regular expressions over all of it: plain text, and `.*` for anything. */
+function commandOf(expression: string): string | undefined {
+  const plain = expression.replace(/^\^/, "").replace(/\$$/, "").replaceAll(".*", "*");
+  const literal = plain.replaceAll("*", "");
+  const starsOfOthers = expression.replaceAll(".*", "").includes("*");
+  return /[[\](){}|+?^$\\]/.test(literal) || starsOfOthers ? undefined : plain;
+}
+
+function denyWhole(tool: string, place: ToolsPlace, reason: string): ToolAuthority {
+  place.findings.lose(place.field, "narrowed", `${reason}; it is denied`);
+  const known = toolsOfKiro(tool);
+  if (canonicalTools(tool) === undefined) return denyTool(tool, place);
+  return { rules: known.flatMap((each) => denyTool(each, place).rules) };
+}
+
+/** The tools of ours that do what one of Kiro's does. */
+export function toolsOfKiro(tool: string): readonly string[] {
+  const names = canonicalTools(tool) ?? [tool];
+  return [...new Set(names.flatMap((n) => families.find((each) => each.includes(n)) ?? [n]))];
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === "string" && value.trim() !== "";
+}

@@ -1,0 +1,107 @@
+import { fieldsOfDocument } from "../profiles/fields-of-document.ts";
+import type { ProfileFields, ProfileLimits, WorkspacePolicy } from "../profiles/profile.ts";
+import { type ProfileDocument, profileSchema } from "../profiles/profile-schema.ts";
+import { squashKey } from "./authority-keys.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { isRecord } from "./plain-data.ts";
+
+/** Keys of our own format that take something away, by their spelling without case. */
+const ownAuthorityKeys: ReadonlyMap<string, keyof ProfileDocument> = new Map(
+  (
+    [
+      ...["workspace", "limits", "maxTokenBudget", "exit", "scopes", "network"],
+      ...["toolRules", "mayDelegate", "servers", "waysOut"],
+    ] as (keyof ProfileDocument)[]
+  ).map((key) => [squashKey(key), key]),
+);
+
+/** Amounts that others write below `limits`, and how much of ours one of theirs is. */
+const foreignLimits: ReadonlyMap<string, readonly [keyof ProfileLimits, number]> = new Map([
+  ["maxbudgetusd", ["cost", 1]],
+  ["maxcostusd", ["cost", 1]],
+  ["timeoutseconds", ["timeoutMs", 1000]],
+  ["timeoutminutes", ["timeoutMs", 60_000]],
+  ["timeoutmins", ["timeoutMs", 60_000]],
+  ["maxturns", ["turns", 1]],
+  ["maxsteps", ["turns", 1]],
+] as const);
+
+export interface OwnAuthority {
+  readonly fields: ProfileFields;
+  readonly keys: ReadonlySet<string>;
+}
+
+/**
+ * Restrictions in our own words among those of another program. They are honoured as our own loader
+ * does, or the agent is refused: kept without effect they would allow what they take away.
+ */
+export function readOwnAuthority({ fields, findings, format, lineOf }: ForeignAgent): OwnAuthority {
+  const keys = new Set<string>();
+  let own: ProfileFields = {};
+  for (const [written, value] of Object.entries(fields)) {
+    const key = format === "skill" ? undefined : ownAuthorityKeys.get(squashKey(written));
+    if (key === undefined) continue;
+    keys.add(written);
+    const said = key === "limits" ? toOwnLimits(value) : value;
+    const document = profileSchema.safeParse({ [key]: said });
+    if (document.success && said !== undefined) {
+      own = joinFields(own, fieldsOfDocument(document.data));
+      continue;
+    }
+    const reason = document.error?.issues[0]?.message ?? "it has no value";
+    const message = `"${written}" restricts in our own files, and is not understood: ${reason}`;
+    findings.refuse(message, lineOf(written));
+  }
+  return { fields: own, keys };
+}
+
+/** Both hold: the smaller of two limits, and what either of them forbids. */
+export function joinFields(left: ProfileFields, right: ProfileFields): ProfileFields {
+  const limits = joinLimits(left.limits, right.limits);
+  const workspace = joinWorkspaces(left.workspace, right.workspace);
+  return {
+    ...left,
+    ...right,
+    ...(limits !== undefined && { limits }),
+    ...(workspace !== undefined && { workspace }),
+    ...((left.servers ?? right.servers) && { servers: { ...left.servers, ...right.servers } }),
+  };
+}
+
+function joinWorkspaces(
+  left: WorkspacePolicy | undefined,
+  right: WorkspacePolicy | undefined,
+): WorkspacePolicy | undefined {
+  if (left === undefined || right === undefined) return left ?? right;
+  const isReading = left.allowWrites === false || right.allowWrites === false;
+  const checks = [...new Set([...(left.checks ?? []), ...(right.checks ?? [])])];
+  return {
+    ...right,
+    ...left,
+    ...(isReading && { allowWrites: false }),
+    ...(checks.length > 0 && { checks }),
+    ...((left.approval || right.approval) && { approval: true }),
+  };
+}
+
+function joinLimits(left: ProfileLimits | undefined, right: ProfileLimits | undefined) {
+  if (left === undefined || right === undefined) return left ?? right;
+  const joined: Record<string, number> = { ...left };
+  for (const [key, amount] of Object.entries(right)) {
+    joined[key] = Math.min(joined[key] ?? amount, amount);
+  }
+  return joined as ProfileLimits;
+}
+
+function toOwnLimits(value: unknown): unknown {
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, amount]) => {
+      const [own, factor] = foreignLimits.get(squashKey(key)) ?? [];
+      if (own === undefined || factor === undefined) return [key, amount];
+      const isWhole = own !== "cost" && typeof amount === "number" && amount > 0;
+      const scaled = typeof amount === "number" ? amount * factor : amount;
+      return [own, isWhole ? Math.max(1, Math.floor(amount * factor)) : scaled];
+    }),
+  );
+}

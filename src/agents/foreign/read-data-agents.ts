@@ -1,0 +1,128 @@
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { serverSlug } from "../../contracts/mcp-tool-name.ts";
+import type { YamlPath } from "../documents/read-yaml.ts";
+import { parseDataProfile } from "../profiles/parse-markdown-profile.ts";
+import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
+import { formatOfData, type Syntax } from "./detect-format.ts";
+import { importCodex } from "./dialects/codex.ts";
+import { importGoose } from "./dialects/goose.ts";
+import { importKiroJson } from "./dialects/kiro-json.ts";
+import { importOpencode, withConfiguration } from "./dialects/opencode.ts";
+import { importRoo } from "./dialects/roo.ts";
+import { importYamlAgent } from "./dialects/yaml-agent.ts";
+import { Findings } from "./findings.ts";
+import type { ForeignAgent } from "./foreign-agent.ts";
+import { readMcpServers } from "./mcp-servers.ts";
+import { isRecord, recordOf } from "./plain-data.ts";
+import { readData } from "./read-data.ts";
+import type { MarkdownSource, ReadAgents } from "./read-markdown-agent.ts";
+import { readOwnProfile } from "./read-own-profile.ts";
+import { serverOfTool } from "./tool-reference.ts";
+
+export interface ReadDataAgents extends ReadAgents {
+  readonly servers: Readonly<Record<string, McpServer>>;
+}
+
+type Importer = (agent: ForeignAgent) => ImportedAgent;
+
+const importers: Partial<Record<AgentFormat, Importer>> = {
+  codex: importCodex,
+  goose: importGoose,
+  kiro: importKiroJson,
+  roo: importRoo,
+  "yaml-agent": importYamlAgent,
+};
+
+/** The agents and servers of a file that is data as a whole: TOML, JSON with comments, YAML. */
+export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadDataAgents {
+  const { findings } = source;
+  const none = { agents: [], servers: {} };
+  const data = readData(source.text.replace(/^\uFEFF/, ""), syntax);
+  if ("problem" in data) {
+    findings.refuse(data.problem, data.line);
+    return { format: source.format ?? "unknown", ...none };
+  }
+  for (const { key, line } of data.duplicates) {
+    findings.warn(`the key "${key}" is there twice; the last one counts`, line);
+  }
+  const { value } = data;
+  const format =
+    source.format ?? (syntax === "toml" ? "codex" : formatOfData(value, source.path, syntax));
+  if (!isRecord(value)) {
+    if (format === "unknown" || value === null) return { format, ...none, ...skip(findings) };
+    findings.refuse("a map of keys and values is expected");
+    return { format, ...none };
+  }
+  const read = (path: YamlPath, fields: unknown, name: string, importer: Importer) => {
+    if (isRecord(fields)) {
+      const agent = { ...source, format, fields, body: "", fallbackName: name };
+      return readOne(agent, path, importer, data);
+    }
+    const about = { severity: "error", line: data.lineOf(path), agent: name } as const;
+    findings.add({ ...about, message: `"${path.join(".")}" is not a map of keys and values` });
+    return [];
+  };
+
+  switch (format) {
+    case "unknown":
+      return { format, ...none, ...skip(findings) };
+    case "mandate":
+      return { ...readOwnProfile(source, parseDataProfile), servers: {} };
+    case "mcp": {
+      const servers = value["mcpServers"] ?? value["servers"] ?? value["mcp"] ?? value;
+      return { format, agents: [], servers: readServers(servers, "mcpServers", findings) };
+    }
+    case "opencode-json": {
+      const agents = Object.entries(recordOf(value["agent"] ?? value["mode"]));
+      const imported = agents.flatMap(([name, fields]) =>
+        read(["agent", name], withConfiguration(fields, value), name, importOpencode),
+      );
+      const servers = value["mcp"] === undefined ? {} : readServers(value["mcp"], "mcp", findings);
+      return { format, agents: imported, servers };
+    }
+    case "roo": {
+      const modes = value["customModes"] ?? [value];
+      if (!Array.isArray(modes)) findings.refuse('"customModes" is not a list');
+      const isBare = value["customModes"] === undefined;
+      const agents = (Array.isArray(modes) ? modes : []).flatMap((mode, index) =>
+        read(isBare ? [] : ["customModes", index], mode, source.fallbackName, importRoo),
+      );
+      return { format, agents, servers: {} };
+    }
+    default: {
+      const importer = importers[format] ?? importYamlAgent;
+      return { format, agents: read([], value, source.fallbackName, importer), servers: {} };
+    }
+  }
+}
+
+/** An agent of several that cannot be used leaves the others as they are. */
+function readOne(
+  source: Omit<ForeignAgent, "lineOf">,
+  path: YamlPath,
+  importer: Importer,
+  data: { lineOf(path: YamlPath): number },
+): readonly ImportedAgent[] {
+  const findings = new Findings();
+  const lineOf = (key: string) => data.lineOf([...path, key]);
+  const agent = importer({ ...source, findings, lineOf });
+  // Below a path lies one agent of several; a file that is one as a whole needs no name for it.
+  source.findings.take(findings, path.length === 0 ? undefined : agent.name);
+  return findings.hasFailed ? [] : [agent];
+}
+
+/** No agent calls their tools through this file, so a prohibition has no place: the server goes. */
+function readServers(value: unknown, field: string, findings: Findings) {
+  const { servers, rules } = readMcpServers(value, field, findings);
+  const forbidden = new Set(rules.map(({ tool }) => serverOfTool(tool)));
+  const limited = new Set(Object.keys(servers).filter((name) => forbidden.has(serverSlug(name))));
+  for (const name of limited) {
+    findings.refuse(`"${name}" forbids some of its tools; list those that it allows as "tools"`);
+  }
+  return Object.fromEntries(Object.entries(servers).filter(([name]) => !limited.has(name)));
+}
+
+function skip(findings: Findings) {
+  findings.note("skipped: neither agents nor servers are in it");
+  return { isSkipped: true } as const;
+}

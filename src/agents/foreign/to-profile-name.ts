@@ -1,0 +1,33 @@
+import { reservedName } from "../profiles/reserved-name.ts";
+
+const maximumLength = 64;
+
+/**
+ * A name of ours for a name of theirs: spaces, dots, capitals, accents and emoji never fail. Where
+ * letters of another script would be lost, look-alikes among them, the file's name is taken.
+ */
+export function toProfileName(original: string, fallback: string): string {
+  const name = chooseName(original, fallback);
+  return reservedName(name) === undefined ? name : `${name}-agent`;
+}
+
+function chooseName(original: string, fallback: string): string {
+  const own = toSlug(original);
+  const other = toSlug(fallback);
+  const losesLetters = /(?![A-Za-z])\p{L}/u.test(withoutAccents(original));
+  if (own === "" || (losesLetters && other !== "")) return other === "" ? "agent" : other;
+  return own;
+}
+
+function toSlug(text: string): string {
+  return withoutAccents(text.slice(0, 512))
+    .toLowerCase()
+    .replaceAll(/[^a-z0-9_-]+/g, "-")
+    .replace(/^[-_]+/, "")
+    .slice(0, maximumLength)
+    .replace(/[-_]+$/, "");
+}
+
+function withoutAccents(text: string): string {
+  return text.normalize("NFKD").replaceAll(/\p{M}/gu, "");
+}

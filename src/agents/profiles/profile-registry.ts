@@ -1,0 +1,196 @@
+import { type Clock, systemClock } from "../../ports/clock.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { mergeLayers } from "./merge-layers.ts";
+import type { Profile, ProfileFields } from "./profile.ts";
+import type { ProfileLayer } from "./profile-layer.ts";
+import { type ProfileSource, type SourceContent, withoutTwins } from "./profile-source.ts";
+import type { ProfileProblem } from "./read-profile-file.ts";
+import { reservedName } from "./reserved-name.ts";
+
+export interface ProfileRegistry {
+  get(name: string): Profile | undefined;
+  /** Why `get` finds no profile although a file defines the name. */
+  problemOf(name: string): ProfileProblem | undefined;
+  names(): readonly string[];
+  all(): readonly Profile[];
+  /** What a model that delegates may choose from. */
+  offered(): readonly Profile[];
+  /** What waits to be trusted; until then it has no effect. */
+  pending(): readonly ProfileLayer[];
+  /** The profile as it would be if all that waits of its name were trusted. */
+  afterTrust(name: string): Profile | undefined;
+  /** Everything that is said about a name, in the order in which it is merged. */
+  layersOf(name: string): readonly ProfileLayer[];
+  readonly problems: readonly ProfileProblem[];
+}
+
+export interface ProfileRegistryOptions {
+  /** Later ones are merged over earlier ones. */
+  readonly sources: readonly ProfileSource[];
+  /** The hashes of trusted content: another set when that has changed. */
+  readonly acknowledged?: () => ReadonlySet<string>;
+  /** The amounts that count where a profile names none: a project's layer cannot raise them. */
+  readonly usual?: ProfileFields;
+  /** How long to trust what was read before looking for changes. */
+  readonly recheckMs?: number;
+  readonly clock?: Clock;
+}
+
+/**
+ * All profiles, by name. Nothing is read before someone asks, and what has changed since is read
+ * again. A file of the person that cannot be used takes its name with it: falling back to a profile
+ * of that name from elsewhere could be wider than what the broken file was meant to allow. A place
+ * that cannot be looked into takes every name with it that it could have narrowed. A project's file
+ * that is broken or not trusted has no effect: it neither counts nor keeps a name from being used.
+ */
+export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
+  const { sources, acknowledged = () => nobody, recheckMs = 1000 } = options;
+  const { clock = systemClock, usual = {} } = options;
+  let loaded: Loaded | undefined;
+  let contents: readonly SourceContent[] = [];
+  let checkedAt = 0;
+  const load = (): Loaded => {
+    const time = clock.monotonic();
+    const current = loaded?.acknowledged === acknowledged() ? loaded : undefined;
+    if (current !== undefined && time - checkedAt < recheckMs) return current;
+    checkedAt = time;
+    const next = sources.map((source) => source.read());
+    const isSame = next.every((content, index) => content === contents[index]);
+    if (current !== undefined && isSame) return current;
+    contents = next;
+    loaded = new Loaded(next, acknowledged(), usual);
+    return loaded;
+  };
+  return {
+    get: (name) => load().profiles.get(name),
+    problemOf: (name) => load().problemOf(name),
+    names: () => [...load().profiles.keys()],
+    all: () => [...load().profiles.values()],
+    offered: () => load().offered,
+    pending: () => load().pending,
+    afterTrust: (name) => {
+      const { acknowledged: trusted, pending } = load();
+      const hashes = pending.flatMap((layer) =>
+        layer.name === name ? [layer.unacknowledged] : [],
+      );
+      const all = new Set([...trusted, ...hashes.filter((hash) => hash !== undefined)]);
+      return new Loaded(contents, all, usual).profiles.get(name);
+    },
+    layersOf: (name) => load().layers.get(name) ?? [],
+    get problems() {
+      return load().problems;
+    },
+  };
+}
+
+const nobody: ReadonlySet<string> = new Set();
+
+class Loaded {
+  readonly acknowledged: ReadonlySet<string>;
+  readonly profiles: ReadonlyMap<string, Profile>;
+  readonly offered: readonly Profile[];
+  readonly layers = new Map<string, ProfileLayer[]>();
+  readonly blocked = new Map<string, ProfileProblem>();
+  readonly problems: ProfileProblem[] = [];
+  readonly pending: ProfileLayer[] = [];
+  #unknown: ProfileProblem | undefined;
+  /** Whole values after the unreadable place: that could not have narrowed these. */
+  readonly #whole = new Set<string>();
+
+  constructor(
+    contents: readonly SourceContent[],
+    acknowledged: ReadonlySet<string>,
+    usual: ProfileFields,
+  ) {
+    this.acknowledged = acknowledged;
+    for (const content of contents) {
+      const counting = content.layers.filter((layer) => this.#mayBe(layer) && this.#counts(layer));
+      const { layers, problems } = withoutTwins(counting, content.keepsFirst);
+      for (const layer of layers) this.#add(layer);
+      for (const problem of [...content.problems, ...problems]) {
+        this.problems.push(problem);
+        if (problem.isAboutAll === true) {
+          this.#unknown = problem;
+          this.#whole.clear();
+        } else if (problem.name !== "" && problem.isHarmless !== true) {
+          this.blocked.set(problem.name, problem);
+        }
+      }
+    }
+    const usable = [...this.layers.keys()].flatMap((name) => this.#merge(name, usual) ?? []);
+    usable.sort((left, right) => (left.name < right.name ? -1 : 1));
+    this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
+    this.offered = usable.filter(isOffered);
+    // What has no effect can still be the reason why a name is missing.
+    const reasons = [...this.problems.filter(({ isHarmless }) => isHarmless === true)];
+    for (const problem of [...this.pending.map(notTrusted), ...reasons]) {
+      const { name } = problem;
+      if (name === "" || this.layers.has(name) || this.blocked.has(name)) continue;
+      this.blocked.set(name, problem);
+    }
+  }
+
+  problemOf(name: string): ProfileProblem | undefined {
+    const message = reservedName(name);
+    if (message !== undefined) return { name, file: "", message };
+    return this.blocked.get(name) ?? (this.profiles.has(name) ? undefined : this.#unknown);
+  }
+
+  #mayBe({ name, origin }: ProfileLayer): boolean {
+    const reason = reservedName(name);
+    if (reason === undefined) return true;
+    this.problems.push({ name, file: origin, message: `${origin}: ${reason}`, isHarmless: true });
+    return false;
+  }
+
+  #counts(layer: ProfileLayer): boolean {
+    const { unacknowledged } = layer;
+    if (unacknowledged === undefined || this.acknowledged.has(unacknowledged)) return true;
+    this.pending.push(layer);
+    return false;
+  }
+
+  #add(layer: ProfileLayer): void {
+    const { isProjects = false, name, replaces = false } = layer;
+    const below = this.layers.get(name) ?? [];
+    if (!replaces) this.layers.set(name, [...below, layer]);
+    // What the person and the product say of a name is there to stay: a project narrows it.
+    else if (isProjects) this.layers.set(name, [...below.filter(isOwn), layer]);
+    else {
+      this.blocked.delete(name);
+      this.#whole.add(name);
+      this.layers.set(name, [layer]);
+    }
+  }
+
+  #merge(name: string, usual: ProfileFields): Profile | undefined {
+    const isUncertain = this.#unknown !== undefined && !this.#whole.has(name);
+    if (this.blocked.has(name) || isUncertain) return undefined;
+    try {
+      const profile = mergeLayers(this.layers.get(name) ?? [], usual);
+      if (profile.disabled !== true) return profile;
+      const message = `${profile.origin}: the profile "${name}" is switched off (disabled: true)`;
+      this.blocked.set(name, { name, file: profile.origin, message });
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      const file = this.layers.get(name)?.at(-1)?.origin ?? "";
+      const problem = { name, file, message: error.message };
+      this.blocked.set(name, problem);
+      this.problems.push(problem);
+    }
+    return undefined;
+  }
+}
+
+function isOffered({ capabilities, hidden }: Profile): boolean {
+  return hidden !== true && capabilities.some((each) => each !== "primary" && each !== "watcher");
+}
+
+function isOwn({ isProjects }: ProfileLayer): boolean {
+  return isProjects !== true;
+}
+
+function notTrusted({ name, origin }: ProfileLayer): ProfileProblem {
+  const message = `The profile "${name}" comes with this project (${origin}) and is not trusted as it is now. Look at it with "mandate profiles show ${name}", then "mandate profiles trust ${name}".`;
+  return { name, file: origin, message };
+}

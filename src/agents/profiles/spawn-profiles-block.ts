@@ -1,0 +1,31 @@
+import { clip, oneLine } from "../../text.ts";
+import { escapeXml } from "./escape-xml.ts";
+import type { Profile } from "./profile.ts";
+
+const maximumDescription = 300;
+
+/**
+ * The part of a prompt that lists the profiles a parent can spawn. Empty when there are none, which saves the
+ * tokens. Names and texts come from files, so they are escaped: a description cannot close the tag.
+ * Of a profile's tools it names those that a child can be given: `isGrantable`.
+ */
+export function spawnProfilesBlock(
+  profiles: readonly Profile[],
+  isGrantable: (tool: string) => boolean = () => true,
+): string {
+  if (profiles.length === 0) return "";
+  const lines = profiles.map((profile) => {
+    const text = escapeXml(describe(profile, isGrantable));
+    return `  <profile name="${escapeXml(profile.name)}">${text}</profile>`;
+  });
+  return ["<available_spawn_profiles>", ...lines, "</available_spawn_profiles>"].join("\n");
+}
+
+function describe({ description, tools }: Profile, isGrantable: (tool: string) => boolean): string {
+  const short = clip(oneLine(description), maximumDescription + 1);
+  const sentence = /[.!?…]$/.test(short) ? short : `${short}.`;
+  if (tools === undefined || tools === "*") return sentence;
+  if (tools.length === 0) return `${sentence} Tools: none.`;
+  const grantable = tools.filter(isGrantable);
+  return grantable.length === 0 ? sentence : `${sentence} Tools: ${grantable.join(", ")}.`;
+}

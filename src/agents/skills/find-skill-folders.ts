@@ -1,0 +1,115 @@
+import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+import { isBelow } from "../../contracts/write-roots.ts";
+import type { SkillProblem } from "./skill.ts";
+import { stampOf } from "./stamp-of.ts";
+
+/** A place whose folders are skills. */
+export interface SkillDirectory {
+  readonly path: string;
+  /** What people call this place: "user", "workspace". */
+  readonly origin: string;
+  /** It is untrusted: no link may point outside, and its skills need acknowledging. */
+  readonly isRepository?: boolean;
+  /** How far links of a repository may lead: its root. Absent: this very folder. */
+  readonly boundary?: string;
+}
+
+export interface SkillFolder {
+  /** The real place, links resolved. */
+  readonly folder: string;
+  /** SKILL.md as people find it. */
+  readonly file: string;
+  /** SKILL.md as it is spelt, relative to the folder. */
+  readonly entry: string;
+  /** What the folder is called. */
+  readonly name: string;
+}
+
+export interface FoundFolders {
+  readonly skills: readonly SkillFolder[];
+  readonly problems: readonly SkillProblem[];
+  /** Every place that was looked at, as it was then: while none has changed, nothing was added. */
+  readonly looked: ReadonlyMap<string, string>;
+}
+
+const maximumDepth = 3;
+const maximumFolders = 5000;
+
+/**
+ * The folders with a SKILL.md: the place itself, its folders, and theirs where they are only there
+ * for order. What lies below a SKILL.md belongs to that skill.
+ */
+export function findSkillFolders(directory: SkillDirectory): FoundFolders {
+  const root = resolve(directory.path);
+  const skills: SkillFolder[] = [];
+  const problems: SkillProblem[] = [];
+  const looked = new Map<string, string>();
+  const real = new Set<string>();
+  const boundary = directory.isRepository === true ? boundaryOf(directory, root) : undefined;
+  const queue: { readonly place: string; readonly depth: number }[] = [{ place: root, depth: 0 }];
+  for (const { place, depth } of queue) {
+    looked.set(place, stampOf(place));
+    try {
+      const folder = realpathSync.native(place);
+      if (boundary !== undefined && !isBelow(folder, boundary)) {
+        if (!statSync(folder).isDirectory()) continue;
+        throw new Error(
+          "a symbolic link that points outside its repository; copy the folder instead",
+        );
+      }
+      if (real.has(folder)) continue;
+      real.add(folder);
+      const entries = readdirSync(folder, { withFileTypes: true });
+      const entry = skillFile(entries);
+      if (entry !== undefined) {
+        skills.push({ folder, entry, file: join(place, entry), name: basename(place) });
+        continue;
+      }
+      if (depth === maximumDepth) continue;
+      for (const name of foldersAmong(entries)) {
+        if (queue.length >= maximumFolders) {
+          throw new Error(`more than ${maximumFolders} folders; name the folder of the skills`);
+        }
+        queue.push({ place: join(place, name), depth: depth + 1 });
+      }
+    } catch (error) {
+      const problem = describe(error);
+      if (problem !== undefined) {
+        problems.push({ name: basename(place), file: place, message: `${place}: ${problem}` });
+      }
+    }
+  }
+  skills.sort((left, right) => (left.file < right.file ? -1 : 1));
+  return { skills, problems, looked };
+}
+
+/** Where links may lead. The folder itself must not be one that leads away either. */
+function boundaryOf({ boundary }: SkillDirectory, root: string): string {
+  try {
+    if (boundary !== undefined) return realpathSync.native(boundary);
+    return join(realpathSync.native(dirname(root)), basename(root));
+  } catch {
+    return root;
+  }
+}
+
+function skillFile(entries: readonly Dirent[]): string | undefined {
+  const names = entries.map(({ name }) => name).filter((name) => /^skill\.md$/i.test(name));
+  return names.includes("SKILL.md") ? "SKILL.md" : names.sort()[0];
+}
+
+function foldersAmong(entries: readonly Dirent[]): readonly string[] {
+  return entries
+    .filter((entry) => entry.isDirectory() || entry.isSymbolicLink())
+    .map(({ name }) => name)
+    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .sort();
+}
+
+/** Undefined for what is simply not a folder with skills: absent, a file, a link to either. */
+function describe(error: unknown): string | undefined {
+  const { code, message } = error as NodeJS.ErrnoException;
+  if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+  return code === undefined ? message : `cannot be read (${code})`;
+}

@@ -1,0 +1,154 @@
+import { join } from "node:path";
+import { CallDenied } from "../../ports/call-denied.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import { findSkillFolders, type SkillDirectory, type SkillFolder } from "./find-skill-folders.ts";
+import { openSkillFile } from "./open-skill-file.ts";
+import { readBeginning } from "./read-beginning.ts";
+import type { Skill, SkillProblem } from "./skill.ts";
+import { parseSkill } from "./skill-document.ts";
+import { digestSkill, listSkillFiles, type SkillDigest, skillHash } from "./skill-files.ts";
+import { skillName } from "./skill-name.ts";
+import { stampOf } from "./stamp-of.ts";
+
+/** A skill as it was last found in order. */
+export interface ScannedSkill {
+  readonly skill: Skill;
+  /** SKILL.md as it is spelt. */
+  readonly entry: string;
+  /** What each file held, where that is what is trusted. */
+  readonly digest?: SkillDigest;
+  /** The state of the files that it was read from. */
+  readonly stamp: string;
+}
+
+/** A place that claims a name, in the order of the places: a skill, or what is left of one. */
+export interface SkillClaim {
+  readonly name: string;
+  /** SKILL.md as people find it. */
+  readonly file: string;
+  /** Absent: it is broken, and takes its name with it unless it is a project's. */
+  readonly scanned?: ScannedSkill;
+}
+
+export interface Scan {
+  readonly claims: readonly SkillClaim[];
+  readonly byFolder: ReadonlyMap<string, ScannedSkill>;
+  readonly problems: readonly SkillProblem[];
+  /** For each place that was looked at, its state before it was read. */
+  readonly watched: ReadonlyMap<string, string>;
+}
+
+const headBytes = 64 * 1024;
+
+/**
+ * Looks at every place. What has not changed since the previous scan is not read again; what was in
+ * order then and is not any more stays as it was, beside the problem. A broken skill of the user
+ * takes its name with it: another one of that name is not what was meant. Which skill of a name
+ * counts is not decided here, since that depends on what is trusted.
+ */
+export function scanSkills(directories: readonly SkillDirectory[], previous?: Scan): Scan {
+  const claims: SkillClaim[] = [];
+  const byFolder = new Map<string, ScannedSkill>();
+  const problems: SkillProblem[] = [];
+  const watched = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const directory of directories) {
+    const found = findSkillFolders(directory);
+    problems.push(...found.problems);
+    for (const [place, stamp] of found.looked) watched.set(place, stamp);
+    for (const folder of found.skills) {
+      // A link to a skill that was found already is that skill.
+      if (seen.has(folder.folder)) continue;
+      seen.add(folder.folder);
+      const known = previous?.byFolder.get(folder.folder);
+      const { scanned, problem } = look(directory, folder, known, watched);
+      const { file } = folder;
+      const name = scanned?.skill.name ?? claimedName(folder);
+      if (problem !== undefined) problems.push({ name, file, message: problem });
+      if (scanned !== undefined) {
+        claims.push({ name, file, scanned });
+        byFolder.set(folder.folder, scanned);
+      } else if (directory.isRepository !== true) claims.push({ name, file });
+    }
+  }
+  return { claims, byFolder, problems, watched };
+}
+
+/** Whether anything that the scan looked at is different now. */
+export function hasChanged({ watched }: Scan): boolean {
+  for (const [place, stamp] of watched) if (stampOf(place) !== stamp) return true;
+  return false;
+}
+
+function look(
+  directory: SkillDirectory,
+  found: SkillFolder,
+  known: ScannedSkill | undefined,
+  watched: Map<string, string>,
+): { readonly scanned?: ScannedSkill; readonly problem?: string } {
+  try {
+    const listed = directory.isRepository === true ? listSkillFiles(found.folder) : undefined;
+    const places = listed
+      ? [...listed.folders, ...listed.files.map((file) => join(found.folder, file))]
+      : [found.folder, join(found.folder, found.entry)];
+    // Before anything is read: what changes while it is read is then seen the next time.
+    const stamps = places.map((place) => stampOf(place));
+    for (const [index, place] of places.entries()) watched.set(place, stamps[index] ?? "");
+    const stamp = stamps.join();
+    if (known !== undefined && known.stamp === stamp) return { scanned: known };
+    const digest = listed && digestSkill(found.folder, listed);
+    const skill = readSkill(directory, found, digest);
+    return { scanned: { skill, entry: found.entry, stamp, ...(digest && { digest }) } };
+  } catch (error) {
+    const problem = describe(error, found.file);
+    if (known === undefined) return { problem };
+    return { scanned: known, problem: `${problem}; the version before it is still used` };
+  }
+}
+
+function readSkill(
+  directory: SkillDirectory,
+  found: SkillFolder,
+  digest: SkillDigest | undefined,
+): Skill {
+  const { head } = parseSkill(readHead(found), found.file);
+  const name = head.name ?? skillName(found.name);
+  if (name === "") throw new Error(`${found.file}:1: "name" is missing`);
+  return {
+    name,
+    description: head.description,
+    folder: found.folder,
+    origin: `${directory.origin}: ${found.file}`,
+    ...(digest && { unacknowledged: skillHash(name, digest) }),
+    ...(head.isHidden && { hidden: true }),
+  };
+}
+
+function readHead(found: SkillFolder): string {
+  const opened = openSkillFile(found.folder, found.entry);
+  try {
+    const bytes = readBeginning(opened.descriptor, headBytes);
+    return new TextDecoder().decode(bytes, { stream: bytes.length === headBytes });
+  } finally {
+    opened.close();
+  }
+}
+
+/** What a broken skill was meant to be called, as far as that can be told. */
+function claimedName(found: SkillFolder): string {
+  let written: string | undefined;
+  try {
+    written = /^[ \t]*name:[ \t]*["']?([^"'#\r\n]{1,200})/m.exec(readHead(found))?.[1];
+  } catch {
+    // It cannot be read, so it says nothing.
+  }
+  return skillName(written ?? "") || skillName(found.name);
+}
+
+function describe(error: unknown, file: string): string {
+  if (error instanceof CallDenied) return `${file}: ${error.message}`;
+  const { code } = error as NodeJS.ErrnoException;
+  if (/^E[A-Z0-9]+$/.test(String(code))) return `${file}: cannot be read (${code})`;
+  const message = messageOf(error);
+  return message.startsWith(file) ? message : `${file}: ${message}`;
+}

@@ -1,0 +1,159 @@
+import { readdirSync } from "node:fs";
+import { readRegularFile } from "../agents/documents/read-regular-file.ts";
+import type { AgentFile, Diagnostic, Loss } from "../agents/foreign/agent-file.ts";
+import { findAgentFiles } from "../agents/foreign/find-agent-files.ts";
+import { readAgentFile } from "../agents/foreign/read-agent-file.ts";
+import { maximumProfileBytes } from "../agents/profiles/parse-markdown-profile.ts";
+import { profileFile } from "../agents/profiles/read-profile-file.ts";
+import { shippedProfiles } from "../agents/profiles/shipped-profiles.ts";
+import { shippedScopes, shippedTools } from "../tools/shipped-tools.ts";
+import { commandTable } from "./commands/command-table.ts";
+import { judgeFields, type NamesForCheck } from "./commands/judge-fields.ts";
+
+/** What is to be said about one file; the words of the published format. */
+export interface FileReport {
+  readonly file: string;
+  readonly format: AgentFile["format"];
+  readonly status: AgentFile["status"];
+  /** Of its only or first agent; null where it defines none. */
+  readonly name: string | null;
+  /** Of all its agents, where it holds several. */
+  readonly names?: readonly string[];
+  /** The MCP servers that it defines, by name; absent where it defines none. */
+  readonly servers?: readonly string[];
+  readonly diagnostics: readonly Diagnostic[];
+  readonly loss: readonly Loss[];
+}
+
+/**
+ * Reads every agent file of these files and folders and reports on each; nothing is changed. Names
+ * of skills and servers are checked where the caller says which there are.
+ */
+export function checkAgentFiles(
+  paths: readonly string[],
+  root?: string,
+  names: Pick<NamesForCheck, "skill" | "server"> = {},
+): readonly FileReport[] {
+  const found = findAgentFiles(paths).filter((file) => !isReport(file) || paths.includes(file));
+  const files = found.map((file) => readAgentFile(file, root === undefined ? {} : { root }));
+  const first = new Map<string, string>();
+  const known = namesForCheck(files, names);
+  return files.map((file) =>
+    reportOf(withJudgement(withTakenWords(withTwins(file, first)), known)),
+  );
+}
+
+/** What children reported lies beside a project's agents, in Markdown too. */
+function isReport(file: string): boolean {
+  return /(?:^|[\\/])\.mandate[\\/]reports[\\/]/.test(file);
+}
+
+/** Reports the trigger words that a profile asks for and does not get: no other place reports them. */
+function withTakenWords(file: AgentFile): AgentFile {
+  const taken = file.agents.flatMap(({ fields, name }) =>
+    (fields.triggers?.slash ?? [])
+      .filter((word) => isTaken(word, name))
+      .map(
+        (word): Diagnostic => ({
+          severity: "warning",
+          ...(file.agents.length > 1 && { agent: name }),
+          message: `/${word} is a command of Mandate's own, which no profile takes over; choose another word under triggers.slash`,
+        }),
+      ),
+  );
+  return withDiagnostics(file, taken);
+}
+
+function isTaken(word: string, profile: string): boolean {
+  const ours = commandTable.find(({ name }) => name.split(" ")[0] === word);
+  return ours !== undefined && ours.profile !== profile;
+}
+
+function withDiagnostics(file: AgentFile, more: readonly Diagnostic[]): AgentFile {
+  if (more.length === 0) return file;
+  const status = file.status === "ok" ? "warning" : file.status;
+  return { ...file, status, diagnostics: [...file.diagnostics, ...more] };
+}
+
+/** Names that an earlier file has are told of: only the first of them is kept, by path. */
+function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
+  const twins = file.agents.flatMap(({ name }): readonly Diagnostic[] => {
+    const key = file.format === "skill" ? `skill ${name}` : name;
+    const earlier = first.get(key);
+    if (earlier === undefined) first.set(key, file.file);
+    if (earlier === undefined) return [];
+    const place = earlier === file.file ? "this file" : earlier;
+    const message = `"${name}" is defined in ${place} already; that one is kept`;
+    return [{ severity: "warning", ...(file.agents.length > 1 && { agent: name }), message }];
+  });
+  return withDiagnostics(file, twins);
+}
+
+function reportOf({
+  agents,
+  diagnostics,
+  file,
+  format,
+  loss,
+  servers,
+  status,
+}: AgentFile): FileReport {
+  const names = agents.map(({ name }) => name);
+  const serverNames = Object.keys(servers);
+  return {
+    file,
+    format,
+    status,
+    name: names[0] ?? null,
+    ...(names.length > 1 && { names }),
+    ...(serverNames.length > 0 && { servers: serverNames }),
+    diagnostics,
+    loss: withoutRepetition(loss),
+  };
+}
+
+function withoutRepetition(loss: readonly Loss[]): readonly Loss[] {
+  return [...new Map(loss.map((each) => [JSON.stringify(each), each])).values()];
+}
+
+/** What a check of files can know without a program: what is shipped, and what lies beside them. */
+function namesForCheck(
+  files: readonly AgentFile[],
+  { skill, server }: Pick<NamesForCheck, "skill" | "server">,
+): NamesForCheck {
+  const shipped = readdirSync(shippedProfiles.path).map((file) => file.replace(profileFile, ""));
+  const checked = files.flatMap(({ agents }) => agents.map(({ name }) => name));
+  return {
+    tool: shippedTools,
+    scope: shippedScopes,
+    profile: new Set([...shipped, ...checked]),
+    ...(skill && { skill }),
+    ...(server && { server }),
+  };
+}
+
+/** A report on a profile of ours with what is wrong beyond its syntax, each at its line. */
+function withJudgement(file: AgentFile, known: NamesForCheck): AgentFile {
+  if (file.format !== "mandate") return file;
+  const found = file.agents.flatMap(({ fields }) => judgeFields(fields, known));
+  if (found.length === 0) return file;
+  const lines = linesOf(file.file);
+  const diagnostics = found.map(({ name, ...finding }) => {
+    const line = name === undefined ? 0 : lines.findIndex((text) => text.includes(name)) + 1;
+    return line > 0 ? { ...finding, line } : finding;
+  });
+  const isWrong = diagnostics.some(({ severity }) => severity === "error");
+  return {
+    ...file,
+    status: isWrong ? "error" : file.status === "ok" ? "warning" : file.status,
+    diagnostics: [...file.diagnostics, ...diagnostics],
+  };
+}
+
+function linesOf(file: string): readonly string[] {
+  try {
+    return readRegularFile(file, maximumProfileBytes).toString("utf8").split("\n");
+  } catch {
+    return [];
+  }
+}

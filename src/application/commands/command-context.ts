@@ -1,0 +1,29 @@
+import type { Profile } from "../../agents/profiles/profile.ts";
+import type { ControlPlane } from "../../control/records/control-plane.ts";
+import type { Principal } from "../../control/records/principal.ts";
+import { type CommandPlace, EngineSteering, type SteeredRuntime } from "../engine-steering.ts";
+import { type ProfileSummarySources, summarizeProfile } from "../summarize-profile.ts";
+import type { CommandContext } from "./command.ts";
+
+/** What commands need of a runtime. */
+export interface CommandRuntime extends SteeredRuntime {
+  readonly parts: SteeredRuntime["parts"] & ProfileSummarySources;
+  readonly profiles: { all(): readonly Profile[] };
+  readonly control: { readonly plane: ControlPlane };
+}
+
+/** What the commands of one person work on, in one place. The same for every surface. */
+export function commandContext(
+  runtime: CommandRuntime,
+  { id: user }: Pick<Principal, "id">,
+  place: CommandPlace = {},
+): CommandContext {
+  const { session, workspace } = place;
+  return {
+    controlPlane: runtime.control.plane,
+    pinContext: { session, user, workspace },
+    describeProfile: (id) => summarizeProfile(runtime.parts, id),
+    profiles: () => runtime.profiles.all(),
+    steering: new EngineSteering(runtime, place),
+  };
+}

@@ -1,0 +1,64 @@
+import type { InboxItem } from "../../../events/inbox-item.ts";
+import { defineCommand } from "../command.ts";
+
+const selections = ["open", "all"] as const;
+
+type Selection = "new" | (typeof selections)[number];
+
+const nothing: Readonly<Record<Selection, string>> = {
+  new: "Nothing new in the inbox.",
+  open: "Nothing waits for an answer.",
+  all: "The inbox is empty.",
+};
+
+/**
+ * What waits for an answer stays in it until it has one; the rest is new to a reader once. Nothing
+ * is taken out: `all` shows it again, and every reader has a place of their own.
+ */
+export const showInbox = defineCommand<{ readonly selection: Selection }>({
+  name: "inbox",
+  form: "[all|open]",
+  about: "Shows what is new to you and what waits for an answer; all, or only the latter.",
+  completes: [{ words: selections }],
+  parse(rest) {
+    if (rest === "") return { selection: "new" };
+    const selection = selections.find((each) => each === rest);
+    return selection === undefined ? { problem: "It takes all or open." } : { selection };
+  },
+  async execute({ selection }, { steering }, { id: reader }) {
+    if (selection === "open") return answerWith(await steering.openAsks(), selection);
+    if (selection === "all") return answerWith(await steering.latest(), selection);
+    const [open, unread] = [await steering.openAsks(), await steering.unread(reader)];
+    const last = unread.at(-1);
+    if (last !== undefined) await steering.markRead(last.id, reader);
+    const isKnown = new Set(open.map(({ id }) => id));
+    const items = [...open, ...unread.filter(({ id }) => !isKnown.has(id))];
+    return answerWith(items, selection);
+  },
+});
+
+function answerWith(items: readonly InboxItem[], selection: Selection) {
+  if (items.length === 0) return { reply: nothing[selection], data: items };
+  return { reply: ["Inbox:", ...items.map(lineOf)].join("\n"), data: items };
+}
+
+function lineOf(item: InboxItem): string {
+  const { ask, delegationId, isOpen, kind, runId, severity, text, title } = item;
+  const level = severity === "info" ? "" : `${severity}: `;
+  const said = (isOpen && ask?.question) || text;
+  const about = said === "" ? "" : `: ${said}`;
+  const reply = ask && isOpen ? ` (${howToAnswer(kind, ask)})` : "";
+  return `- ${level}${title}${about}${reply} [${delegationId ?? runId}]`;
+}
+
+type Ask = NonNullable<InboxItem["ask"]>;
+
+/** Of an approval both answers that there are, for it takes no other word, and nothing is a no. */
+function howToAnswer(kind: InboxItem["kind"], { deadlineAt, default: fallback, id }: Ask): string {
+  const isApproval = kind === "approval";
+  const answers = isApproval ? `/answer ${id} yes or /answer ${id} no` : `/answer ${id} …`;
+  const until = new Date(deadlineAt).toISOString().slice(0, 19).replace("T", " ");
+  const unanswered = isApproval ? "it is refused" : "the agent continues without an answer";
+  const then = fallback === null ? unanswered : `"${fallback}"`;
+  return `${answers}; after ${until} UTC: ${then}`;
+}

@@ -1,0 +1,82 @@
+import { type Delegation, openAskOf, shownName } from "../../../events/delegation.ts";
+import { childrenAfterAnswer, type RunState } from "../../../events/run-state.ts";
+import { atMost, atMostCost, type Spent } from "../../../events/spent.ts";
+import { infoOf, statusOf } from "../../../sessions/delegation-result.ts";
+import { harmlessLine } from "../../../sessions/harmless-text.ts";
+import type { Cap, KnownRun } from "../../steering.ts";
+
+const titleLength = 100;
+
+/** `oracle#3f2a10`: who it is, and the id that commands take. */
+export function labelOf(delegation: Pick<Delegation, "client" | "id" | "profile">): string {
+  return `${shownName(delegation)}#${delegation.id}`;
+}
+
+/** Tasks and titles come from people, models and files: one line, and nothing hidden in it. */
+export function titleLine(text: string): string {
+  return harmlessLine(text, titleLength);
+}
+
+/** A delegation without a parent that is not the root is a watcher. */
+export function isWatching({ depth, parentId }: Delegation): boolean {
+  return parentId === null && depth > 0;
+}
+
+/** What a delegation does now, or how it ended, in fixed words. */
+export function stateOf(run: RunState, delegation: Delegation, isInterrupted: boolean): string {
+  if (delegation.status === "closed") {
+    const { closeReason, finalStatus } = delegation;
+    const status = statusOf(finalStatus, closeReason);
+    return status === closeReason ? status : `${status} (${closeReason})`;
+  }
+  if (isInterrupted) return "interrupted";
+  const children = childrenAfterAnswer(run, delegation).length;
+  if (children > 0 && openAskOf(delegation) === null) return describeAnswered(children);
+  const { waitingOn } = infoOf(run, delegation);
+  const state = isWatching(delegation) ? "watching" : stateWords[delegation.status];
+  const isBusy = waitingOn === undefined || ["slot", "runtime"].includes(waitingOn.on);
+  return isBusy ? state : `${state} (${waitingOn.on})`;
+}
+
+/** It has given its answer, and closes after its background children. */
+export function describeAnswered(children: number): string {
+  return `answered, ${children} sub-agent${children === 1 ? "" : "s"} at work`;
+}
+
+const stateWords: Readonly<Record<Exclude<Delegation["status"], "closed">, string>> = {
+  created: "queued",
+  running: "running",
+  waiting_for_merge: "handing in",
+  completed: "handing in",
+  failed: "ending",
+};
+
+export function runStateOf({ isInterrupted, state }: KnownRun): string {
+  if (state === null) return "unreadable";
+  return state.outcome ?? (isInterrupted ? "interrupted" : "running");
+}
+
+/** `24300 tokens, $0.1100`, with a mark before each that is an estimate, and each cap behind its own. */
+export function amountsOf(spent: Spent, cap: Cap | null = null): string {
+  const tokens = `${spent.tokens}${cap === null ? "" : ` of ${cap.tokens}`} tokens`;
+  const cost = `${dollars(spent.cost)}${cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`}`;
+  return `${atMost(tokens, spent)}, ${atMostCost(cost, spent)}${excessOf(spent, cap)}`;
+}
+
+/** A provider may report more than a request allowed: then a cap is exceeded. */
+function excessOf({ cost, tokens }: Spent, cap: Cap | null): string {
+  if (cap === null) return "";
+  if (tokens > cap.tokens) return ` (over the cap by ${tokens - cap.tokens} tokens)`;
+  const dearer = cost - (cap.cost ?? Number.POSITIVE_INFINITY);
+  return dearer > 1e-9 ? ` (over the cap by ${dollars(dearer)})` : "";
+}
+
+function dollars(cost: number): string {
+  return `$${cost.toFixed(4)}`;
+}
+
+/** The first so many lines, and how many there would be. */
+export function firstLines(lines: readonly string[], most: number): readonly string[] {
+  if (lines.length <= most) return lines;
+  return [...lines.slice(0, most), `… and ${lines.length - most} more.`];
+}

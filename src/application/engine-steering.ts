@@ -1,0 +1,232 @@
+import type { Principal } from "../control/records/principal.ts";
+import type { Engine } from "../delegations/engine.ts";
+import type { EngineParts } from "../delegations/engine-parts.ts";
+import type { SentTo } from "../delegations/messages.ts";
+import type { InboxItem } from "../events/inbox-item.ts";
+import type { CancelOutcome } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { StartedRun } from "../ports/run-request.ts";
+import type { Store } from "../ports/store.ts";
+import { Inbox } from "../sessions/inbox/inbox.ts";
+import { listSessions } from "../sessions/list-sessions.ts";
+import type { SessionRow } from "../sessions/session-row.ts";
+import {
+  isReadOnlySession,
+  setSessionWorkspace,
+  type WorkspaceMode,
+} from "../sessions/session-workspace.ts";
+import { KnownRuns } from "./known-runs.ts";
+import type {
+  Cap,
+  KnownRun,
+  ResumedWork,
+  StartedWork,
+  Steering,
+  WorkLimits,
+  WorkRequest,
+} from "./steering.ts";
+
+/** What steering needs of a runtime. */
+export interface SteeredRuntime {
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly parts: Pick<EngineParts, "copies">;
+}
+
+/** Where a person speaks, by the word of the surface. */
+export interface CommandPlace {
+  readonly session?: string | undefined;
+  /** The folder that work is about; absent: none. */
+  readonly workspace?: string | undefined;
+  /** It was looked at and allowed, as a real path. */
+  readonly isRealWorkspace?: boolean | undefined;
+  /** The run that the person looks at, where the surface knows it. */
+  readonly run?: string | undefined;
+  /** The surface was opened so: no command takes that back. */
+  readonly readOnly?: boolean | undefined;
+  /** The principal of the runs; absent: the principal that opened this process. */
+  readonly by?: Principal | undefined;
+  /**
+   * Asked before work starts in a folder; throws where this surface does not work. What is resumed
+   * may have begun on another one.
+   */
+  readonly requireFolder?: ((workspace: string | null) => Promise<void>) | undefined;
+  /** Called with every run that a command started or resumed, before the reply. */
+  readonly onStart?: ((run: StartedRun) => void) | undefined;
+}
+
+const mostSessions = 20;
+
+/** Steering over the engine of this process. */
+export class EngineSteering implements Steering {
+  readonly #engine: Engine;
+  readonly #store: Store;
+  readonly #copies: EngineParts["copies"];
+  readonly #runs: KnownRuns;
+  readonly #inbox: Inbox;
+  readonly #place: CommandPlace;
+
+  constructor({ engine, parts, store }: SteeredRuntime, place: CommandPlace) {
+    this.#engine = engine;
+    this.#store = store;
+    this.#copies = () => parts.copies();
+    this.#runs = new KnownRuns(store);
+    this.#inbox = new Inbox(store);
+    this.#place = place;
+  }
+
+  async startRun(request: WorkRequest): Promise<StartedWork> {
+    const { by, isRealWorkspace, readOnly, session, workspace } = this.#place;
+    const place = { by, isRealWorkspace, readOnly, session, workspace };
+    await this.#place.requireFolder?.(workspace ?? null);
+    // Commands come from text that a person typed, and from nothing else.
+    return this.#started(await this.#engine.startRun({ ...request, ...place, isTyped: true }));
+  }
+
+  async resume(id: string, limits: WorkLimits = {}): Promise<ResumedWork> {
+    // The engine works on the runs of all; the store has those of the one who asks.
+    const { state } = await this.findRun(id);
+    await this.#place.requireFolder?.(state?.workspace ?? null);
+    const { by, readOnly, session } = this.#place;
+    const resumed = await this.#engine.resume(id, by, { ...limits, readOnly, session });
+    const runs = resumed.runs.map((run) => {
+      const { agents, as, from } = run;
+      return { ...this.#started(run), as, from, agents };
+    });
+    const { agents, as, behind, delegationId, from, refused, runId } = resumed;
+    const first = { runId, delegationId, as, from, agents, ...(behind && { behind }) };
+    return { ...first, runs, refused };
+  }
+
+  #started(run: StartedRun): StartedWork {
+    this.#place.onStart?.(run);
+    const { behind, delegationId, runId } = run;
+    return { runId, delegationId, ...(behind !== undefined && { behind }) };
+  }
+
+  async cancel(id: string, reason: string): Promise<CancelOutcome> {
+    const isThere = (await this.#store.findRun(id)) !== undefined;
+    return isThere ? this.#engine.cancel(id, reason) : "not_found";
+  }
+
+  async tell(id: string, text: string): Promise<SentTo> {
+    // The engine sends to every run; the store has those that the person may see.
+    await this.findRun(id);
+    return this.#engine.send(id, text, "person");
+  }
+
+  async runAtWork(): Promise<string> {
+    if (this.#place.run !== undefined) return this.#place.run;
+    const atWork = this.#engine.liveRuns.filter(
+      ({ delegations: { root }, isHeld }) => root !== null && !root.process.end.isEnding && !isHeld,
+    );
+    // Of a run that is spread, several branches may be at work here.
+    const all = [...new Set(atWork.map(({ id }) => id))];
+    // The engine works on the runs of all; the store has those of the one who asks.
+    const seen = await Promise.all(all.map((each) => this.#store.findRun(each)));
+    const ids = seen.filter((each) => each !== undefined);
+    const [id, ...others] = ids;
+    if (id === undefined) {
+      throw new MandateError("unknown-run", "Nothing runs here that could be watched.");
+    }
+    if (others.length === 0) return id;
+    throw new MandateError(
+      "usage",
+      `Several runs work here: ${ids.slice(0, 5).join(", ")}. Say which: on ${id}`,
+    );
+  }
+
+  async watchers(id: string, profile: string): Promise<readonly string[]> {
+    await this.#requireHere(id);
+    return this.#engine.watchers.of(id, profile);
+  }
+
+  async watch(id: string, profile: string): Promise<string> {
+    await this.#requireHere(id);
+    return this.#engine.watchers.start(id, profile);
+  }
+
+  async unwatch(id: string, profile: string): Promise<readonly string[]> {
+    await this.#requireHere(id);
+    return this.#engine.watchers.end(id, profile);
+  }
+
+  /** Who watches is in the process that works: others could not tell it what happens. */
+  async #requireHere(id: string): Promise<void> {
+    const run = await this.findRun(id);
+    if (this.#engine.liveRuns.some((each) => each.id === run.id)) return;
+    const why =
+      run.state?.outcome === null && !run.isInterrupted
+        ? `Another process works on run ${run.id}: say it there.`
+        : `Run ${run.id} is not being worked on: there is nothing to watch.`;
+    throw new MandateError("unknown-run", why);
+  }
+
+  openRuns(): Promise<readonly KnownRun[]> {
+    return this.#runs.open();
+  }
+
+  findRun(id: string | undefined = this.#place.run): Promise<KnownRun> {
+    return id === undefined ? this.#runs.latest() : this.#runs.find(id);
+  }
+
+  capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>> {
+    return this.#runs.capsOf(delegationIds);
+  }
+
+  sessions(): Promise<readonly SessionRow[]> {
+    return listSessions(this.#store, { limit: mostSessions });
+  }
+
+  openAsks(): Promise<readonly InboxItem[]> {
+    return this.#inbox.open();
+  }
+
+  unread(reader: string): Promise<readonly InboxItem[]> {
+    return this.#inbox.unread({ reader });
+  }
+
+  latest(): Promise<readonly InboxItem[]> {
+    return this.#inbox.read();
+  }
+
+  async markRead(upTo: number, reader: string): Promise<void> {
+    await this.#inbox.markRead(upTo, reader);
+  }
+
+  answer(askId: string, text: string): Promise<void> {
+    return this.#inbox.answer(askId, text);
+  }
+
+  async changes(
+    range: string | undefined,
+  ): Promise<{ readonly text: string; readonly truncated: boolean }> {
+    const { workspace } = this.#place;
+    if (workspace === undefined) {
+      throw new MandateError("usage", "There is no workspace here, and so there are no changes.");
+    }
+    return (await this.#copies()).diffOfFolder(workspace, range);
+  }
+
+  async workspaceMode(): Promise<WorkspaceMode> {
+    const { readOnly, session } = this.#place;
+    const isReadOnly =
+      readOnly === true ||
+      (session !== undefined && (await isReadOnlySession(this.#store, session)));
+    return isReadOnly ? "readonly" : "writable";
+  }
+
+  async setWorkspaceMode(mode: WorkspaceMode, by: Principal): Promise<void> {
+    const { readOnly, session } = this.#place;
+    if (session === undefined) {
+      throw new MandateError("usage", "There is no session here whose workspace could be set.");
+    }
+    if (readOnly === true && mode === "writable") {
+      throw new MandateError(
+        "refused-by-policy",
+        "This session was opened read-only, and no command changes that.",
+      );
+    }
+    await setSessionWorkspace(this.#store, session, mode, by);
+  }
+}

@@ -1,0 +1,74 @@
+import type { AgentFile, Loss } from "../agents/foreign/agent-file.ts";
+import { findAgentFiles } from "../agents/foreign/find-agent-files.ts";
+import { readAgentFile } from "../agents/foreign/read-agent-file.ts";
+import { writeMarkdownProfile } from "../agents/foreign/write-markdown-profile.ts";
+import type { McpServer } from "../contracts/mcp-server.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+
+/** One agent, turned into a file of ours. */
+export interface ConvertedAgent {
+  readonly name: string;
+  /** The file it came from. */
+  readonly source: string;
+  readonly markdown: string;
+  readonly loss: readonly Loss[];
+}
+
+export interface Conversion {
+  readonly agents: readonly ConvertedAgent[];
+  readonly servers: Readonly<Record<string, McpServer>>;
+  /** Skills are used as they are; they only have to be put where skills are looked for. */
+  readonly skills: readonly string[];
+  /** Every file, also those that brought nothing. */
+  readonly files: readonly AgentFile[];
+  /** Names that more than one file wanted; the first by path has it. */
+  readonly duplicates: readonly { readonly name: string; readonly source: string }[];
+}
+
+/** Reads other programs' agent files and turns them into ours. Writes nothing. */
+export function convertAgentFiles(paths: readonly string[]): Conversion {
+  const files = findAgentFiles(paths).map((path) => readAgentFile(path));
+  const agents = new Map<string, ConvertedAgent>();
+  const duplicates: { name: string; source: string }[] = [];
+  for (const { agents: found, file, format } of files) {
+    if (format === "skill") continue;
+    for (const { fields, loss, name } of found) {
+      if (agents.has(name)) {
+        duplicates.push({ name, source: file });
+        continue;
+      }
+      const markdown = writeMarkdownProfile(name, fields);
+      agents.set(name, { name, source: file, markdown, loss });
+    }
+  }
+  return {
+    agents: [...agents.values()],
+    servers: Object.assign({}, ...files.map(({ servers }) => servers)),
+    skills: files
+      .filter(({ format, status }) => isUsableSkill(format, status))
+      .map(({ file }) => file),
+    files,
+    duplicates,
+  };
+}
+
+function isUsableSkill(format: AgentFile["format"], status: AgentFile["status"]): boolean {
+  return format === "skill" && (status === "ok" || status === "warning");
+}
+
+/** With `--strict` nothing may be lost: what was said and does not hold here is a refusal. */
+export function requireNothingLost({ agents, duplicates, files }: Conversion): void {
+  const broken = files.filter(({ status }) => status === "error").map(({ file }) => file);
+  const lossy = agents.filter(({ loss }) => loss.some(({ kind }) => kind !== "kept"));
+  const names = lossy.map(({ name }) => name);
+  const problems = [
+    broken.length > 0 ? `cannot be used: ${broken.join(", ")}` : "",
+    names.length > 0 ? `would lose something: ${names.join(", ")}` : "",
+    duplicates.length > 0 ? `twice: ${duplicates.map(({ name }) => name).join(", ")}` : "",
+  ].filter((problem) => problem !== "");
+  if (problems.length === 0) return;
+  throw new MandateError(
+    "refused-by-policy",
+    `Nothing was imported, since --strict allows no loss. ${problems.join("; ")}. Leave out --strict to take what can be taken.`,
+  );
+}

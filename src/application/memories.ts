@@ -1,0 +1,116 @@
+import { type Keys, requireKnownKeys } from "../agents/documents/require-known-keys.ts";
+import type { Principal } from "../control/records/principal.ts";
+import { requireRole } from "../control/records/require-role.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { type Memory, type MemoryQuery, memoryMarks } from "../ports/memory-store.ts";
+import type { Store } from "../ports/store.ts";
+
+export interface MemoryListing extends Omit<MemoryQuery, "near" | "limit"> {
+  readonly limit?: number | undefined;
+}
+
+export interface MemoryDecision {
+  /** `unchanged`: the same decision was stored already. */
+  readonly status: "promoted" | "forgotten" | "unchanged";
+  readonly memory: Memory;
+}
+
+const listingKeys = {
+  text: true,
+  tags: true,
+  all: true,
+  limit: true,
+  offset: true,
+} satisfies Keys<MemoryListing>;
+
+const defaultLimit = 50;
+const mostListed = 1000;
+
+/**
+ * What agents wrote down, as a person sees it: all of it, regardless of which agent saved it. What the person decides
+ * is a record of its own and changes no memory; it is in the control log before the answer is given,
+ * a refusal as well.
+ */
+export class Memories {
+  readonly #store: Store;
+  readonly #by: Principal;
+
+  constructor(store: Store, by: Principal) {
+    this.#store = store;
+    this.#by = by;
+  }
+
+  /** The latest first, or the best matches. */
+  async list(query: MemoryListing = {}): Promise<readonly Memory[]> {
+    requireKnownKeys("memory.list", query, listingKeys);
+    const { limit = defaultLimit } = query;
+    if (!Number.isSafeInteger(limit) || limit < 1) {
+      throw new MandateError("usage", `limit must be a whole number from 1 on, not ${limit}.`);
+    }
+    return this.#store.memories.find({ ...query, limit: Math.min(limit, mostListed) });
+  }
+
+  async show(id: string): Promise<Memory> {
+    const memory = await this.#store.memories.read(id);
+    if (memory !== undefined) return memory;
+    throw new MandateError(
+      "unknown-memory",
+      `There is no memory ${JSON.stringify(id.slice(0, 80))}. \`mandate memory list\` has them.`,
+    );
+  }
+
+  /** Makes it visible to every agent in its workspace. */
+  promote(id: string): Promise<MemoryDecision> {
+    return this.#decide("promote", id, async (memory) => {
+      requireRole("promote-memory", this.#by);
+      if (memory.forgotten !== null) {
+        const when = new Date(memory.forgotten.at).toISOString();
+        throw new MandateError(
+          "already-terminal",
+          `Memory ${memory.id} was forgotten by ${memory.forgotten.by} at ${when}, for good.`,
+        );
+      }
+      if (memory.promoted !== null || memory.scope === "shared") return "unchanged";
+      return this.#mark(memory, "promoted");
+    });
+  }
+
+  /** Makes it visible to no agent any more, for good. What it said stays in the database. */
+  forget(id: string): Promise<MemoryDecision> {
+    return this.#decide("forget", id, async (memory) => {
+      requireRole("forget-memory", this.#by);
+      return memory.forgotten === null ? this.#mark(memory, "forgotten") : "unchanged";
+    });
+  }
+
+  /** Made once and never changed: the second caller finds it decided. */
+  async #mark({ id }: Memory, as: keyof typeof memoryMarks): Promise<MemoryDecision["status"]> {
+    const change = { resourceType: memoryMarks[as], resourceId: id, expectedVersion: 0, value: {} };
+    try {
+      await this.#store.changeRecords([change], this.#by.id);
+      return as;
+    } catch (error) {
+      if (error instanceof MandateError && error.code === "conflict") return "unchanged";
+      throw error;
+    }
+  }
+
+  async #decide(
+    word: string,
+    id: string,
+    act: (memory: Memory) => Promise<MemoryDecision["status"]>,
+  ): Promise<MemoryDecision> {
+    // In quotes: typed text can contain anything.
+    const note = (outcome: string): Promise<void> =>
+      this.#store.noteCommand(`memory ${word} ${JSON.stringify(id)}`, this.#by.id, outcome);
+    try {
+      const status = await act(await this.show(id));
+      await note(status);
+      return { status, memory: await this.show(id) };
+    } catch (error) {
+      const code = error instanceof MandateError ? error.code : "failed";
+      await note(code === "refused-by-policy" ? "refused" : code);
+      throw error;
+    }
+  }
+}

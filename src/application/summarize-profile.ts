@@ -1,0 +1,44 @@
+import type { ModelPolicy, Profile } from "../agents/profiles/profile.ts";
+import { offeredSkills } from "../agents/skills/grants-skill.ts";
+import type { SkillRegistry } from "../agents/skills/skill.ts";
+import type { NarrowingRules } from "../contracts/narrow.ts";
+import { claimedServers } from "../contracts/narrow-servers.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { ProfileSummary } from "./commands/command.ts";
+
+/** The profiles, models, skills and servers of a runtime. */
+export interface ProfileSummarySources {
+  readonly profiles: { get(name: string): Profile | undefined };
+  readonly models: { candidates(policy: ModelPolicy): readonly string[] };
+  readonly skills: Pick<SkillRegistry, "all">;
+  readonly limits: Pick<NarrowingRules, "serverPattern" | "servers">;
+}
+
+/** What commands say of a profile: the model that it would run on now, its skills and servers. */
+export function summarizeProfile(
+  sources: ProfileSummarySources,
+  profileId: string,
+): ProfileSummary | undefined {
+  const profile = sources.profiles.get(profileId);
+  if (profile === undefined) return undefined;
+  const { mcpServers, servers = {}, skills = "*", tools } = profile;
+  const claims = { mcp_servers: mcpServers, ownServers: Object.keys(servers), tools };
+  return {
+    ...modelOf(sources, profile),
+    skills: offeredSkills(sources.skills.all(), skills).map(({ name }) => name),
+    servers: claimedServers(claims, sources.limits),
+  };
+}
+
+function modelOf(
+  { models }: ProfileSummarySources,
+  { model: policy = {} }: Profile,
+): Pick<ProfileSummary, "model"> {
+  try {
+    return { model: policy.model ?? models.candidates(policy)[0] };
+  } catch (error) {
+    // None of them can be had now, which the run reports.
+    if (!(error instanceof MandateError)) throw error;
+    return { model: policy.pool && `pool ${policy.pool}` };
+  }
+}

@@ -1,0 +1,102 @@
+import { type Attributes, SpanKind } from "@opentelemetry/api";
+import type { RecordedCall, StoredEvent } from "../../events/event.ts";
+import type { CallTrace, DelegationTrace } from "./delegation-trace.ts";
+import { clipContent, names, shorten } from "./gen-ai.ts";
+import { endSpan, failSpan, type SpanParent, type SpanTree } from "./span-tree.ts";
+
+export type EndOfCall =
+  | "agent.tool_completed"
+  | "agent.tool_failed"
+  | "agent.tool_denied"
+  | "agent.tool_outcome_unknown";
+
+const errorTypes: Readonly<Record<Exclude<EndOfCall, "agent.tool_completed">, string>> = {
+  "agent.tool_failed": "tool_error",
+  "agent.tool_denied": "denied",
+  "agent.tool_outcome_unknown": "outcome_unknown",
+};
+
+/** `execute_tool` spans: one for each call, also for one that was refused. */
+export class CallSpans {
+  readonly #tree: SpanTree;
+  readonly #capturesContent: boolean;
+  /** What calls were asked for with, until they begin. */
+  readonly #inputs = new Map<string, RecordedCall>();
+
+  constructor(tree: SpanTree, capturesContent: boolean) {
+    this.#tree = tree;
+    this.#capturesContent = capturesContent;
+  }
+
+  expect({ id }: DelegationTrace, calls: readonly RecordedCall[]): void {
+    if (!this.#capturesContent) return;
+    for (const call of calls) this.#inputs.set(`${id} ${call.id}`, call);
+  }
+
+  start(delegation: DelegationTrace, call: CallTrace, parent: SpanParent): void {
+    const beginning = {
+      name: `execute_tool ${shorten(call.tool)}`,
+      key: keyOf(delegation, call),
+      kind: SpanKind.INTERNAL,
+      at: call.startedAt,
+      attributes: {
+        [names.operation]: "execute_tool",
+        [names.toolName]: shorten(call.tool),
+        [names.toolType]: "function",
+        [names.callId]: shorten(call.id),
+        [names.agentId]: delegation.id,
+        [names.conversation]: delegation.created.run_id,
+        "mandate.attempt": call.attempt,
+        ...this.#argumentsOf(`${delegation.id} ${call.id}`),
+      },
+    };
+    call.span = this.#tree.start(beginning, parent);
+  }
+
+  end(delegation: DelegationTrace, event: StoredEvent<EndOfCall>, parent: SpanParent): void {
+    const { call_id: id, tool } = event.payload;
+    let call = delegation.calls.get(id);
+    if (call?.span === undefined) {
+      // Refused before it began.
+      const { attempt } = delegation;
+      call = { id, tool, startedAt: event.at, attempt, span: undefined };
+      this.start(delegation, call, parent);
+    }
+    const { span, startedAt } = call;
+    if (span === undefined) return;
+    if (event.type === "agent.tool_denied") {
+      span.addEvent("mandate.denied", { "mandate.rule": event.payload.rule }, new Date(event.at));
+    }
+    if (event.type !== "agent.tool_completed") failSpan(span, errorTypes[event.type]);
+    else if (event.payload.is_error) failSpan(span, "delegation_failed");
+    if (this.#capturesContent) {
+      const { payload } = event;
+      span.setAttribute(
+        names.callResult,
+        clipContent("output" in payload ? payload.output : payload.error),
+      );
+    }
+    endSpan(span, startedAt, event.at);
+  }
+
+  /** The call that made a child, while it is open. */
+  parentFor(delegation: DelegationTrace, callId: string): SpanParent | undefined {
+    // A step of a plan says so after the plan's call.
+    const planned = callId.slice(0, Math.max(0, callId.lastIndexOf("/")));
+    const call = delegation.calls.get(callId) ?? delegation.calls.get(planned);
+    return call?.span && { span: call.span, key: keyOf(delegation, call) };
+  }
+
+  #argumentsOf(key: string): Attributes {
+    const call = this.#inputs.get(key);
+    this.#inputs.delete(key);
+    if (call === undefined) return {};
+    return {
+      [names.callArguments]: clipContent(JSON.stringify(call.input) ?? call.malformed ?? ""),
+    };
+  }
+}
+
+function keyOf({ id }: DelegationTrace, call: CallTrace): string {
+  return `call ${id} ${call.attempt} ${call.id}`;
+}

@@ -1,0 +1,169 @@
+import type { Attributes, Span } from "@opentelemetry/api";
+import { shownName } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { modelAttributes, names, shorten, usageAttributes } from "./gen-ai.ts";
+
+/** A call under way. */
+export interface CallTrace {
+  readonly id: string;
+  readonly tool: string;
+  readonly startedAt: number;
+  readonly attempt: number;
+  /** Absent while the past is read. */
+  span: Span | undefined;
+}
+
+/** A request under way, with all its tries: one operation. */
+export interface RequestTrace {
+  readonly startedAt: number;
+  /** When the last try was over. */
+  settledAt: number | null;
+  readonly retries: { readonly at: number; readonly what: string; readonly delayMs: number }[];
+}
+
+/** What has to be remembered of an open delegation to make its spans. */
+export interface DelegationTrace {
+  readonly id: string;
+  readonly created: StoredEvent<"agent.subagent_created">;
+  readonly calls: Map<string, CallTrace>;
+  request: RequestTrace | null;
+  attempt: number;
+  output: string | null;
+  span: Span | undefined;
+}
+
+export function newDelegationTrace(
+  created: StoredEvent<"agent.subagent_created">,
+): DelegationTrace {
+  const id = created.sub_agent_id ?? "";
+  return {
+    id,
+    created,
+    calls: new Map(),
+    request: null,
+    attempt: 0,
+    output: null,
+    span: undefined,
+  };
+}
+
+/** Follows what is under way; spans are exported elsewhere. */
+export function follow(delegation: DelegationTrace, event: StoredEvent): void {
+  switch (event.type) {
+    case "agent.subagent_attempt":
+      delegation.attempt = event.payload.attempt;
+      break;
+    case "agent.subagent_waiting_for_merge":
+      delegation.output = event.payload.output;
+      break;
+    case "agent.budget_reserved":
+      delegation.request ??= { startedAt: event.at, settledAt: null, retries: [] };
+      delegation.request.settledAt = null;
+      break;
+    case "agent.budget_settled":
+      if (delegation.request) delegation.request.settledAt = event.at;
+      break;
+    case "agent.retried": {
+      const { delay_ms: delayMs, what } = event.payload;
+      delegation.request?.retries.push({ at: event.at, what, delayMs });
+      break;
+    }
+    case "agent.model_turn":
+      delegation.request = null;
+      break;
+    case "agent.tool_started": {
+      const { call_id: id, tool } = event.payload;
+      const { attempt } = delegation;
+      delegation.calls.set(id, { id, tool, startedAt: event.at, attempt, span: undefined });
+      break;
+    }
+    case "agent.tool_completed":
+    case "agent.tool_failed":
+    case "agent.tool_denied":
+    case "agent.tool_outcome_unknown":
+      delegation.calls.delete(event.payload.call_id);
+      break;
+    default:
+  }
+}
+
+/** What is worth a mark on the span of a delegation: a name and what may be known of it. */
+export function markOf(event: StoredEvent): readonly [name: string, Attributes] | undefined {
+  switch (event.type) {
+    case "agent.asked": {
+      const { ask_id: id, kind = "ask" } = event.payload;
+      return ["mandate.ask", { "mandate.ask.id": id, "mandate.ask.kind": kind }];
+    }
+    case "agent.answered": {
+      const { ask_id: id, by } = event.payload;
+      return ["mandate.answer", { "mandate.ask.id": id, "mandate.answer.by": by }];
+    }
+    case "agent.worktree_merged": {
+      const { strategy, conflicted_files: conflicts, commit, files = [] } = event.payload;
+      return [
+        "mandate.merge",
+        {
+          "mandate.merge.strategy": strategy,
+          "mandate.merge.conflicts": conflicts.length,
+          "mandate.merge.files": files.length,
+          ...(commit !== null && { "mandate.merge.commit": commit }),
+        },
+      ];
+    }
+    case "agent.subagent_attempt":
+      return event.payload.attempt === 1
+        ? undefined
+        : ["mandate.attempt", { "mandate.attempt": event.payload.attempt }];
+    case "agent.resumed":
+      return ["mandate.resumed", { "mandate.fence": event.payload.fence }];
+    case "agent.interjected": {
+      const { from, severity } = event.payload;
+      return [
+        "mandate.interjection",
+        { "mandate.from": shorten(from), "mandate.severity": severity },
+      ];
+    }
+    case "agent.paused":
+      return ["mandate.paused", {}];
+    case "agent.interrupted":
+      return ["mandate.interrupted", { "mandate.reason": shorten(event.payload.reason) }];
+    case "agent.compacted":
+      return ["mandate.compacted", { "mandate.messages": event.payload.before_messages }];
+    case "run.planned":
+      return ["mandate.plan", { "mandate.plan.steps": event.payload.steps.length }];
+    default:
+      return undefined;
+  }
+}
+
+/** What is known of a delegation from its beginning. */
+export function agentAttributes({
+  run_id,
+  sub_agent_id,
+  payload,
+}: StoredEvent<"agent.subagent_created">): Attributes {
+  return {
+    [names.operation]: "invoke_agent",
+    [names.agentId]: sub_agent_id ?? "",
+    [names.agentName]: shorten(shownName(payload)),
+    [names.conversation]: run_id,
+    "mandate.contract.hash": payload.contract_hash,
+    "mandate.depth": payload.depth,
+    "mandate.step": payload.step_idx,
+    ...(payload.resumed_from !== undefined && { "mandate.resumed_from": payload.resumed_from }),
+  };
+}
+
+/** What the runtime recorded of it in the end. */
+export function closingAttributes({ payload }: StoredEvent<"agent.subagent_closed">): Attributes {
+  const { final_status: status, close_reason: reason, seal } = payload;
+  return {
+    ...usageAttributes(seal.usage),
+    ...(seal.requested !== undefined && modelAttributes(seal.requested)),
+    "mandate.status": status,
+    "mandate.close_reason": reason,
+    "mandate.attempts": seal.attempts,
+    "mandate.turns": seal.turns,
+    "mandate.tool_calls": seal.tool_calls,
+  };
+}

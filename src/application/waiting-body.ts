@@ -1,0 +1,69 @@
+import { readSkillText } from "../agents/skills/read-skill-text.ts";
+import type { Skill } from "../agents/skills/skill.ts";
+import { digestSkill, listSkillFiles, skillHash } from "../agents/skills/skill-files.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import { type WaitingContent, type WaitingSources, waitingContent } from "./waiting-content.ts";
+
+/** All content that would take effect if it were trusted now. */
+export interface WaitingBody extends WaitingContent {
+  /** Of a profile: as they were written, also what would start a program. */
+  readonly fields: readonly { readonly field: string; readonly value: unknown }[];
+  readonly prompt: string;
+  /** Of a skill or a configuration; null: it is not text, or there is no room for it. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly bytes: number;
+    readonly text: string | null;
+  }[];
+}
+
+const mostText = 1024 * 1024;
+
+/** Throws "conflict" when exactly this waits no more: it changed, or was trusted already. */
+export function requireWaiting(sources: WaitingSources, hash: string): WaitingContent {
+  const found = waitingContent(sources).find((one) => one.hash === hash);
+  if (found !== undefined) return found;
+  throw new MandateError(
+    "conflict",
+    `Nothing waits to be trusted as ${hash.slice(0, 12)}: it has changed, or it is trusted already. Look at what waits now.`,
+  );
+}
+
+export function readWaiting(sources: WaitingSources, hash: string): WaitingBody {
+  const waiting = requireWaiting(sources, hash);
+  const config = sources.waitingFiles().find((one) => one.hash === hash);
+  if (config !== undefined) {
+    const { file: path, text } = config;
+    const whole = [{ path, bytes: Buffer.byteLength(text), text }];
+    return { ...waiting, fields: [], prompt: "", files: whole };
+  }
+  const skill = sources.skills.waiting().find((one) => one.unacknowledged === hash);
+  if (skill !== undefined) return { ...waiting, fields: [], prompt: "", files: filesOf(skill) };
+  const layer = sources.profiles.pending().find((one) => one.unacknowledged === hash);
+  const { prompt = "", ...fields } = layer?.fields ?? {};
+  const rows = Object.entries(fields).map(([field, value]) => ({ field, value }));
+  return { ...waiting, fields: rows, prompt, files: [] };
+}
+
+/** Read again: what is shown is what has this hash, and nothing that came since. */
+function filesOf(skill: Skill): WaitingBody["files"] {
+  const listed = listSkillFiles(skill.folder);
+  const digest = digestSkill(skill.folder, listed);
+  if (skillHash(skill.name, digest) !== skill.unacknowledged) {
+    throw new MandateError(
+      "conflict",
+      `The skill ${JSON.stringify(skill.name)} changed while it was looked at. Look at it again.`,
+    );
+  }
+  let room = mostText;
+  const files = [...digest.files.keys()].map((path) => {
+    const read = readSkillText({ skill, entry: path, stamp: "", digest }, path);
+    const isShown = read.text !== undefined && !read.isCut && read.text.length <= room;
+    if (isShown) room -= read.text.length;
+    return { path, bytes: read.size, text: isShown ? read.text : null };
+  });
+  const links = [...listed.links].map(([path, target]) => {
+    return { path, bytes: 0, text: `A link to ${target}` };
+  });
+  return [...files, ...links];
+}

@@ -1,0 +1,177 @@
+import { type Contract, modelName } from "../../contracts/contract.ts";
+import { dearestRates } from "../../contracts/token-price.ts";
+import type { Delegation } from "../../events/delegation.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { apply, create } from "../../events/lifecycle.ts";
+import { billionths, billionthsFor } from "../../ports/dollars.ts";
+import { Transcript } from "../../sessions/transcript.ts";
+import { type Amount, Budget, type Held } from "../budget.ts";
+import { planTurn, promptBound, type TurnBounds } from "../turns/plan-turn.ts";
+import type { RecordedDelegation, Recording } from "./recording.ts";
+
+/** What the prompts of a recording were bounded by, however their texts are worded now. */
+export interface RecordedBounds {
+  /** By delegation: the size of what its model was shown of its tools. */
+  readonly toolTokens: ReadonlyMap<string, number>;
+  /** Undefined: no bound explains what was reserved. */
+  promptOf(delegationId: string, request: number): number | undefined;
+}
+
+export function recordedBounds(recording: Recording): RecordedBounds {
+  const requests = requestsIn(recording);
+  const prompts = new Map(requests.map((each) => [keyOf(each), promptBehind(each)]));
+  return {
+    toolTokens: toolTokensIn(requests.filter(({ request }) => request === 1)),
+    promptOf: (delegationId, request) => prompts.get(`${delegationId} ${request}`),
+  };
+}
+
+function keyOf({ delegation, request }: Request): string {
+  return `${delegation.id} ${request}`;
+}
+
+/** Earlier versions did not record it: what was reserved tells, once it is known what could be. */
+function promptBehind(request: Request): number | undefined {
+  const { prompt } = request.reserved;
+  return prompt ?? possiblePrompts(request).find((each) => explains(request, each));
+}
+
+/**
+ * How much the tools that each delegation's model was shown can cost in a prompt. The log does not
+ * have their descriptions; what was reserved for first requests tells. Where the budget was short
+ * several sizes would do: the one that explains most is taken.
+ */
+function toolTokensIn(requests: readonly Request[]): ReadonlyMap<string, number> {
+  const tokens = new Map<string, number>();
+  for (const alike of Map.groupBy(requests, toolsOf).values()) {
+    const least = new Map(alike.map((each) => [each, withoutTools(each.delegation)]));
+    const leastOf = (request: Request): number => least.get(request) ?? 0;
+    const sizes = new Set(alike.flatMap((each) => possibleSizes(each, leastOf(each))));
+    const explained = (size: number): number =>
+      alike.filter((request) => explains(request, leastOf(request) + size)).length;
+    const [best = 0] = [...sizes].sort((one, other) => explained(other) - explained(one));
+    for (const { delegation } of alike) tokens.set(delegation.id, best);
+  }
+  return tokens;
+}
+
+interface Request {
+  readonly delegation: RecordedDelegation;
+  readonly request: number;
+  readonly reserved: Held;
+  /** What it could reserve, apart from the prompt. */
+  readonly bounds: Omit<TurnBounds, "prompt">;
+}
+
+/** Who may call the same tools is shown the same. */
+function toolsOf({ delegation }: Request): string {
+  const { allowed_tools: tools, mcp_servers: servers } = delegation.contract.permissions;
+  return JSON.stringify([tools, servers]);
+}
+
+function possibleSizes(request: Request, least: number): readonly number[] {
+  const { prompt } = request.reserved;
+  const prompts = prompt === undefined ? possiblePrompts(request) : [prompt];
+  return prompts.map((each) => each - least).filter((size) => size >= 0);
+}
+
+/** All that the model can say was reserved, or as much as leaves room, or money, for a last turn. */
+function possiblePrompts({ bounds, reserved }: Request): readonly number[] {
+  const { available, keepBack, maxOutput, price } = bounds;
+  const { tokens } = reserved;
+  const prompts = [tokens - maxOutput, available.tokens - keepBack - tokens];
+  if (price !== undefined) {
+    const rates = [0, Number.POSITIVE_INFINITY].map((length) => dearestRates(price, length));
+    prompts.push(...rates.map((each) => promptIn(reserved, each)));
+  }
+  return prompts.filter((prompt) => prompt >= 0);
+}
+
+/** So many tokens cost so much: the dearer ones were for the answer. */
+function promptIn({ cost, tokens }: Amount, rates: ReturnType<typeof dearestRates>): number {
+  const { input, output } = rates;
+  if (input === output) return -1;
+  return Math.round((billionthsFor(tokens, output) - cost) / billionthsFor(1, output - input));
+}
+
+/** Where tokens alone would fit several sizes, their cost tells prompt from answer. */
+function explains({ bounds, reserved }: Request, prompt: number): boolean {
+  const plan = planTurn({ ...bounds, prompt });
+  if (!("reserve" in plan)) return false;
+  return plan.reserve.tokens === reserved.tokens && plan.reserve.cost === reserved.cost;
+}
+
+/** Follows the budgets of all delegations through the run. */
+function requestsIn(recording: Recording): readonly Request[] {
+  const run = new Budget(null, recording.started.budget.tokens);
+  const budgets = new Map<string, Budget>();
+  const states = new Map<string, Delegation>();
+  const found: Request[] = [];
+  for (const event of recording.events) {
+    const { sub_agent_id: id = "" } = event;
+    const delegation = recording.delegations.get(id);
+    if (delegation === undefined) continue;
+    const { contract } = delegation;
+    const above = budgets.get(delegation.parentId ?? "") ?? run;
+    const budget =
+      budgets.get(id) ?? new Budget(above, contract.budget.tokens, contract.budget.cost);
+    // What the root may cost is for the whole run.
+    if (budgets.size === 0) run.cost = budget.cost;
+    budgets.set(id, budget);
+    if (event.type === "agent.budget_reserved") {
+      const { cost = 0, prompt, request, tokens } = event.payload;
+      const reserved = { tokens, cost: billionths(cost), ...(prompt !== undefined && { prompt }) };
+      found.push({ delegation, request, reserved, bounds: boundsOf(contract, budget) });
+    }
+    const before = states.get(id) ?? null;
+    const after = stateAfter(before, event);
+    if (after === null) continue;
+    budget.follow(before, after);
+    states.set(id, after);
+  }
+  return found;
+}
+
+function stateAfter(before: Delegation | null, event: StoredEvent): Delegation | null {
+  if (event.type === "agent.subagent_created") return create(event);
+  return before && spending.has(event.type) ? apply(before, event) : null;
+}
+
+/** What the spending of a delegation, and what it keeps back, depends on. */
+const spending: ReadonlySet<string> = new Set([
+  "agent.subagent_started",
+  "agent.subagent_attempt",
+  "agent.budget_reserved",
+  "agent.budget_settled",
+  "agent.budget_corrected",
+  "agent.tool_started",
+  "agent.tool_completed",
+  "agent.tool_failed",
+  "agent.tool_denied",
+  "agent.tool_outcome_unknown",
+  "agent.subagent_waiting_for_merge",
+  "agent.subagent_failed",
+]);
+
+function boundsOf(contract: Contract, { available, unspent }: Budget): Request["bounds"] {
+  const { budget, model } = contract;
+  const price = model.prices?.[modelName(contract)];
+  const maxOutput = model.max_output_tokens;
+  return { available, unspent, maxOutput, keepBack: budget.reserve, price };
+}
+
+/** The bound on its first prompt, were there no tools. */
+function withoutTools({ events, opening, system }: RecordedDelegation): number {
+  const transcript = new Transcript(opening);
+  for (const event of events.slice(0, firstIn(events))) transcript.apply(event);
+  return promptBound({
+    counted: null,
+    bytesSince: transcript.bytesSince,
+    systemBytes: Buffer.byteLength(system),
+    toolTokens: 0,
+  });
+}
+
+function firstIn(events: readonly StoredEvent[]): number {
+  return events.findIndex(({ type }) => type === "agent.budget_reserved");
+}

@@ -1,0 +1,133 @@
+import type { TokenPrice } from "../../contracts/token-price.ts";
+import type { Model, ModelUsage } from "../../ports/model.ts";
+import { ModelFault } from "../../ports/model-fault.ts";
+import type { ModelSource } from "../engine-parts.ts";
+import { type LiveDelegation, requestsOf } from "../live-delegation.ts";
+import type { Middleware } from "../middleware.ts";
+import { StalledRequest } from "../turns/request-model.ts";
+import type { Course } from "./course.ts";
+import type { RecordedBounds } from "./recorded-bounds.ts";
+import type { RecordedFault, RecordedRequest } from "./recorded-requests.ts";
+import type { Recording } from "./recording.ts";
+
+export interface RecordedModelOptions {
+  readonly recording: Recording;
+  readonly course: Course;
+  find(delegationId: string): LiveDelegation | undefined;
+  readonly bounds: Pick<RecordedBounds, "promptOf">;
+}
+
+/** The only model of a replay: it gives the recorded answer, or has none. */
+export class RecordedModel implements ModelSource {
+  readonly defaultModel = "recording/recording";
+  readonly #options: RecordedModelOptions;
+  readonly #costs = new WeakMap<ModelUsage, number>();
+  /** Of answers whose usage was estimated: by what the estimate came to. */
+  readonly #estimated = new Map<string, number>();
+
+  constructor(options: RecordedModelOptions) {
+    this.#options = options;
+    for (const event of options.recording.events) {
+      const { payload, type } = event;
+      if (type === "agent.budget_settled" || type === "agent.budget_corrected") {
+        this.#estimated.set(keyOf(payload), payload.cost);
+      }
+    }
+  }
+
+  resolve(): Model {
+    return this.#answer;
+  }
+
+  candidates(): readonly string[] {
+    return [];
+  }
+
+  cost(_name: string, usage: ModelUsage): number {
+    return this.#costs.get(usage) ?? this.#estimated.get(keyOf(usage)) ?? 0;
+  }
+
+  /** The contracts of a recording have theirs; a replay pays for nothing beyond them. */
+  price(): TokenPrice {
+    return nothing;
+  }
+
+  /** Turns that somebody's middleware had refused are refused again, in the same words. */
+  readonly turn: NonNullable<Middleware["turn"]> = async ({ delegationId }, next) => {
+    const recorded = this.#requestOf(delegationId);
+    if (recorded?.kind !== "refused") return next();
+    await this.#options.course.arrival(recorded.seq);
+    if (recorded.reply !== null) await next();
+    throw new Error(recorded.message);
+  };
+
+  recorded(delegationId: string, request: number): RecordedRequest | undefined {
+    const { bounds, recording } = this.#options;
+    const recorded = recording.delegations.get(delegationId)?.requests.get(request);
+    const promptBound = recorded?.promptBound ?? bounds.promptOf(delegationId, request);
+    return recorded && { ...recorded, promptBound };
+  }
+
+  readonly #answer: Model = async ({ caller }) => {
+    const recorded = this.#requestOf(caller.delegationId);
+    if (recorded === undefined) {
+      const sentence = `The recording has no answer to turn ${caller.turn} of ${caller.profile}.`;
+      throw new ModelFault("rejected", sentence);
+    }
+    if (recorded.kind === "cut") return new Promise(() => undefined);
+    await this.#options.course.arrival(recorded.seq);
+    if (recorded.kind === "fault") throw faultOf(recorded);
+    const { cost, reply } = recorded;
+    if (reply === null) throw new ModelFault("rejected", "The turn was refused.");
+    if (reply.usage === null) return reply;
+    const usage = { ...reply.usage };
+    this.#costs.set(usage, cost);
+    return { ...reply, usage };
+  };
+
+  #requestOf(delegationId: string) {
+    const agent = this.#options.find(delegationId);
+    return this.recorded(delegationId, agent === undefined ? 0 : requestsOf(agent));
+  }
+}
+
+const nothing: TokenPrice = Object.freeze({ input: 0, output: 0 });
+
+function keyOf({ completion, prompt }: ModelUsage): string {
+  return `${prompt} ${completion}`;
+}
+
+/** A fault that the loop treats as it treated the recorded one. */
+export function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
+  if (cause.code === "model_stalled") return new StalledRequest(cause);
+  const kept = partial === undefined ? {} : { partial };
+  const { text: message } = cause;
+  const passing = isCharged ? "connection" : "overloaded";
+  switch (then) {
+    case "compact":
+      return new ModelFault("context-overflow", message, kept);
+    case "retry":
+      return new ModelFault(passing, message, { ...kept, retryAfterMs: 0 });
+    case "next-attempt":
+      return new ModelFault(passing, message, kept);
+    case "next-model":
+    case "fail":
+      return new ModelFault(isCharged ? "connection" : "rejected", message, kept);
+    default:
+      return then satisfies never;
+  }
+}
+
+/** After how many tries a passing fault counted as a lasting one; many, where none ever did. */
+export function recordedTries({ delegations }: Recording): number {
+  const lasting = [...delegations.values()].flatMap(({ requests }) =>
+    [...requests.values()].flatMap((request) =>
+      request.kind === "fault" && isLasting(request) ? request.tries : [],
+    ),
+  );
+  return Math.min(Number.MAX_SAFE_INTEGER, ...lasting);
+}
+
+function isLasting({ isCharged, then }: RecordedFault): boolean {
+  return then === "next-attempt" || (isCharged && (then === "next-model" || then === "fail"));
+}

@@ -1,0 +1,248 @@
+import { externalProvider } from "../../contracts/contract.ts";
+import type { EventPayloads, NewEvent, StoredEvent } from "../../events/event.ts";
+import type { ModelUsage } from "../../ports/model.ts";
+import { resultOf } from "../../sessions/delegation-result.ts";
+import { cancelStored } from "../ends/cancel-stored.ts";
+import { closeWith } from "../ends/close.ts";
+import { failure } from "../ends/ending.ts";
+import { event } from "../live-delegation.ts";
+import { Session } from "../session.ts";
+import { pause, settle, suspendRoot } from "../suspend/interrupt.ts";
+import { performCall } from "../turns/perform-calls.ts";
+import { correctRequest } from "../turns/settle-request.ts";
+import { queue } from "../work.ts";
+import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
+import type { RecordedDelegation } from "./recording.ts";
+import type { Replayer } from "./replayer.ts";
+
+/** Lets in, each at its place, what neither a model nor a tool brings into a run. */
+export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]): void {
+  const { course, recording } = replayer;
+  for (const delegation of recording.delegations.values()) letInto(replayer, delegation);
+  for (const stop of stops) {
+    const isReady = (): boolean => course.seenOf(stop.delegationId) >= stop.after;
+    course.at(stop.seq, () => stopAgain(replayer, stop), isReady);
+  }
+  for (const { payload, seq, sub_agent_id, type } of recording.messages) {
+    const sent: NewEvent = { type, ...(sub_agent_id !== undefined && { sub_agent_id }), payload };
+    const append = { runId: recording.runId, by: "operator", events: [sent] } as const;
+    course.at(seq, () => void replayer.store.store.append(append).catch(() => undefined));
+  }
+  const [root] = recording.delegations.keys();
+  for (const [index, { seq, type }] of recording.events.entries()) {
+    if (type !== "run.resumed") continue;
+    const isResumed = continuesRoot(recording.events.slice(index + 1), root);
+    course.at(seq, () => replayer.takeUpAgain(isResumed));
+  }
+}
+
+/** Whether a person resumed the run: a recovery leaves an interrupted root interrupted. */
+function continuesRoot(after: readonly StoredEvent[], root: string | undefined): boolean {
+  for (const { payload, sub_agent_id: id, type } of after) {
+    if (type === "run.resumed") return false;
+    if (id !== root) continue;
+    if (type === "agent.interrupted") return payload.resumed === true;
+    if (type === "agent.resumed") return true;
+  }
+  return false;
+}
+
+function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
+  const { course } = replayer;
+  for (const { after, cause, seq } of recordedCuts(delegation.events)) {
+    const cut = (): void =>
+      replayer.run.delegations.byId.get(delegation.id)?.work.cutAttempt(cause);
+    course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
+  }
+  letInRests(replayer, delegation);
+  const isSession = delegation.contract.model.provider === externalProvider;
+  const { watches } = delegation.contract.parent;
+  let shown = 0;
+  for (const recorded of delegation.events) {
+    const { payload, seq, type } = recorded;
+    if (type === "agent.subagent_created" && watches !== undefined) {
+      course.at(seq, () => replayer.makeAgain(delegation.id));
+    } else if (type === "agent.subagent_started") {
+      const begin = isSession ? holdAgain : start;
+      // It is being made at this moment: its first event is what let this in.
+      course.at(seq, () => queueMicrotask(() => begin(replayer, delegation)));
+    } else if (type === "agent.budget_corrected") {
+      const { completion, prompt, request } = payload;
+      course.at(seq, () => correctAgain(replayer, delegation.id, request, { prompt, completion }));
+    } else if (type === "agent.answered") {
+      course.at(seq, () => answerAgain(replayer, delegation.id, payload));
+    } else if (type === "agent.interjected") {
+      const { from, up_to: upTo } = payload;
+      if (from === "session" && upTo !== undefined && watches !== undefined) {
+        const after = shown;
+        course.at(seq, () => showAgain(replayer, delegation.id, { watches, after, upTo }));
+        shown = upTo;
+      } else if (isFromOutside(payload)) {
+        course.at(seq, () => interject(replayer, delegation.id, payload));
+      }
+    }
+  }
+}
+
+/** Its caller stopped, or it was told to rest: each when it was, and what follows happens by itself. */
+function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): void {
+  const { course } = replayer;
+  const find = () => replayer.run.delegations.byId.get(id);
+  for (const { after, event, seq } of recordedRests(events)) {
+    const rest = async (): Promise<void> => {
+      const agent = find();
+      if (agent === undefined || agent.process.end.isEnding) return;
+      if (event.type === "agent.paused") return pause(agent);
+      await suspendRoot(agent, event.payload.cause);
+      agent.run.settling = settle(agent);
+    };
+    const isReady = (): boolean => course.seenOf(id) >= after;
+    course.at(seq, () => void rest().catch(() => undefined), isReady);
+  }
+}
+
+/** Everything but what the loop says by itself, and what is said of servers while they are opened. */
+function isFromOutside({
+  cause,
+  from,
+  message_id: id,
+  severity,
+}: EventPayloads["agent.interjected"]): boolean {
+  // Its loop reads what was sent to it, and tells it of its children.
+  if (id !== undefined || cause?.code === "children_running") return false;
+  if (from === "mcp") return severity === "info";
+  return from !== "runtime" && from !== "repair" && from !== "person" && from !== "session";
+}
+
+function start({ run }: Replayer, { id }: RecordedDelegation): void {
+  const agent = run.delegations.byId.get(id);
+  if (agent?.state.status === "created" && !agent.process.end.isEnding) queue(agent);
+}
+
+/** An agent of another program: we have its calls, and what they were given is in no log. */
+function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
+  const agent = replayer.run.delegations.byId.get(id);
+  if (agent === undefined) return;
+  const session = new Session(agent);
+  for (const [callId, { seq, tool }] of calls) {
+    const call = { id: callId, name: tool, input: {} };
+    replayer.course.at(seq, () => {
+      performCall(agent, call, false, false).catch(() => undefined);
+    });
+  }
+  const end = events.find(({ type }) => type === "agent.subagent_waiting_for_merge");
+  if (end) replayer.course.at(end.seq, () => void session.close().catch(() => undefined));
+}
+
+/** A report that came late comes again, when everything before it has happened. */
+function correctAgain(
+  { run }: Replayer,
+  delegationId: string,
+  request: number,
+  usage: ModelUsage,
+): void {
+  const agent = run.delegations.byId.get(delegationId);
+  if (agent !== undefined) correctRequest(agent, request, usage);
+}
+
+function answerAgain(
+  replayer: Replayer,
+  delegationId: string,
+  payload: EventPayloads["agent.answered"],
+): void {
+  const { recording, store } = replayer;
+  const askId = store.asks.get(payload.ask_id) ?? payload.ask_id;
+  const { answer, by } = payload;
+  const answered = store.store.append({
+    runId: recording.runId,
+    by: "operator",
+    events: [
+      {
+        type: "agent.answered",
+        sub_agent_id: delegationId,
+        payload: { ...payload, ask_id: askId },
+      },
+    ],
+  });
+  const outcome =
+    answer === null || by === "expired"
+      ? ({ answered: false } as const)
+      : ({ answered: true, answer, by } as const);
+  const tell = (tries = 0): void => {
+    const hear = replayer.run.asks.get(askId);
+    if (hear) hear(outcome);
+    // It is just being taken up, and has not come to its question again.
+    else if (tries < patience) setImmediate(() => tell(tries + 1));
+  };
+  answered.then(
+    () => tell(),
+    () => undefined,
+  );
+}
+
+const patience = 1000;
+
+function interject(
+  { run }: Replayer,
+  delegationId: string,
+  payload: EventPayloads["agent.interjected"],
+): void {
+  const agent = run.delegations.byId.get(delegationId);
+  if (agent === undefined || agent.process.end.isEnding) return;
+  agent.record(event(agent, "agent.interjected", payload));
+}
+
+interface Shown {
+  readonly watches: string;
+  readonly after: number;
+  readonly upTo: number;
+}
+
+/** A watcher is shown what it was shown: how much of it was there by then is a matter of time. */
+function showAgain(replayer: Replayer, watcher: string, shown: Shown, tries = 0): void {
+  const { after, upTo, watches } = shown;
+  const { recording, store } = replayer;
+  const isShown = ({ seq }: StoredEvent): boolean => seq > after && seq <= upTo;
+  const events = (recording.delegations.get(watches)?.events ?? []).filter(isShown);
+  if (store.show(watcher, events) || tries >= patience) return;
+  setImmediate(() => showAgain(replayer, watcher, shown, tries + 1));
+}
+
+function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
+  const { cause, delegationId, isForeign } = stop;
+  if (isForeign) {
+    endBeside(replayer, stop).catch(() => undefined);
+    return;
+  }
+  const { run } = replayer;
+  const agent = run.delegations.byId.get(delegationId);
+  // It is being made at this moment, or taken up.
+  if (agent === undefined || run.lost) {
+    if (tries < patience) setImmediate(() => stopAgain(replayer, stop, tries + 1));
+    return;
+  }
+  if (agent.process.end.isEnding) return;
+  agent.work.stop(cause);
+  closeWith(agent, failure(cause)).catch(() => undefined);
+}
+
+/** Somebody beside the process that worked on it ended it, and that process found out. */
+async function endBeside(replayer: Replayer, { cause, delegationId }: RecordedStop): Promise<void> {
+  const { recording, store } = replayer;
+  const { runId } = recording;
+  // With the whole run its worker has nothing more to say, whatever it was about to do.
+  if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
+  // Whoever is beside it knows only what is written.
+  await new Promise((resolve) => setImmediate(resolve));
+  await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, cause);
+  const state = await store.store.readRun(runId);
+  for (const one of replayer.run.delegations.byId.values()) {
+    const result = state && resultOf(state, one.id);
+    const { end } = one.process;
+    if (end.isEnding || !result) continue;
+    end.isEnding = true;
+    one.work.stop({ code: "ended_outside" });
+    one.adopt(state.delegations.get(one.id) ?? one.state);
+    end.closed(result);
+  }
+}

@@ -1,0 +1,98 @@
+import { childrenByParent } from "../../events/run-state.ts";
+import type { ModelReply } from "../../ports/model.ts";
+import type { Store } from "../../ports/store.ts";
+import type { Middleware, TurnContext } from "../middleware.ts";
+import { contentKey } from "./content-key.ts";
+import type { Predecessor } from "./predecessors.ts";
+import type { RecordedAnswers } from "./recorded-answers.ts";
+import type { FindTool } from "./shown-messages.ts";
+
+interface Fork {
+  /** Finished children of the old run that nobody follows yet. */
+  readonly left: Predecessor[];
+  /** Null: it goes its own way. */
+  readonly followed: Map<string, RecordedAnswers | null>;
+}
+
+/** Runs that were looked at, forks or not: a process that lives for weeks must forget. */
+const mostRuns = 256;
+
+/**
+ * Lets children of forked runs go the way of those that the old run had finished: whoever is given
+ * the same to do, by whatever tool, gets the old one's answers in place of a model's, as long as it
+ * is shown the same. Its calls are made again, through the gate, in the folder as it is now. Each is
+ * followed once, so that whoever asks for the same twice gets it done twice.
+ */
+export class TakenAnswers implements Middleware {
+  /** How far each fork's history goes that was started here: children may have ended since. */
+  readonly #reach = new Map<string, number>();
+  readonly #runs = new Map<string, Promise<Fork | null>>();
+  #store: Store | null = null;
+  #find: FindTool = () => undefined;
+
+  /** Before the first fork: until then nothing is looked up. `find`: the tools that there are. */
+  begin(store: Store, find: FindTool): void {
+    this.#store = store;
+    this.#find = find;
+  }
+
+  expect(resumedFrom: string, resumedAt: number, reach: number): void {
+    this.#reach.set(`${resumedFrom} ${resumedAt}`, reach);
+  }
+
+  async turn(context: TurnContext, next: () => Promise<ModelReply>): Promise<ModelReply> {
+    if (this.#store === null || context.parentId === null) return next();
+    const fork = await this.#forkOf(context.runId, this.#store);
+    const answers = fork && follow(fork, context);
+    if (!answers) return next();
+    const { request, runId, delegationId: id } = context;
+    const reply = answers.next(request, await namesOf(id, runId, this.#store));
+    if (reply === undefined) fork.followed.set(id, null);
+    return reply ?? next();
+  }
+
+  #forkOf(runId: string, store: Store): Promise<Fork | null> {
+    const known = this.#runs.get(runId) ?? this.#read(runId, store);
+    this.#runs.set(runId, known);
+    const [oldest] = this.#runs.keys();
+    if (this.#runs.size > mostRuns && oldest !== undefined) this.#runs.delete(oldest);
+    return known;
+  }
+
+  /** Whether a run is a fork, and of what, is in its log. */
+  async #read(runId: string, store: Store): Promise<Fork | null> {
+    const run = await store.readRun(runId);
+    const [root] = run?.delegations.values() ?? [];
+    const { resumedAt, resumedFrom } = root ?? {};
+    if (typeof resumedFrom !== "string" || typeof resumedAt !== "number") return null;
+    const from = await store.findRun(resumedFrom);
+    if (from === undefined) return null;
+    const reach = this.#reach.get(`${resumedFrom} ${resumedAt}`) ?? resumedAt;
+    const { predecessorsIn } = await import("./predecessors.ts");
+    return { left: await predecessorsIn(from, store, reach, this.#find), followed: new Map() };
+  }
+}
+
+function follow({ followed, left }: Fork, context: TurnContext): RecordedAnswers | null {
+  const { contract, delegationId, request } = context;
+  const known = followed.get(delegationId);
+  if (known !== undefined) return known;
+  // Whoever has begun goes its own way.
+  const key = request.caller.turn === 1 ? contentKey(contract) : undefined;
+  const place = left.findIndex((one) => one.key === key);
+  const [found] = place < 0 ? [] : left.splice(place, 1);
+  const answers = found?.answers() ?? null;
+  followed.set(delegationId, answers);
+  return answers;
+}
+
+async function namesOf(id: string, runId: string, store: Store) {
+  const [{ namesBelow }, run] = await Promise.all([
+    import("./recorded-answers.ts"),
+    store.readRun(runId),
+  ]);
+  const children = [...(run === undefined ? [] : childrenByParent(run))].map(
+    ([parent, all]) => [parent, all.map((child) => child.id)] as const,
+  );
+  return namesBelow(id, new Map(children));
+}
