@@ -33,7 +33,7 @@ test("every way to decide by what an event says is found", () => {
   ]) {
     expect({ text, said: check(text) }).toEqual({
       text,
-      said: expect.stringMatching(/^src\/workflows\/x\.ts decides by a sentence/),
+      said: expect.stringMatching(/^src\/delegations\/replay\/x\.ts decides by a sentence/),
     });
   }
 });

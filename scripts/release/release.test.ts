@@ -13,7 +13,7 @@ const root = dirname(dirname(import.meta.dirname));
 const whole = [
   ...["package.json", "README.md", "LICENSE", "CHANGELOG.md"],
   ...["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/mandate.js"],
-  ...["dist/surfaces/client/mandate-client.js", "dist/profiles/shipped/general.md"],
+  ...["dist/surfaces/client/mandate-client.js", "dist/agents/shipped/general.md"],
   ...["dist/dashboard/index.html", "dist/dashboard/assets/a.js", "dist/dashboard/assets/a.css"],
   ...["dist/schemas/mandate.schema.json", "dist/surfaces/cli/demonstration/harbour.yaml"],
   ...["docs/guides/a.md", "docs/reference/b.md", "docs/faults.md", "examples/01-minimal.ts"],
@@ -37,7 +37,7 @@ test("what is missing from a package is named", () => {
 test.each([
   ["dist/events/lifecycle.test.js", "belongs to the tests"],
   ["dist/tools/make-documents.test-support.d.ts", "belongs to the tests"],
-  ["dist/profiles/fixtures/agent.md", "belongs to development"],
+  ["dist/agents/fixtures/agent.md", "belongs to development"],
   ["src/index.ts", "is a source"],
   ["examples/examples.test.ts", "belongs to the tests"],
   ["dist/.built-from", "is a hidden file"],

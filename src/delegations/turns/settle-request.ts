@@ -179,11 +179,7 @@ function estimate(agent: LiveDelegation, reply: ModelReply): ModelUsage {
  * In dollars, by the prices of the contract where it has them: the list of another worker, or of
  * tomorrow, is not what was agreed.
  */
-function costOf(
-  { contract, run }: LiveDelegation,
-  model: string,
-  usage: ModelUsage,
-): number {
+function costOf({ contract, run }: LiveDelegation, model: string, usage: ModelUsage): number {
   const { prices } = contract.model;
   if (prices === undefined) return run.parts.models.cost(model, usage);
   return run.parts.models.cost(model, usage, prices[model] ?? free);

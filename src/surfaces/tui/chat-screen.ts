@@ -185,7 +185,7 @@ interface Drawing {
  * What draws comes from optional packages: programs that import Mandate have no screen, and these
  * would be a third of what they install.
  */
-async function loadDrawing(): Promise<Drawing> {
+export async function loadDrawing(): Promise<Drawing> {
   try {
     return await loadQuietly();
   } catch (cause) {

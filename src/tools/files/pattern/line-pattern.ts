@@ -1,4 +1,5 @@
-import { RE2JS } from "re2js";
+import type { RE2JS } from "re2js";
+import { compilePattern } from "./glob-matcher.ts";
 import { noCharacter } from "./pattern-class.ts";
 import {
   type Assertion,
@@ -73,7 +74,7 @@ export class LinePattern {
       return that === "$" && !isEnd ? noCharacter : that;
     });
     try {
-      return RE2JS.compile(source);
+      return compilePattern(source);
     } catch (error) {
       // The syntax is known to be right: what RE2 refuses is the size.
       throw tooLarge(error);

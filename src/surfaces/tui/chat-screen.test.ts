@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { withoutPackages } from "../../testing/without-packages.test-support.ts";
 
-const load = `await (await import("./surfaces/tui/load-drawing" + ".ts")).loadDrawing();`;
+const load = `await (await import("./surfaces/tui/chat-screen" + ".ts")).loadDrawing();`;
 
 test("without the packages that draw, chat says what to install", () => {
   const said =
@@ -12,5 +12,5 @@ test("without the packages that draw, chat says what to install", () => {
 });
 
 test("what else is missing is not taken for them", () => {
-  expect(withoutPackages(["./draw/draw-screen.ts"], load)).toMatch(/^Error Cannot find package/);
+  expect(withoutPackages(["./chat-app.ts"], load)).toMatch(/^Error Cannot find package/);
 });
