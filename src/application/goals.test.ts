@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
 import { hear, idsIn, say, withoutIds } from "./commands/say.test-support.ts";
@@ -139,7 +139,7 @@ test("goals that were queued outlive their process, and keep their order", async
 test("a goal waits for one that another process works on, and for none that nobody does", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.ownership);
+  skip(isDistributed, notOffered.ownership);
   const [open, begun] = [new Set<string>(), [] as string[]];
   await using engine = await openEngine({ profiles, model: planning(open, begun) });
   await orchestrate(engine, "one");

@@ -4,7 +4,7 @@ import { exampleContract } from "../testing/example-contract.ts";
 import type { Contract } from "./contract.ts";
 import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
 import type { Selection } from "./selection.ts";
-import { isWayOpen, trifectaOf, type WayOut } from "./trifecta.ts";
+import { isEgressOpen, trifectaOf, type WayOut } from "./trifecta.ts";
 
 const kinds: Readonly<Record<string, Exposure>> = {
   read_file: { untrusted: true, private: "workspace", wayOut: false },
@@ -72,7 +72,7 @@ describe("a contract", () => {
       private: true,
       wayOut: true,
     });
-    expect(isWayOpen(leading, "delegate_task", fetched, exposureOf)).toBe(false);
+    expect(isEgressOpen(leading, "delegate_task", fetched, exposureOf)).toBe(false);
   });
 });
 
@@ -91,7 +91,7 @@ describe("a way out", () => {
 
   it("is open until a stranger's words came in, then to what the operator left open alone", () => {
     const isOpen = (open: Selection | undefined, untrusted: string | null = "read_file") =>
-      isWayOpen(contractOf({ tools, ...(open && { open }) }), untrusted, fetched, exposureOf);
+      isEgressOpen(contractOf({ tools, ...(open && { open }) }), untrusted, fetched, exposureOf);
     expect(isOpen(undefined, null)).toBe(true);
     expect(isOpen(undefined)).toBe(false);
     expect(isOpen([])).toBe(false);
@@ -105,15 +105,15 @@ describe("a way out", () => {
 
   it("of which nobody knows where it leads is open by its tool's name only", () => {
     const contract = contractOf({ tools: [...tools, "shell"], open: ["evil.example"] });
-    expect(isWayOpen(contract, "read_file", { tool: "shell" }, exposureOf)).toBe(false);
+    expect(isEgressOpen(contract, "read_file", { tool: "shell" }, exposureOf)).toBe(false);
     const none = { tool: "web_fetch", destinations: [] };
-    expect(isWayOpen(contract, "read_file", none, exposureOf)).toBe(false);
+    expect(isEgressOpen(contract, "read_file", none, exposureOf)).toBe(false);
   });
 
   it("is open to origins that were named, and by a tool that sends addresses to known ones", () => {
     const known = { ...fetched, isKnown: (url: URL) => url.href === evil.href };
     const isOpen = (open: Selection, call: WayOut) =>
-      isWayOpen(contractOf({ tools: [...tools, "own"], open }), "read_file", call, exposureOf);
+      isEgressOpen(contractOf({ tools: [...tools, "own"], open }), "read_file", call, exposureOf);
     expect(isOpen(["https://evil.example"], fetched)).toBe(true);
     expect(isOpen(["http://evil.example", "https://evil.example:8443"], fetched)).toBe(false);
     expect(isOpen(["mcp__*"], known)).toBe(true);
@@ -133,7 +133,7 @@ describe("a way out", () => {
         fc.subarray(["untrusted", "private"] as const),
         (some, more, hasRoot, carries) => {
           const isOpen = (holding: Holding) =>
-            isWayOpen(contractOf(holding), "x", fetched, exposureOf);
+            isEgressOpen(contractOf(holding), "x", fetched, exposureOf);
           const before = isOpen({ tools: some, root: null });
           const after = isOpen({ tools: [...some, ...more], root: hasRoot ? "/w" : null, carries });
           expect(after && !before).toBe(false);

@@ -44,12 +44,12 @@ export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifec
     private:
       carries.includes("private") ||
       brought.some(({ private: it }) => (it === "workspace" ? hasWorkspace : it)),
-    wayOut: exposures.some((exposure) => leadsOut(contract, exposure)),
+    wayOut: exposures.some((exposure) => isEgress(contract, exposure)),
   };
 }
 
 /** Whether a tool can carry something out under this contract. */
-export function leadsOut({ permissions }: Contract, { wayOut }: Exposure): boolean {
+export function isEgress({ permissions }: Contract, { wayOut }: Exposure): boolean {
   return wayOut === "any_host" ? permissions.network === "*" : wayOut !== false;
 }
 
@@ -59,7 +59,7 @@ export function leadsOut({ permissions }: Contract, { wayOut }: Exposure): boole
  * person configured, the origins that the person named in the task, and known addresses. A contract
  * with an empty list leaves nothing open.
  */
-export function isWayOpen(
+export function isEgressOpen(
   contract: Contract,
   untrusted: string | null,
   call: WayOut,

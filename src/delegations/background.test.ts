@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { isOnPostgres, isSpread } from "../testing/alter-database.test-support.ts";
+import { isDistributed, isOnPostgres } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
 
@@ -106,7 +106,7 @@ describe("a background child", () => {
       const state = await mandate.store.readRun(started.runId);
       const all = [...(state?.delegations.values() ?? [])];
       return all.find(({ profile, status }) => {
-        return profile === "lead" && (isSpread || status === "waiting_for_merge");
+        return profile === "lead" && (isDistributed || status === "waiting_for_merge");
       });
     });
     expect(lead.parentId).toBe(started.delegationId);
@@ -129,7 +129,7 @@ describe("a background child", () => {
   });
 });
 
-describe.skipIf(isSpread)("an interrupt after the answer", () => {
+describe.skipIf(isDistributed)("an interrupt after the answer", () => {
   const each = (onParentInterrupt: "cancel" | "pause" | "continue") => [
     ...profiles.filter(({ name }) => name === "lead"),
     testProfile("worker", { tools: ["read_file"], onParentInterrupt }),

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { Scheduler } from "./scheduler.ts";
 
@@ -49,7 +49,7 @@ describe("slots", () => {
   });
 
   it("are given out first come, first served", async ({ skip }) => {
-    skip(isSpread, notOffered.order);
+    skip(isDistributed, notOffered.order);
     const started: string[] = [];
     const model: Script = async ({ caller }) => {
       if (caller.depth > 0) {

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { ForgedLog, type LooseEvent } from "../events/checker/forged-log.test-support.ts";
 import type { RunState } from "../events/run-state.ts";
-import { isOnPostgres, isSpread, notOffered } from "../testing/alter-database.test-support.ts";
+import { isDistributed, isOnPostgres, notOffered } from "../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
 import { Desk } from "./cli/desk.test-support.ts";
@@ -49,7 +49,7 @@ describe("an agent of another program", () => {
       (await client.listDelegations({ profile })).items.map((one) => one.delegationId);
     expect(await listed("coder")).toEqual([child]);
     expect(await listed("external")).toEqual([root]);
-    if (isSpread) skip(notOffered.replay);
+    if (isDistributed) skip(notOffered.replay);
     expect(await replay(engine, runId)).toMatch(/2 delegations: the same/);
   });
 
@@ -88,7 +88,7 @@ describe("an agent of another program", () => {
   });
 
   it("keeps the name that an earlier version recorded as its profile's", async ({ skip }) => {
-    if (isOnPostgres || isSpread) skip(notOffered.replay);
+    if (isOnPostgres || isDistributed) skip(notOffered.replay);
     await using engine = await openEngine(options);
     const { id: runId } = await haveWork(engine);
     await engine.close();

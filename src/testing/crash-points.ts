@@ -52,7 +52,7 @@ export async function crashPoints(
     await first.close();
     const points: CrashPoint[] = [];
     for (const [commit, after] of commits.entries()) {
-      points.push({ after, ...(await takeUp(await open(copyOf(commit)), runId)) });
+      points.push({ after, ...(await recoverAt(await open(copyOf(commit)), runId)) });
     }
     return { undisturbed, points };
   } finally {
@@ -60,7 +60,7 @@ export async function crashPoints(
   }
 }
 
-async function takeUp(runtime: Runtime, runId: string): Promise<Omit<CrashPoint, "after">> {
+async function recoverAt(runtime: Runtime, runId: string): Promise<Omit<CrashPoint, "after">> {
   const { engine, store } = runtime;
   try {
     const taken = await engine.recover();

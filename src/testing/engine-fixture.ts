@@ -96,7 +96,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     dispose: (opened: readonly Runtime[]) => Promise<void>,
   ): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
-    const itself = isSpreadTest ? new SelfDispatch() : undefined;
+    const itself = isDistributedTest ? new SelfDispatch() : undefined;
     const runtime = await createRuntime({
       consent: "named",
       config: { ...testConfig(root, postgres?.url), ...config },
@@ -144,7 +144,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
 }
 
 /** `MANDATE_TEST_ENGINE=spread` has every run of every test spread over workers: here, over itself. */
-const isSpreadTest = process.env["MANDATE_TEST_ENGINE"] === "spread";
+const isDistributedTest = process.env["MANDATE_TEST_ENGINE"] === "spread";
 
 class SelfDispatch implements Dispatcher {
   worker: Pick<Runtime["engine"]["worker"], "workOn"> | undefined;

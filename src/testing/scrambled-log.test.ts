@@ -8,7 +8,7 @@ import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { ModelFault } from "../ports/model-fault.ts";
 import { defineTool } from "../tools/tool.ts";
-import { isOnPostgres, isSpread, notOffered } from "./alter-database.test-support.ts";
+import { isDistributed, isOnPostgres, notOffered } from "./alter-database.test-support.ts";
 import {
   type EngineOptions,
   ofType,
@@ -91,7 +91,7 @@ const launch = defineTool({
   },
 });
 
-describe.skipIf(isOnPostgres || isSpread)("a log whose sentences nobody can read", () => {
+describe.skipIf(isOnPostgres || isDistributed)("a log whose sentences nobody can read", () => {
   it("is recovered alike: refusals, retries, reminders, an open approval", async () => {
     const lead = testProfile("lead", {
       tools: ["launch", "list_files"],
@@ -173,7 +173,7 @@ describe.skipIf(isOnPostgres || isSpread)("a log whose sentences nobody can read
   it("is recovered alike: a run that was interrupted, with a child that waits", async ({
     skip,
   }) => {
-    if (isSpread) skip(notOffered.interrupt);
+    if (isDistributed) skip(notOffered.interrupt);
     let mayEnd = false;
     const profiles = [
       testProfile("lead", { tools: ["delegate_task"], capabilities: ["primary"] }),

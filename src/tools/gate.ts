@@ -6,7 +6,7 @@
 
 import type { Contract } from "../contracts/contract.ts";
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
-import { isWayOpen, leadsOut } from "../contracts/trifecta.ts";
+import { isEgress, isEgressOpen } from "../contracts/trifecta.ts";
 import { type CallCause, describeCallCause } from "../events/cause.ts";
 import { longestApproval } from "../events/consent.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
@@ -48,7 +48,7 @@ export interface GateSubject {
   /** A message can have brought private data that its own tools could not. */
   readonly wasToldPrivate?: boolean;
   /** Whether the results that this call hands over are of children who had read some. */
-  broughtUntrusted(): boolean;
+  isTainted(): boolean;
   /** Results that this call hands to the agent. */
   deliveredBy(callId: string): readonly string[] | undefined;
   /** Throws when the agent was stopped, so that no failure is made up of it. */
@@ -68,7 +68,7 @@ export async function passGate(
   const denied = tool.preflight ? preflight(tool, input, context) : undefined;
   if (denied)
     return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
-  const isClosed = !wasStarted && isClosedWay(subject, tool, input);
+  const isClosed = !wasStarted && isEgressClosed(subject, tool, input);
   // Most contracts have no rules, and their calls need not wait a turn to hear so.
   if (!wasStarted && (isClosed || subject.contract.permissions.rules !== undefined)) {
     const ruled = await passRules(subject, { call, tool, input, context, isClosed });
@@ -100,7 +100,7 @@ export async function passGate(
     if (error instanceof ToolDeadline) late = error.cause;
   }
   if (result.recorded) return result;
-  const origin = subject.broughtUntrusted() ? fromStrangers : originOf(tool, result);
+  const origin = subject.isTainted() ? tainted : originOf(tool, result);
   if (result.isError) {
     const { text } = uncapped(result, subject) ?? (await cap(result, subject));
     const code = result.notApproved ? "not_approved" : "tool_error";
@@ -128,7 +128,7 @@ function isOpenTo(reader: Reader, tool: string, destinations: readonly URL[] | u
   const { contract, find, untrusted, wasToldPrivate } = reader;
   const isKnown = (url: URL): boolean => isKnownAddress(url, reader);
   const call = { tool, destinations, isKnown, wasToldPrivate };
-  return isWayOpen(contract, untrusted, call, exposuresIn(find));
+  return isEgressOpen(contract, untrusted, call, exposuresIn(find));
 }
 
 /** The same for a redirect. Where a known address leads, its host decides without hearing anything. */
@@ -137,17 +137,17 @@ export function mayRedirect(reader: Reader, tool: string, to: URL, from: URL): b
   return isOpenTo(reader, tool, [from]) && isKnownAddress(from, reader);
 }
 
-function isClosedWay(subject: GateSubject, tool: Tool, input: unknown): boolean {
-  if (!leadsOut(subject.contract, tool.exposure)) return false;
+function isEgressClosed(subject: GateSubject, tool: Tool, input: unknown): boolean {
+  if (!isEgress(subject.contract, tool.exposure)) return false;
   return !isOpenTo(subject, tool.name, tool.destinations?.(input));
 }
 
 /** Whose words a result may be. */
 function originOf(tool: Tool, { untrusted }: ToolResult): { readonly untrusted?: true } {
-  return untrusted || tool.exposure.untrusted ? fromStrangers : {};
+  return untrusted || tool.exposure.untrusted ? tainted : {};
 }
 
-const fromStrangers = Object.freeze({ untrusted: true as const });
+const tainted = Object.freeze({ untrusted: true as const });
 
 /** The exit rule names this tool: calling it is the end, whatever else it could do. */
 function endsHere(tool: Tool, { contract }: GateSubject): boolean {

@@ -97,7 +97,7 @@ async function call(
     untrusted: null,
     isUnattended: false,
     messages: [],
-    broughtUntrusted: () => false,
+    isTainted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},
   };

@@ -3,7 +3,7 @@ import { appendFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { hear, idsIn, say, withoutIds } from "./say.test-support.ts";
@@ -28,7 +28,7 @@ const git = (folder: string, ...words: readonly string[]) =>
 test("a pair programmer watches what runs, once, and no longer when it is told so", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.watching);
+  skip(isDistributed, notOffered.watching);
   const gate = { isOpen: false };
   const { seen, model } = recording(playUntil(gate));
   await using engine = await openEngine({ model, profiles: [boss], limits });
@@ -66,7 +66,7 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
 test("a watcher that is ended in the middle of a request asks for nothing more", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.watching);
+  skip(isDistributed, notOffered.watching);
   const gate = { isOpen: false };
   const script = playUntil(gate);
   let aborted = 0;
@@ -95,7 +95,7 @@ test("a watcher that is ended in the middle of a request asks for nothing more",
 test("watchers come and go at any moment of a run, each with an end in the log", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.watching);
+  skip(isDistributed, notOffered.watching);
   const gate = { isOpen: false };
   await using engine = await openEngine({ model: playUntil(gate), profiles: [boss], limits });
   const { workspace } = engine;
@@ -113,7 +113,7 @@ test("watchers come and go at any moment of a run, each with an end in the log",
 });
 
 test("of several runs, somebody has to say which one is watched", async ({ skip }) => {
-  skip(isSpread, notOffered.watching);
+  skip(isDistributed, notOffered.watching);
   const gate = { isOpen: false };
   await using engine = await openEngine({ model: playUntil(gate), profiles: [boss], limits });
   const { workspace } = engine;

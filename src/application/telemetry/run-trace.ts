@@ -38,7 +38,7 @@ export class RunTrace {
   #root: string | undefined;
   #isPast: boolean;
 
-  /** From the past nothing is sent; what it left open is continued with `takeUp`. */
+  /** From the past nothing is sent; what it left open is continued with `continueTrace`. */
   constructor(tracer: Tracer, { ids, capturesContent = false }: TraceOptions, isPast: boolean) {
     this.#tree = new SpanTree(tracer, ids);
     this.#calls = new CallSpans(this.#tree, capturesContent);
@@ -47,7 +47,7 @@ export class RunTrace {
   }
 
   /** The past is over: everything that is open has its span, as if it had been seen to begin. */
-  takeUp(): void {
+  continueTrace(): void {
     this.#isPast = false;
     // In the order in which they were created: parents first.
     for (const delegation of this.#delegations.values()) {

@@ -32,7 +32,7 @@ export function traceRuns(
     const known = traces.get(event.run_id);
     if (event.type === "run.resumed") {
       if (event.payload.worker !== worker) traces.delete(event.run_id);
-      else if (known === undefined) void takeUp(event);
+      else if (known === undefined) void continueTrace(event);
       return;
     }
     if (known instanceof RunTrace) known.hear(event);
@@ -40,7 +40,7 @@ export function traceRuns(
     if (event.type === "run.finished" && known instanceof RunTrace) traces.delete(event.run_id);
   }
 
-  async function takeUp({ run_id: runId, seq }: StoredEvent): Promise<void> {
+  async function continueTrace({ run_id: runId, seq }: StoredEvent): Promise<void> {
     const takingUp: TakingUp = { waiting: [] };
     traces.set(runId, takingUp);
     const trace = new RunTrace(tracer, options, true);
@@ -56,7 +56,7 @@ export function traceRuns(
       traces.delete(runId);
     }
     if (traces.get(runId) !== takingUp) return;
-    trace.takeUp();
+    trace.continueTrace();
     traces.set(runId, trace);
     for (const event of takingUp.waiting) hear(event);
   }

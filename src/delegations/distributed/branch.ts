@@ -6,7 +6,7 @@ import type { Ownership, Store } from "../../ports/store.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { type LiveDelegation, outputOf } from "../live-delegation.ts";
 import { LiveRun, loseRun } from "../live-run.ts";
-import { grantOfRoot, takeUp } from "../recovery/recover.ts";
+import { grantOfRoot, recoverDelegation } from "../recovery/recover.ts";
 import type { EngineState } from "../runs/live-runs.ts";
 import { catchUp } from "./branches.ts";
 import {
@@ -164,13 +164,14 @@ async function workOn({ delegations, execution }: Branch, live: LiveDelegation):
   for (const child of live.process.children) {
     const delegation = log?.delegations.get(child.id);
     if (delegation === undefined || child.process.end.isEnding) continue;
-    if (delegation.status === "waiting_for_merge") await takeUp(child, delegation);
+    if (delegation.status === "waiting_for_merge") await recoverDelegation(child, delegation);
     else if (delegation.share?.worker === null) dispatch(child);
   }
   const watchers = live.parent === null ? delegations.topLevel.filter((one) => one !== live) : [];
   for (const one of [live, ...watchers]) {
     const delegation = log?.delegations.get(one.id);
-    if (delegation !== undefined && !one.process.end.isEnding) await takeUp(one, delegation);
+    if (delegation !== undefined && !one.process.end.isEnding)
+      await recoverDelegation(one, delegation);
   }
 }
 

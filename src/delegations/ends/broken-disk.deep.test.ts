@@ -2,7 +2,7 @@ import { StatementSync } from "node:sqlite";
 import { afterEach, expect, test, vi } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isOnPostgres, isSpread } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, isOnPostgres } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 
@@ -96,7 +96,7 @@ async function commitsOfOne(): Promise<number> {
  * The disk that fails here is SQLite's. Who started a run that is spread waits for what the log says
  * of it, and a full disk says nothing.
  */
-const isElsewhere = isSpread || isOnPostgres;
+const isElsewhere = isDistributed || isOnPostgres;
 
 // The fixture runs the checker over whatever is left when it is disposed of.
 test.skipIf(isElsewhere).each(faults)(

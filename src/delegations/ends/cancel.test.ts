@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
   ofType,
   openEngine,
@@ -134,7 +134,7 @@ describe("cancelling a child", () => {
   it("that still waits for a slot works: it never starts, and the queue goes on", async ({
     skip,
   }) => {
-    skip(isSpread, notOffered.order);
+    skip(isDistributed, notOffered.order);
     const isCancelled = Promise.withResolvers<void>();
     const { seen, model } = recording(async ({ caller }) => {
       if (caller.depth > 0) {
@@ -174,7 +174,7 @@ describe("cancelling a child", () => {
 
 describe("fault 15: a cancel that races the end", () => {
   it("has one winner, whichever comes first, and the loser knows", async ({ skip }) => {
-    skip(isSpread, notOffered.cancel);
+    skip(isDistributed, notOffered.cancel);
     const outcomes = new Set<string>();
     for (let apart = 0; apart < 24; apart++) {
       let cancelling: Promise<string> | undefined;
@@ -209,7 +209,7 @@ describe("a tool that cannot be undone", () => {
   it("does not run when its delegation was cancelled before its start was on disk", async ({
     skip,
   }) => {
-    skip(isSpread, notOffered.cancel);
+    skip(isDistributed, notOffered.cancel);
     let ran = 0;
     let cancelling: Promise<string> | undefined;
     const launch = defineTool({ ...busy, name: "launch", execute: () => `${++ran}` });

@@ -5,7 +5,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
   ofType,
   openEngine,
@@ -182,7 +182,7 @@ describe("a process that lost its run to another", () => {
   it("stops, writes nothing more, and tells its caller how the run ended there", async ({
     skip,
   }) => {
-    skip(isSpread, notOffered.ownership);
+    skip(isDistributed, notOffered.ownership);
     ticks = 0;
     await using mandate = await openEngine({ ...options, model: endless });
     const { runId, result } = await mandate.start({ task: "go", profile: "lead" });

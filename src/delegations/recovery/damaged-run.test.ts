@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import {
   alterDatabase,
+  isDistributed,
   isOnPostgres,
-  isSpread,
   notOffered,
 } from "../../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -10,7 +10,7 @@ import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 const profiles = [testProfile("worker")];
 
 it("a run that somebody damaged keeps no other from being taken up", async ({ skip }) => {
-  skip(isSpread, notOffered.ownership);
+  skip(isDistributed, notOffered.ownership);
   skip(isOnPostgres, "the rows that it damages are those of SQLite");
   const breaks = ["I1", "I2", "I5", "I7", "I14", "I15", "I18"] as const;
   await using mandate = await openEngine({ profiles, model: () => ({ fault: "hang" }), breaks });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
 import { until } from "../../testing/until.ts";
@@ -27,7 +27,7 @@ const model = ({ caller }: { readonly caller: { readonly depth: number } }) =>
 it("finds whoever is out of its whole time and the grace, among those of one worker", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.ownership);
+  skip(isDistributed, notOffered.ownership);
   await using mandate = await openEngine({ clock: new HeldClock(), profiles, model });
   const { at, child, runId } = await openWaiting(() => mandate);
   const { worker } = mandate.store.ownership;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { isSpread } from "../../testing/alter-database.test-support.ts";
+import { isDistributed } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 
@@ -18,7 +18,7 @@ async function takeOver({ store }: TestEngine, runId: string): Promise<void> {
 }
 
 // Slots of one process are what this is about; who works on what of a spread run is in its queues.
-test.skipIf(isSpread)(
+test.skipIf(isDistributed)(
   "an agent that queues for its slot while its run goes to another process keeps none",
   async () => {
     const [leafBegan, leafMayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -60,7 +60,7 @@ test.skipIf(isSpread)(
   },
 );
 
-test.skipIf(isSpread)(
+test.skipIf(isDistributed)(
   "an agent that was refused, and whose log cannot be read, is ended once it can be",
   async () => {
     const [asked, mayAnswer] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -51,13 +51,13 @@ export async function recoverRun(
   const claimed = await claimRun(parts.store, runId);
   if (claimed === undefined) return undefined;
   await parts.endStrays(claimed.state.delegations);
-  const taken = await takeUpRun(parts, claimed, grant, isResumed);
-  if (taken !== undefined) await goOnWith(taken);
+  const taken = await recoverClaimed(parts, claimed, grant, isResumed);
+  if (taken !== undefined) await continueRecovered(taken);
   return taken?.run;
 }
 
 /** A run as its log tells it, of which nobody works yet. */
-export interface TakenRun {
+export interface RecoveredRun {
   readonly run: LiveRun;
   readonly state: RunState;
   /** Those who rested, and were told to go on. */
@@ -69,12 +69,12 @@ export interface TakenRun {
  * `isResumed`: a person resumed the run, so suspended agents continue, which a recovery leaves as
  * they are.
  */
-export async function takeUpRun(
+export async function recoverClaimed(
   parts: EngineParts,
   { id: runId, ownership, state }: ClaimedRun,
   grant: RunGrant,
   isResumed = false,
-): Promise<TakenRun | undefined> {
+): Promise<RecoveredRun | undefined> {
   const settings = {
     id: runId,
     task: state.task,
@@ -110,12 +110,12 @@ export async function takeUpRun(
  * What the dead worker's agents had started has been ended by then (`endStrays`): it outlives them
  * where no namespace held it.
  */
-export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
+export async function continueRecovered({ run, state, woken }: RecoveredRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
     const agent = run.delegations.byId.get(delegation.id);
     if (!agent || agent.process.end.isEnding || agent.work.isParked || isHeldBack(agent)) continue;
     try {
-      await takeUp(agent, delegation, woken.has(agent));
+      await recoverDelegation(agent, delegation, woken.has(agent));
     } catch (error) {
       // It ends as it would at work: written now, or as soon as there is room for it.
       if (!wasNotWritten(error)) throw error;
@@ -123,7 +123,7 @@ export async function goOnWith({ run, state, woken }: TakenRun): Promise<void> {
     }
   }
   if (run.delegations.root?.work.isInterrupted && !run.delegations.root.process.end.isEnding)
-    run.settling = goOnSettling(run.delegations.root);
+    run.settling = continueSettling(run.delegations.root);
 }
 
 const none: ReadonlySet<LiveDelegation> = new Set();
@@ -173,7 +173,7 @@ function suspensionByLoss({ contract, state }: LiveDelegation): Suspended | null
 }
 
 /** What an interrupt asked for is carried out to its end, whoever began it. */
-async function goOnSettling(root: LiveDelegation): Promise<void> {
+async function continueSettling(root: LiveDelegation): Promise<void> {
   try {
     await treatChildren(root);
     await settle(root);
@@ -199,7 +199,7 @@ export async function grantOfRoot(
   }
 }
 
-export async function takeUp(
+export async function recoverDelegation(
   agent: LiveDelegation,
   delegation: Delegation,
   isWoken = false,

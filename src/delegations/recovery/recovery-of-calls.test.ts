@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
   type EngineOptions,
   ofType,
@@ -156,7 +156,7 @@ describe("a call that was cut by a crash", () => {
 
 describe("a run that cannot be taken up again", () => {
   it("because its workspace is gone is closed, and the others are recovered", async ({ skip }) => {
-    skip(isSpread, notOffered.ownership);
+    skip(isDistributed, notOffered.ownership);
     let recovering = false;
     const model: Script = () => (recovering ? "done" : { fault: "hang" });
     await using mandate = await openEngine({ profiles, tools: [deadly(true).tool], model });

@@ -15,7 +15,7 @@ import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
 const slow: Script = () => ({ fault: "stall" });
 const quick: Script = () => "done";
-const isSpread = process.env["MANDATE_TEST_ENGINE"] === "spread";
+const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "spread";
 
 /** Several runs of a process that died while all of them were at work. */
 async function openAfterDeath(count: number) {
@@ -39,7 +39,7 @@ async function statusesOf({ store }: Opened, runs: Started): Promise<readonly un
   return runs.map(({ delegationId }, at) => states[at]?.delegations.get(delegationId)?.status);
 }
 
-test.skipIf(isSpread)(
+test.skipIf(isDistributed)(
   "what dead agents left running is looked for once for all runs, when all are claimed and before any goes on",
   async () => {
     const { first, runs } = await openAfterDeath(5);
@@ -68,7 +68,7 @@ test.skipIf(isSpread)(
   },
 );
 
-test.skipIf(isSpread)(
+test.skipIf(isDistributed)(
   "one run that cannot be taken up keeps none of the others from it",
   async () => {
     const { first, runs } = await openAfterDeath(3);

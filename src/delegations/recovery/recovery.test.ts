@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine } from "../../testing/engine-fixture.ts";
 import { dieAfter, options, recoverIn, scenarios, testDeaths } from "./recovery.test-support.ts";
 
@@ -10,7 +10,7 @@ describe("recovery", () => {
   it("tells the log who took the run up, and resumes each open delegation once", async ({
     skip,
   }) => {
-    skip(isSpread, notOffered.ownership);
+    skip(isDistributed, notOffered.ownership);
     const [model] = Object.values(scenarios) as [Script];
     await using mandate = await openEngine({ ...options, model });
     expect(await dieAfter(6, mandate)).toBe(true);
@@ -52,7 +52,7 @@ describe("recovery", () => {
   });
 
   it("of many runs is done by one of several processes each", async ({ skip }) => {
-    skip(isSpread, notOffered.ownership);
+    skip(isDistributed, notOffered.ownership);
     let dying = true;
     const model: Script = ({ caller }) => (dying ? { fault: "hang" } : `did ${caller.task}`);
     await using mandate = await openEngine({ ...options, model, maxConcurrent: 50 });

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { expect, test } from "vitest";
 import { ForgedLog, type LooseEvent } from "../../events/checker/forged-log.test-support.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isOnPostgres, isSpread } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, isOnPostgres } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
@@ -15,7 +15,7 @@ function asBefore(event: LooseEvent): LooseEvent {
 
 const wait = { tool: "spawn_await", input: { job_ids: "*", max_wait_ms: 1 } };
 
-test.skipIf(isOnPostgres || isSpread)(
+test.skipIf(isOnPostgres || isDistributed)(
   "a log that knows tools by their names alone passes the checker and replays to the same",
   async () => {
     const enough = Promise.withResolvers<void>();

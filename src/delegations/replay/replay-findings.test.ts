@@ -1,5 +1,9 @@
 import { expect, test } from "vitest";
-import { alterDatabase, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import {
+  alterDatabase,
+  isDistributed,
+  notOffered,
+} from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { compareRuns } from "./compare-runs.ts";
 import { recordingOf } from "./recording.ts";
@@ -34,7 +38,7 @@ test("two runs that met the same are the same, whatever their ids and times", as
 test("where two runs part is said for each delegation, by its place in the tree", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   await using engine = await open("did");
   await using changed = await open("made");
   const one = await engine.run({ task: "go", profile: "boss" });
@@ -62,7 +66,7 @@ test("where two runs part is said for each delegation, by its place in the tree"
 test("an answer that is missing in the recording is a finding, and the replay ends", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   await using engine = await open("did");
   const { events, runId } = await engine.run({ task: "go", profile: "boss" });
   const child = events.find(

@@ -32,7 +32,7 @@ export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]):
   for (const [index, { seq, type }] of recording.events.entries()) {
     if (type !== "run.resumed") continue;
     const isResumed = continuesRoot(recording.events.slice(index + 1), root);
-    course.at(seq, () => replayer.takeUpAgain(isResumed));
+    course.at(seq, () => replayer.recoverAgain(isResumed));
   }
 }
 

@@ -4,7 +4,7 @@ import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
@@ -18,7 +18,7 @@ import {
 } from "../suspend/interrupt-scene.test-support.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
-beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
+beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
 
 const look = defineTool({
   name: "look",

@@ -7,8 +7,8 @@ import type { ModelUsage } from "../../ports/model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
 import {
   alterDatabase,
+  isDistributed,
   isOnPostgres,
-  isSpread,
   notOffered,
 } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
@@ -52,7 +52,7 @@ test("no model is asked and no tool runs: there is nothing but the recording", a
 test("work that was handed in for review by a program's own tool is handed in again", async ({
   skip,
 }) => {
-  if (isSpread) skip(notOffered.replay);
+  if (isDistributed) skip(notOffered.replay);
   const handIn = defineTool({
     name: "hand_in",
     description: "Hands in what was made.",
@@ -146,7 +146,7 @@ function eat(usage: ModelUsage, tools: readonly unknown[]) {
 }
 
 test("budgets that siblings race for, and last turns, come out the same", async ({ skip }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   await using engine = await openEngine({
     profiles: [boss, testProfile("greedy", { tools: ["list_files"] })],
     maxConcurrent: 3,
@@ -171,7 +171,7 @@ test("budgets that siblings race for, and last turns, come out the same", async 
 test("caps in dollars that siblings race for come out the same, whatever things cost now", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   const prices = { "scripted/playbook": { input: 3, output: 15, cacheWrite: 3.75 } };
   await using engine = await openEngine({
     profiles: [
@@ -285,7 +285,7 @@ test("a cancel in the middle happens again, at the same place, to the same child
 });
 
 test("a worker that died and one that took over replay as one run", async ({ skip }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   let isDead = false;
   const script: Script = ({ caller }) => {
     if (caller.profile === "boss") {

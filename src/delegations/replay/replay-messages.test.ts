@@ -1,12 +1,12 @@
 import { beforeEach, expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { Hold } from "../../testing/hold-tool.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
-beforeEach(({ skip }) => skip(isSpread, notOffered.replay));
+beforeEach(({ skip }) => skip(isDistributed, notOffered.replay));
 
 const same = { differences: [], isFinished: true };
 const profiles = [

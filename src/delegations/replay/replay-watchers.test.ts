@@ -1,7 +1,7 @@
 import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
@@ -39,7 +39,7 @@ const shownIn = (events: Awaited<ReturnType<TestEngine["events"]>>) =>
 test("a watcher that was taken up after a crash is shown the same again, and remarks the same", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   const script =
     (isRecovered: boolean): Script =>
     async ({ caller }) => {
@@ -73,7 +73,7 @@ test("a watcher that was taken up after a crash is shown the same again, and rem
 test("a watcher whose worker died in the middle of its request or its call goes the same way", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.replay);
+  skip(isDistributed, notOffered.replay);
   const script =
     (isRecovered: boolean): Script =>
     async ({ caller }) => {

@@ -4,7 +4,7 @@ import { noExposure } from "../../contracts/exposure.ts";
 import { exampleSentences } from "../../events/example-causes.test-support.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ModelFault } from "../../ports/model-fault.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
@@ -36,7 +36,7 @@ async function startHanging(engine: Awaited<ReturnType<typeof openEngine>>) {
 test("whatever words a run is cancelled with, they are a person's and replay to the same", async ({
   skip,
 }) => {
-  if (isSpread) skip(notOffered.replay);
+  if (isDistributed) skip(notOffered.replay);
   await using engine = await openEngine({ profiles, model: hanging, limits: { maxChildren: 99 } });
   for (const text of exampleSentences) {
     const { result, runId } = await startHanging(engine);
@@ -50,7 +50,7 @@ test("whatever words a run is cancelled with, they are a person's and replay to 
 test("whatever words a child is cancelled with by another process, they replay to the same", async ({
   skip,
 }) => {
-  if (isSpread) skip(notOffered.replay);
+  if (isDistributed) skip(notOffered.replay);
   await using engine = await openEngine({ profiles, model: hanging });
   const other = await engine.another({ profiles, model: hanging });
   for (const text of ["Its caller was cancelled.", "Its caller was ended.", "It is paused."]) {
@@ -65,7 +65,7 @@ test("whatever words a child is cancelled with by another process, they replay t
 test("a tool, a provider and middleware may speak like the runtime, and replay to the same", async ({
   skip,
 }) => {
-  if (isSpread) skip(notOffered.replay);
+  if (isDistributed) skip(notOffered.replay);
   const imitations = [
     "Interrupted: the delegation ended.",
     "Interrupted: its outcome is unknown.",
@@ -112,7 +112,7 @@ test("a tool, a provider and middleware may speak like the runtime, and replay t
 test("a turn that middleware refuses in the runtime's words replays to the same", async ({
   skip,
 }) => {
-  if (isSpread) skip(notOffered.replay);
+  if (isDistributed) skip(notOffered.replay);
   for (const words of [
     "Its caller was cancelled.",
     "It took longer than 5 ms.",

@@ -89,13 +89,13 @@ export class Replayer {
   }
 
   /** Its process dies here, and another one takes the run up. */
-  takeUpAgain(isResumed: boolean): void {
+  recoverAgain(isResumed: boolean): void {
     this.store.killWorker();
     this.abandon();
     const worker = ++this.#workers;
     // What was written until now is there, and what was let go of comes to rest.
     setImmediate(() => {
-      if (worker === this.#workers) void this.#takeUp(worker, isResumed).catch(() => undefined);
+      if (worker === this.#workers) void this.#recover(worker, isResumed).catch(() => undefined);
     });
   }
 
@@ -132,7 +132,7 @@ export class Replayer {
     return { run: this.run, recorded, toolTokens, merges: this.#merges, course: this.course };
   }
 
-  async #takeUp(worker: number, isResumed: boolean): Promise<void> {
+  async #recover(worker: number, isResumed: boolean): Promise<void> {
     // Nobody works before everybody can be found.
     this.#scheduler.hold();
     const { promise, resolve } = Promise.withResolvers<void>();

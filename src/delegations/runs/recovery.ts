@@ -3,7 +3,12 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { StartedRun } from "../../ports/run-request.ts";
 import type { RunRow } from "../../ports/store.ts";
 import { tidyCopies } from "../changes/used-copies.ts";
-import { type ClaimedRun, claimRun, goOnWith, takeUpRun } from "../recovery/recover.ts";
+import {
+  type ClaimedRun,
+  claimRun,
+  continueRecovered,
+  recoverClaimed,
+} from "../recovery/recover.ts";
 import { wasNotWritten } from "../work.ts";
 import { obstacleToWork, reenqueueOrphansOf } from "./distributed-runs.ts";
 import type { EngineState } from "./live-runs.ts";
@@ -127,7 +132,7 @@ export class Recovery {
 
   async #recover(claimed: ClaimedRun, isNamed: boolean): Promise<StartedRun | undefined> {
     const { goals, grant, parts, runs } = this.#own;
-    const taken = await takeUpRun(parts, claimed, grant, isNamed).catch((error: unknown) => {
+    const taken = await recoverClaimed(parts, claimed, grant, isNamed).catch((error: unknown) => {
       if (wasNotWritten(error)) this.#unrecovered.set(claimed.id, claimed);
       throw error;
     });
@@ -137,7 +142,7 @@ export class Recovery {
     if (run.isHeld) goals.hold(run);
     // Before its delegations work, the run can be found, asked and stopped.
     const result = runs.add(run, root);
-    await goOnWith(taken);
+    await continueRecovered(taken);
     return {
       runId: run.id,
       delegationId: root.id,

@@ -2,7 +2,7 @@ import { beforeEach, describe, expect, it } from "vitest";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { Dispatcher } from "../../ports/dispatcher.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { busy } from "../busy-tool.test-support.ts";
@@ -16,7 +16,7 @@ import {
   statesOf,
 } from "../suspend/interrupt-scene.test-support.ts";
 
-beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
+beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
 
 const spawn = (profile: string, task: string) => ({ profile, task });
 

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { z } from "zod";
 import type { ProfileFields } from "../../agents/profiles/profile.ts";
 import { noExposure } from "../../contracts/exposure.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { defineTool } from "../../tools/tool.ts";
 
@@ -95,7 +95,7 @@ it("what exists and is not offered here, or is like nothing here, is no slip", a
 it("a name that its caller was granted where there are more tools is no slip here", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.tools);
+  skip(isDistributed, notOffered.tools);
   const profiles = [
     testProfile("lead", {
       tools: ["delegate_task"],

@@ -217,7 +217,7 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
   const { run, caller, way } = start;
   const { profile } = resolved;
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
-  const rival = rivalOf(start);
+  const rival = conflictingOwner(start);
   if (rival !== undefined) return { rule: "ownership", reason: rival };
   const { contract, system } = makeContract(start, resolved, granted, placement);
   const json = JSON.stringify(contract);
@@ -249,7 +249,7 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
 }
 
 /** Children that may change the same paths do not work side by side. */
-function rivalOf({ caller, request: { owns = [] } }: Start): string | undefined {
+function conflictingOwner({ caller, request: { owns = [] } }: Start): string | undefined {
   if (owns.length === 0) return undefined;
   const rival = caller?.process.children.find(
     ({ contract, process }) =>

@@ -2,7 +2,11 @@ import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import { setSessionWorkspace } from "../../sessions/session-workspace.ts";
-import { alterDatabase, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import {
+  alterDatabase,
+  isDistributed,
+  notOffered,
+} from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import type { ContinueOptions } from "./resumption.ts";
@@ -281,7 +285,7 @@ describe("continuing a session", () => {
   });
 
   it("makes the prompt anew when the stored one is not what was agreed", async ({ skip }) => {
-    skip(isSpread, notOffered.prompt);
+    skip(isDistributed, notOffered.prompt);
     const { seen, model } = recording(() => "done");
     await using mandate = await openEngine({ profiles, model, breaks: ["I7"] });
     const first = await mandate.run({ task: "go", profile: "talker" });

@@ -1,5 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { isOnPostgres, isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import {
+  isDistributed,
+  isOnPostgres,
+  notOffered,
+} from "../../testing/alter-database.test-support.ts";
 import { until } from "../../testing/until.ts";
 import { busy } from "../busy-tool.test-support.ts";
 import {
@@ -14,7 +18,7 @@ import {
 
 /** Processes die at every `step`-th moment after an interrupt, and after a resumption. */
 export function testDeaths(step: number): void {
-  beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
+  beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
 
   describe("whenever the process dies", () => {
     const scenes = {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../../testing/alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
 import { HeldClock } from "../../testing/held-clock.test-support.ts";
@@ -22,7 +22,7 @@ import {
   turnsOf,
 } from "./interrupt-scene.test-support.ts";
 
-beforeEach(({ skip }) => skip(isSpread, notOffered.interrupt));
+beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
 
 const begins = new Set(["agent.tool_started", "agent.budget_reserved", "agent.subagent_created"]);
 

@@ -121,7 +121,7 @@ export class Subject implements GateSubject, DelegatingCall {
     return this.#delegator?.handedOver;
   }
 
-  broughtUntrusted(): boolean {
+  isTainted(): boolean {
     return this.#delegator?.hasUntrusted === true;
   }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread } from "../../testing/alter-database.test-support.ts";
+import { isDistributed } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
@@ -86,7 +86,7 @@ describe.skipIf(!finding.isUsable)(title, () => {
     await mandate.engine.cancel(started.runId, "enough");
     expect((await started.result).status).toBe("cancelled");
     // Where runs are spread, a delegation is closed in the log first, and then its worker hears of it.
-    if (isSpread) await until("the command is gone", () => alive(ours("303")) === 0);
+    if (isDistributed) await until("the command is gone", () => alive(ours("303")) === 0);
     expect(alive(ours("303"))).toBe(0);
   });
 

@@ -10,7 +10,7 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
   let worker: string | undefined;
   let fence = 0;
   let isResting = false;
-  let isSpread = false;
+  let isDistributed = false;
   const claims = new Map<string, number>();
   let root: string | undefined;
   // Watchers are worked on with the root.
@@ -22,7 +22,7 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
         case "run.started":
           worker = event.payload.worker;
           fence = event.payload.fence;
-          isSpread = event.payload.spread !== undefined;
+          isDistributed = event.payload.spread !== undefined;
           break;
         case "agent.subagent_created":
           root ??= delegation?.id;
@@ -31,7 +31,7 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
           const id = delegation?.id ?? "";
           const before = claims.get(id) ?? 0;
           claims.set(id, event.payload.fence);
-          const isShared = isSpread && delegation?.created.budget !== undefined;
+          const isShared = isDistributed && delegation?.created.budget !== undefined;
           if (isShared && event.payload.fence === before + 1) break;
           const message = isShared
             ? `It is claimed with fence ${event.payload.fence} after ${before}.`

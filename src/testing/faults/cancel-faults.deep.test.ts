@@ -1,7 +1,7 @@
 /** A cancel that races the end: state, log, the parent's view, remains. */
 import { expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { isSpread, notOffered } from "../alter-database.test-support.ts";
+import { isDistributed, notOffered } from "../alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../engine-fixture.ts";
 import { lookAround, namesOf, nothing, stateOf, toldTo } from "./aftermath.test-support.ts";
 import { life, lostRequest, turn } from "./fault-scene.test-support.ts";
@@ -15,7 +15,7 @@ const delegate = { calls: [{ tool: "delegate_task", input: { profile: "worker", 
 it("fault 15: a cancel that races the end has one winner, and the loser is told so", async ({
   skip,
 }) => {
-  skip(isSpread, notOffered.cancel);
+  skip(isDistributed, notOffered.cancel);
   const winners = new Set<string>();
   for (const ticks of [0, 1, 2, 4, 8, 12, 16, 24, 32, 48]) {
     let child = "";
@@ -53,7 +53,7 @@ it("fault 15: a cancel that races the end has one winner, and the loser is told 
 });
 
 it("fault 15: a cancel covers all below it, once, however often it is said", async ({ skip }) => {
-  skip(isSpread, notOffered.cancel);
+  skip(isDistributed, notOffered.cancel);
   const reached = Promise.withResolvers<void>();
   const { model, seen } = recording(({ caller }) => {
     if (caller.depth === 0 && caller.turn > 1) return "noted";

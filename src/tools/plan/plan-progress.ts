@@ -116,7 +116,7 @@ export class PlanProgress {
       this.#leave(place);
       return undefined;
     }
-    const rival = this.#rivalOf(place, isBegun);
+    const rival = this.#conflictingOwner(place, isBegun);
     if (rival !== undefined) {
       const waiting = this.#held.get(rival);
       if (waiting) waiting.push(place);
@@ -130,7 +130,7 @@ export class PlanProgress {
   }
 
   /** A step that has to be over first, since both could change the same paths. */
-  #rivalOf(place: number, isBegun: boolean): number | undefined {
+  #conflictingOwner(place: number, isBegun: boolean): number | undefined {
     const isOver = (other: number): boolean => this.#over[other] === true;
     const before = isBegun ? undefined : this.#rivals.before(place, isOver);
     // A plan of an earlier version may have begun a later step first.

@@ -32,7 +32,7 @@ function subjectOf(contract: Contract, tool: Tool, events: NewEvent[]): GateSubj
     untrusted: null,
     isUnattended: false,
     messages: [],
-    broughtUntrusted: () => false,
+    isTainted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},
   };

@@ -9,10 +9,10 @@ import type { Command } from "../command.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
-import { goOnHint } from "../go-on-hint.ts";
 import type { Io } from "../io.ts";
 import { toneOfOutcome } from "../noteworthy.ts";
 import { printableJson, printableLine } from "../printable.ts";
+import { resumeHint } from "../resume-hint.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -70,7 +70,7 @@ async function follow(
       // There may be a last word that we have not heard yet: that it ended, or that others have it.
       await lookAgain();
       if (state.outcome !== null || (await isWorkedOn(store, state))) continue;
-      io.stderr.write(`Nobody works on ${state.id} any more. ${goOnHint(state, io)}\n`);
+      io.stderr.write(`Nobody works on ${state.id} any more. ${resumeHint(state, io)}\n`);
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));

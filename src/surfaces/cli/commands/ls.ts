@@ -61,11 +61,11 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
   for (const line of table(runs, style, columns, io.now())) io.stdout.write(`${line}\n`);
   const interrupted = looks.filter(({ line }) => line.state === "interrupted");
-  const own = interrupted.find(({ isSpread }) => !isSpread);
+  const own = interrupted.find(({ isDistributed }) => !isDistributed);
   if (own) {
     io.stderr.write(`\nInterrupted runs continue with: ${io.program} resume ${own.line.id}\n`);
   }
-  if (interrupted.some(({ isSpread }) => isSpread)) {
+  if (interrupted.some(({ isDistributed }) => isDistributed)) {
     io.stderr.write(
       `\nInterrupted runs that are distributed continue with: ${io.program} worker\n`,
     );
@@ -84,14 +84,14 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
 
 interface Look {
   readonly line: Line;
-  readonly isSpread: boolean;
+  readonly isDistributed: boolean;
 }
 
 async function lookAt(store: Store, listed: RunRow, workers: AskWorkers): Promise<Look> {
   const { row, run, spent, state } = await listedRun(store, listed, workers);
   const answer = run === undefined ? null : earlyAnswerIn(run);
   const line = { ...row, ...spent, state, ...(answer && { runningAfterAnswer: answer.running }) };
-  return { line, isSpread: Boolean(run?.spread) };
+  return { line, isDistributed: Boolean(run?.spread) };
 }
 
 function stateInWords({ runningAfterAnswer: running, state }: Line): string {

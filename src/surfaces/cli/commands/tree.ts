@@ -4,11 +4,11 @@ import { type Command, jsonOption } from "../command.ts";
 import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
-import { goOnHint } from "../go-on-hint.ts";
 import type { Io } from "../io.ts";
 import { keptChanges, tellKept } from "../kept-changes.ts";
 import { lineWidth } from "../line-width.ts";
 import { printableJson } from "../printable.ts";
+import { resumeHint } from "../resume-hint.ts";
 import { RunView } from "../run-view.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -31,7 +31,7 @@ export const treeCommand: Command = {
         return exitCode.done;
       }
       for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);
-      if (view.isInterrupted) io.stderr.write(`\n${goOnHint(view.state, io)}\n`);
+      if (view.isInterrupted) io.stderr.write(`\n${resumeHint(view.state, io)}\n`);
       tellKept(await keptChanges(store, view.state, io), io);
       return exitCode.done;
     }),
