@@ -26,6 +26,7 @@ const steps = [
   ["no real time in tests", () => spawn("node", ["scripts/check-time.mjs"], options)],
   ["one place starts processes", () => spawn("node", ["scripts/check-processes.mjs"], options)],
   ["no sentence decides anything", () => spawn("node", ["scripts/check-sentences.mjs"], options)],
+  ["shape of the tree", () => spawn("node", ["scripts/check-shape.mjs"], options)],
   ["tools are known to src/tools", () => spawn("node", ["scripts/check-tool-names.mjs"], options)],
   [
     "requirements name what exists",
