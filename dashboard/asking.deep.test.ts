@@ -120,7 +120,7 @@ describe("a question that waits", { timeout: 120_000 }, () => {
     const { page, context, faults } = await openPage(opened.browser, link("/inbox"));
     const { result, runId } = await engine.start({ task: "Build", profile: "planner" });
     const approval = page.getByRole("article", { name: "planner asks for approval" });
-    await approval.getByText("If nobody answers in time, it is refused.").waitFor();
+    await approval.getByText("If no answer comes in time, it is refused.").waitFor();
     expect(await approval.getByLabel("Your answer").count()).toBe(0);
     await look(page, "plan-approval");
     await approval.getByRole("button", { name: "Yes, allow it" }).click();

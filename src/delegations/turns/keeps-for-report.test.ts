@@ -130,11 +130,12 @@ describe("a parent keeps what it needs to report", () => {
   });
 
   it("and refuses a child, with its figure, where nothing is left beside that", async () => {
+    const budget = 14_000;
     const { events, result, seen } = await run((request) => {
       if (request.caller.depth > 0) return "done";
       if (request.caller.turn > 1) return "the parent's own answer";
       return { calls: Array.from({ length: 20 }, (_, index) => delegate(index)) };
-    }, 14_000);
+    }, budget);
     expect(result).toMatchObject({ status: "completed", result: "the parent's own answer" });
     const created = ofType(events, "agent.subagent_created").length - 1;
     expect(created).toBeGreaterThan(0);

@@ -142,7 +142,7 @@ describe("a hostile PATH, current directory and environment", () => {
       const outcomes = startAll(join(root, folder));
       expect(executed()).toBe("");
       expect(outcomes.get("workspaces/git/run-git.ts")).toBe("true");
-      expect(outcomes.get("workspaces/git/hash-contents.ts")).toBe(1);
+      expect(outcomes.get("workspaces/git/read-git.ts")).toBe(1);
       expect(outcomes.get("tools/files/search/run-ripgrep.ts")).not.toBe(false);
       expect(outcomes.get("workspaces/sandbox/detect-sandbox.ts")).toBe(machine.isUsable);
       expect(outcomes.get("tools/documents/parser-process.ts")).toBe("reply");

@@ -33,7 +33,7 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     await askGit(["init", "--quiet", join(home, "repository")]);
     return askGit(["rev-parse", "--is-inside-work-tree"], { cwd: join(home, "repository") });
   },
-  "workspaces/git/hash-contents.ts": async () => {
+  "workspaces/git/read-git.ts": async () => {
     const vault = join(home, "repository", ".git");
     await askGit(["hash-object", "-w", "--stdin"], { gitDirectory: vault });
     return (await hashContents(vault, [emptyBlob])).size;
