@@ -45,7 +45,7 @@ export {
 } from "./ports/mandate-error.ts";
 export type { Memory } from "./ports/memory-store.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
-export { ModelFault, type ModelFaultKind } from "./ports/model-fault.ts";
+export { ModelFault, type ModelFaultKind } from "./ports/model.ts";
 export type { SessionBreadcrumb } from "./sessions/breadcrumb.ts";
 export type { SessionFormat } from "./sessions/export-session.ts";
 export type { AnswerOutcome } from "./sessions/inbox/answer-ask.ts";

@@ -3,10 +3,9 @@ import { dirname, join } from "node:path";
 import { isBelow } from "./contracts/write-roots.ts";
 import type { BucketConfig } from "./control/config.ts";
 import { createHome, type Environment, findPlaces } from "./control/places.ts";
-import type { ArtifactStore } from "./ports/artifact-store.ts";
 import type { Clock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
-import type { Store } from "./ports/store.ts";
+import type { ArtifactStore, Store } from "./ports/store.ts";
 import type { MigrationOptions, MigrationReport } from "./stores/migrate-store.ts";
 import { homeOfUser, noteAgentFolder } from "./workspaces/processes/agent-folders.ts";
 

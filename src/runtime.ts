@@ -30,10 +30,10 @@ import { createModelRegistry, type ModelRegistry } from "./models/model-registry
 import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
 import { openStore, type StoreOptions } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
-import type { Dispatcher } from "./ports/dispatcher.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
+import type { Dispatcher } from "./ports/workers.ts";
 import { productVersion } from "./product-version.ts";
 import type { DbosDispatcher } from "./stores/dbos/dbos-dispatcher.ts";
 import { builtInTools, optInTools } from "./tools/built-in-tools.ts";

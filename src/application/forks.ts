@@ -3,7 +3,7 @@ import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { Middleware } from "../delegations/middleware.ts";
 import type { ForkRequest } from "../delegations/replay/plan-fork.ts";
 import { TakenAnswers } from "../delegations/replay/taken-answers.ts";
-import type { RunRequest, StartedRun } from "../ports/run-request.ts";
+import type { RunRequest, StartedRun } from "../ports/delegator.ts";
 import type { Store } from "../ports/store.ts";
 
 export type { ForkRequest };

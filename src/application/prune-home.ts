@@ -1,6 +1,5 @@
 import { MandateError } from "../ports/mandate-error.ts";
-import type { PruneReport, PruneRequest } from "../ports/prune.ts";
-import type { Store } from "../ports/store.ts";
+import type { PruneReport, PruneRequest, Store } from "../ports/store.ts";
 import { runsWithCopies } from "./kept-copies.ts";
 
 /**

@@ -2,9 +2,15 @@ import type { RunGrant, RunPrincipal } from "../contracts/run-grant.ts";
 import { refusal, requireModel } from "../control/records/resolve-profile.ts";
 import type { Cancellation } from "../events/cause.ts";
 import type { MessageSender, StoredEvent } from "../events/event.ts";
-import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
+import type {
+  CancelOutcome,
+  DelegationResult,
+  Resumed,
+  RunRequest,
+  SessionRequest,
+  StartedRun,
+} from "../ports/delegator.ts";
 import type { MandateError } from "../ports/mandate-error.ts";
-import type { Resumed, RunRequest, SessionRequest, StartedRun } from "../ports/run-request.ts";
 import { answerAsk } from "../sessions/inbox/answer-ask.ts";
 import { Branches } from "./distributed/branches.ts";
 import { endWatcher } from "./ends/close.ts";

@@ -4,7 +4,7 @@
  * reads a sentence back. A `text` is what a person, a provider, a tool or git said.
  */
 import { unpriced } from "../contracts/narrow-models.ts";
-import type { ModelFaultKind } from "../ports/model-fault.ts";
+import type { ModelFaultKind } from "../ports/model.ts";
 import type { CloseReason } from "./close-reason.ts";
 
 /** Why a delegation, or one attempt at it, ended without an accepted result. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { WorkerRow } from "../ports/worker-row.ts";
+import type { WorkerRow } from "../ports/workers.ts";
 import type { Delegation, Share } from "./delegation.ts";
 import { isRunInterrupted } from "./is-run-interrupted.ts";
 import { askWorkersOnce, isWorkedOn, type Liveness } from "./is-worked-on.ts";

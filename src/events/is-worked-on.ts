@@ -1,5 +1,5 @@
 import type { Store } from "../ports/store.ts";
-import type { WorkerRow } from "../ports/worker-row.ts";
+import type { WorkerRow } from "../ports/workers.ts";
 import { isOpen } from "./delegation.ts";
 import type { RunState } from "./run-state.ts";
 

@@ -1,12 +1,12 @@
 import type { LanguageModelV4StreamPart, LanguageModelV4Usage } from "@ai-sdk/provider";
-import type {
-  FinishReason,
-  ModelPart,
-  ModelReply,
-  ModelRequest,
-  ModelUsage,
+import {
+  type FinishReason,
+  ModelFault,
+  type ModelPart,
+  type ModelReply,
+  type ModelRequest,
+  type ModelUsage,
 } from "../ports/model.ts";
-import { ModelFault } from "../ports/model-fault.ts";
 import { headOf } from "../text.ts";
 import type { ProviderData } from "./provider-data.ts";
 import { ReplyBlocks } from "./reply-blocks.ts";

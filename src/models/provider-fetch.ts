@@ -1,5 +1,5 @@
 import { type Clock, sleep } from "../ports/clock.ts";
-import { ModelFault } from "../ports/model-fault.ts";
+import { ModelFault } from "../ports/model.ts";
 import { silentPort } from "./silent-port.ts";
 
 /** More than the longest answer of any model takes on the wire, event by event. */

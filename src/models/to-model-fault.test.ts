@@ -1,6 +1,6 @@
 import { APICallError } from "@ai-sdk/provider";
 import { expect, test } from "vitest";
-import type { ModelFaultKind } from "../ports/model-fault.ts";
+import type { ModelFaultKind } from "../ports/model.ts";
 import { toModelFault } from "./to-model-fault.ts";
 
 function httpError(statusCode: number, body: string, responseHeaders: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { ModelFault, type ModelFaultKind } from "../ports/model-fault.ts";
+import { ModelFault, type ModelFaultKind } from "../ports/model.ts";
 import { redactSecrets } from "../ports/redact-secrets.ts";
 import { clip, oneLine } from "../text.ts";
 import { builtInProviders } from "./provider-catalog.ts";

@@ -1,8 +1,7 @@
 /** Real provider clients against everything that goes wrong on the way. */
 import { createServer, type ServerResponse } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ModelPart, ModelReply } from "../ports/model.ts";
-import type { ModelFault } from "../ports/model-fault.ts";
+import type { ModelFault, ModelPart, ModelReply } from "../ports/model.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/until.ts";
 import { exampleRequest } from "./example-request.test-support.ts";

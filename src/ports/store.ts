@@ -1,14 +1,12 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
+import type { InboxItem, InboxKind } from "../events/inbox-item.ts";
 import type { RunOutcome } from "../events/run-outcome.ts";
 import type { RunState } from "../events/run-state.ts";
-import type { IdempotencyStore } from "./idempotency-store.ts";
-import type { InboxStore } from "./inbox-store.ts";
 import type { Inspection } from "./inspection.ts";
 import type { MemoryStore } from "./memory-store.ts";
-import type { PruneReport, PruneRequest } from "./prune.ts";
 import type { RecordStore } from "./record-store.ts";
-import type { ExecutorStore, WorkerRow } from "./worker-row.ts";
+import type { ExecutorStore, WorkerRow } from "./workers.ts";
 
 /**
  * Where events live, and with them everything else: the stored state of runs, delegations and asks
@@ -140,4 +138,143 @@ export interface RunRow {
   readonly delegations: number;
   readonly tokens: number;
   readonly cost: number;
+}
+
+/**
+ * Where bodies too large for the log are kept, by their hash: keeping one twice is keeping it once.
+ * A body is durable when `keep` resolves, because the event that names it must never be more durable
+ * than the body itself. What is no hash names nothing.
+ */
+export interface ArtifactStore {
+  keep(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
+  read(hash: string): Promise<string | undefined>;
+  /** All that there are, and when each was last kept, in milliseconds since 1970. */
+  list(): AsyncIterable<{ readonly hash: string; readonly keptAt: number }>;
+  /** Removes one, unless it was kept again since: then an event is about to name it. */
+  remove(hash: string, keptBefore: number): Promise<boolean>;
+  /** Removes what was left by those who did not live to finish keeping a body, where that can be. */
+  removeTorn?(begunBefore: number): Promise<void>;
+}
+
+/**
+ * Which requests were made under a key, so that one that is sent twice is done once. A key belongs
+ * to its principal: no principal meets another's. What is begun is durable before `begin` resolves, and
+ * what is finished before `finish` does, so that no crash makes a request happen again unnoticed.
+ */
+export interface IdempotencyStore {
+  /**
+   * Takes the key for this request, or says what is known of it. Of several that come at once, in
+   * one process or in many, one has begun. Keys from before `forgetBefore` are forgotten first,
+   * except those of requests that are still running.
+   */
+  begin(request: KeyedRequest, forgetBefore: number): Promise<KeyStanding>;
+  /** What the request was answered with; from here on every repetition is. */
+  finish(key: RequestKey, reply: KeptReply): Promise<void>;
+  /** It was refused before anything had happened: the key is free again. */
+  abandon(key: RequestKey): Promise<void>;
+}
+
+export interface RequestKey {
+  readonly principal: string;
+  readonly key: string;
+}
+
+export interface KeyedRequest extends RequestKey {
+  /** Of all that was asked: two requests with the same one are the same. */
+  readonly fingerprint: string;
+}
+
+export interface KeptReply {
+  readonly status: number;
+  readonly body: string;
+}
+
+export type KeyStanding =
+  /** It is this caller's now, who has to finish or to abandon it. */
+  | { readonly is: "begun" }
+  | { readonly is: "finished"; readonly reply: KeptReply }
+  /** Another request was made under it. */
+  | { readonly is: "taken" }
+  /** The first one is still being worked on. */
+  | { readonly is: "running" }
+  /** The process that worked on it is gone, and its progress is unknown. */
+  | { readonly is: "unknown" };
+
+/**
+ * What people should know of all runs, as a store keeps it. The items are a projection of the log,
+ * written in the transaction of the events that they follow from; they are read by anybody, any
+ * number of times, and stay. What a reader has seen is a place in that order, and belongs to that reader alone.
+ */
+export interface InboxStore {
+  /**
+   * Items in the order in which they happened. With `after`: the first ones after that place;
+   * otherwise the last ones there are, or the last ones before `before`.
+   */
+  readInbox(query: InboxQuery): Promise<readonly InboxItem[]>;
+  /** The place up to which a reader has seen it; 0 for a reader who was never here. */
+  readCursor(reader: string): Promise<number>;
+  /**
+   * Moves that place, never backwards and never past what there is, so that nothing that comes
+   * later was seen before it came. Gives the place where it is then.
+   */
+  moveCursor(reader: string, to: number): Promise<number>;
+  /** How many items came after that place; a thousand stands for as many, or more. */
+  unreadCount(reader: string): Promise<number>;
+}
+
+export interface InboxQuery {
+  /** Items with a greater id. */
+  readonly after?: number;
+  /** Items with a smaller id. */
+  readonly before?: number;
+  /** At most so many; a thousand are the most that are given at once. */
+  readonly limit: number;
+  /** None named: none given. */
+  readonly kinds?: readonly InboxKind[];
+  /** Only what still waits for an answer. */
+  readonly openOnly?: boolean;
+  readonly runId?: string;
+}
+
+export const mostInboxItems = 1000;
+
+/** Which finished runs to remove, and who wants it. */
+export interface PruneRequest {
+  /** Runs that finished before this, in milliseconds since 1970. */
+  readonly finishedBefore: number;
+  readonly actor: string;
+  /** At most so many in one call. */
+  readonly most: number;
+  readonly keepFailed?: boolean;
+  /** Runs that stay whatever their age: something of theirs is still needed. */
+  readonly keep?: ReadonlySet<string>;
+  /** Says what would be removed, and removes nothing. */
+  readonly dryRun?: boolean;
+  /** Not if another process has pruned within so many milliseconds: of several who try, one does. */
+  readonly every?: number;
+  /**
+   * Bodies that nothing refers to are removed when they were last kept before this; absent: a day
+   * ago. What was kept lately may be about to be referred to.
+   */
+  readonly bodiesBefore?: number;
+}
+
+export interface PruneReport {
+  /** The oldest first. */
+  readonly runs: readonly PrunedRun[];
+  /** Runs whose log does not hold: a receipt must not vouch for them. */
+  readonly damaged: readonly string[];
+  /** Old enough, and kept: an open run goes on from them, or the caller wants them. */
+  readonly kept: readonly string[];
+  /** There may be more than could be removed at once. */
+  readonly isMore: boolean;
+  /** How many bodies that nothing refers to any more were removed. */
+  readonly artifacts: number;
+}
+
+export interface PrunedRun {
+  readonly runId: string;
+  readonly outcome: RunOutcome;
+  readonly finishedAt: number;
+  readonly events: number;
 }

@@ -5,8 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Violation } from "../events/checker/check-report.ts";
 import { checkStore } from "../events/checker/check-store.ts";
 import type { StoredEvent } from "../events/event.ts";
-import type { DelegationResult } from "../ports/delegator.ts";
-import type { RunRequest } from "../ports/run-request.ts";
+import type { DelegationResult, RunRequest } from "../ports/delegator.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 
 export interface CrashPoint {

@@ -12,11 +12,10 @@ import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
 import { openStore } from "../open-store.ts";
-import type { DelegationResult } from "../ports/delegator.ts";
-import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
+import type { DelegationResult, RunRequest, StartedRun } from "../ports/delegator.ts";
 import type { ModelRequest } from "../ports/model.ts";
-import type { RunRequest, StartedRun } from "../ports/run-request.ts";
 import type { Store } from "../ports/store.ts";
+import type { DispatchedWork, Dispatcher } from "../ports/workers.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
 import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 

@@ -1,4 +1,4 @@
-import type { DispatchedWork, Dispatcher } from "../ports/dispatcher.ts";
+import type { DispatchedWork, Dispatcher } from "../ports/workers.ts";
 import { type EngineOptions, openEngine, type TestEngine } from "./engine-fixture.ts";
 
 /** A client that starts runs, and workers that share its store and do all of the work. */

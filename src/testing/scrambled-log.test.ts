@@ -6,7 +6,7 @@ import { compareRuns } from "../delegations/replay/compare-runs.ts";
 import { ForgedLog } from "../events/checker/forged-log.test-support.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
-import { ModelFault } from "../ports/model-fault.ts";
+import { ModelFault } from "../ports/model.ts";
 import { defineTool } from "../tools/tool.ts";
 import { isDistributed, isOnPostgres, notOffered } from "./alter-database.test-support.ts";
 import {

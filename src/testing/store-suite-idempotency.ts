@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import type { KeyedRequest, KeyStanding } from "../ports/idempotency-store.ts";
-import type { Store } from "../ports/store.ts";
+import type { KeyedRequest, KeyStanding, Store } from "../ports/store.ts";
 import type { StoreTest } from "./store-suite.ts";
 import { refused } from "./stored-run.ts";
 

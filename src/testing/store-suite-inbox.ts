@@ -3,8 +3,7 @@ import { inboxChangeOf } from "../events/inbox-change.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import { touchesInbox } from "../events/inbox-types.ts";
 import { applyToRun, emptyRun } from "../events/run-state.ts";
-import type { InboxQuery } from "../ports/inbox-store.ts";
-import type { Store } from "../ports/store.ts";
+import type { InboxQuery, Store } from "../ports/store.ts";
 import type { StoreTest } from "./store-suite.ts";
 import { about, collect, note, refused, StoredRun } from "./stored-run.ts";
 

@@ -10,7 +10,7 @@ import { isEgress, isEgressOpen } from "../contracts/trifecta.ts";
 import { type CallCause, describeCallCause } from "../events/cause.ts";
 import { longestApproval } from "../events/consent.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
-import { CallDenied } from "../ports/call-denied.ts";
+import { CallDenied } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Message, ToolCall } from "../ports/model.ts";
 import { visibleJson } from "../ports/visible-text.ts";

@@ -1,7 +1,7 @@
 import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
-import { CallDenied } from "../ports/call-denied.ts";
+import { CallDenied } from "../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "./bind-workspace.ts";
 
 const maximumLength = 4096;

@@ -5,7 +5,7 @@ import { exampleRequest } from "../../../src/models/example-request.test-support
 import { createModelRegistry } from "../../../src/models/model-registry.ts";
 import { protocols } from "../../../src/models/wire-protocols.test-support.ts";
 import { startWireServer } from "../../../src/models/wire-server.test-support.ts";
-import { ModelFault } from "../../../src/ports/model-fault.ts";
+import { ModelFault } from "../../../src/ports/model.ts";
 import { nastyJson, nastyText } from "../hostile-text.ts";
 import { mutated } from "../mutate-text.ts";
 import { defineTarget } from "../target.ts";

@@ -1,5 +1,5 @@
 import { isAbsolute, win32 } from "node:path";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { type OpenFile, openFile } from "../../workspaces/open-file.ts";
 import { PathDenied } from "../../workspaces/resolve-inside.ts";
 

@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { findSkillFolders, type SkillDirectory, type SkillFolder } from "./find-skill-folders.ts";
 import { openSkillFile } from "./open-skill-file.ts";

@@ -3,14 +3,22 @@ import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { RunState } from "../../events/run-state.ts";
-import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
-import { type InboxQuery, mostInboxItems } from "../../ports/inbox-store.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Memory, MemoryQuery, MemoryStore } from "../../ports/memory-store.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
-import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
-import type { ExecutorStore, WorkerRow } from "../../ports/worker-row.ts";
+import {
+  type Append,
+  type EventQuery,
+  type IdempotencyStore,
+  type InboxQuery,
+  mostInboxItems,
+  type Ownership,
+  type RunQuery,
+  type RunRow,
+  type Store,
+} from "../../ports/store.ts";
+import type { ExecutorStore, WorkerRow } from "../../ports/workers.ts";
 import type { Principal } from "../records/principal.ts";
 import { maySee, seesAllRuns } from "./may-see.ts";
 import { type RunOwners, runOwnersOf } from "./run-owners.ts";

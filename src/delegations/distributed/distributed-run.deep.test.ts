@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
+import type { DispatchedWork, Dispatcher } from "../../ports/workers.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { openFleet } from "../../testing/fleet.test-support.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { StartedRun } from "../../ports/run-request.ts";
+import type { StartedRun } from "../../ports/delegator.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import {

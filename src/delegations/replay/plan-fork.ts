@@ -1,6 +1,6 @@
 import { clientOf } from "../../contracts/contract.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { RunRequest } from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import { type RecordedDelegation, type Recording, recordingOf } from "./recording.ts";

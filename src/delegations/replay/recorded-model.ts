@@ -1,6 +1,5 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
-import type { Model, ModelUsage } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { type Model, ModelFault, type ModelUsage } from "../../ports/model.ts";
 import type { ModelSource } from "../engine-parts.ts";
 import { type LiveDelegation, requestsOf } from "../live-delegation.ts";
 import type { Middleware } from "../middleware.ts";

@@ -1,4 +1,4 @@
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { ToolDeadline } from "../../tools/gate.ts";
 import type { ToolContext, ToolOutput } from "../../tools/tool.ts";
 import type { LiveDelegation } from "../live-delegation.ts";

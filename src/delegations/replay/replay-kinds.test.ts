@@ -3,8 +3,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { ModelUsage } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { ModelFault, type ModelUsage } from "../../ports/model.ts";
 import {
   alterDatabase,
   isDistributed,

@@ -1,5 +1,4 @@
-import type { Model, ModelCaller } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { type Model, type ModelCaller, ModelFault } from "../../ports/model.ts";
 import { clip } from "../../text.ts";
 import { faultOf } from "./recorded-model.ts";
 import type { RecordedRequest } from "./recorded-requests.ts";

@@ -3,7 +3,7 @@ import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { exampleSentences } from "../../events/example-causes.test-support.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { ModelFault } from "../../ports/model.ts";
 import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";

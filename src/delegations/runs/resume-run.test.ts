@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import { isPaused } from "../../events/run-state.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { Dispatcher } from "../../ports/dispatcher.ts";
+import type { Dispatcher } from "../../ports/workers.ts";
 import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";

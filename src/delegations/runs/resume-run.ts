@@ -3,13 +3,8 @@ import type { RunPrincipal } from "../../contracts/run-grant.ts";
 import { type Delegation, shownName } from "../../events/delegation.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
+import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type {
-  RefusedResumption,
-  Resumed,
-  ResumedRun,
-  StartedRun,
-} from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import {
   decideResume,

@@ -14,13 +14,13 @@ import type { ConsentMode } from "../../control/folders/decide-consent.ts";
 import { isHandle, refusal } from "../../control/records/resolve-profile.ts";
 import type { EventPayloads } from "../../events/event.ts";
 import { Evidence } from "../../events/evidence.ts";
-import type { DelegationResult } from "../../ports/delegator.ts";
 import type {
+  DelegationResult,
   RequestedWorkspace,
   RunRequest,
   SessionRequest,
   StartedRun,
-} from "../../ports/run-request.ts";
+} from "../../ports/delegator.ts";
 import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
-import type { RunRequest } from "../../ports/run-request.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import {
   type EngineOptions,
   ofType,

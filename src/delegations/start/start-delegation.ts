@@ -12,9 +12,8 @@ import {
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { create as createDelegation } from "../../events/lifecycle.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
 import type { DelegationRequest } from "../../ports/delegator.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
+import { CallDenied, MandateError } from "../../ports/mandate-error.ts";
 import type { Message } from "../../ports/model.ts";
 import { misnamedInProfile, misnamedTools } from "../../tools/find-misnamed.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";

@@ -10,8 +10,8 @@ import { type Delegation, isOpen } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
 import type { RunState } from "../../events/run-state.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { RunRequest } from "../../ports/run-request.ts";
 import type { Store } from "../../ports/store.ts";
 import { isReadOnlySession } from "../../sessions/session-workspace.ts";
 

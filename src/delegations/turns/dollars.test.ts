@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
-import type { RunRequest } from "../../ports/run-request.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import {
   type EngineOptions,
   ofType,

@@ -1,7 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import type { Model } from "../../ports/model.ts";
-import { ModelFault, type ModelFaultKind } from "../../ports/model-fault.ts";
+import { type Model, ModelFault, type ModelFaultKind } from "../../ports/model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 
 function failing(kind: ModelFaultKind): Model {

@@ -6,14 +6,14 @@ import {
 } from "../../events/cause.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import type {
-  Model,
-  ModelPart,
-  ModelReply,
-  ModelRequest,
-  ToolDescription,
+import {
+  type Model,
+  ModelFault,
+  type ModelPart,
+  type ModelReply,
+  type ModelRequest,
+  type ToolDescription,
 } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
 import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, modelOf, requestsOf } from "../live-delegation.ts";
 import { correctRequest } from "./settle-request.ts";

@@ -2,8 +2,7 @@ import type { TokenPrice } from "../../contracts/token-price.ts";
 import { worstCaseOf } from "../../events/estimated-usage.ts";
 import type { TokenUsage } from "../../events/event.ts";
 import { billionths, inDollars } from "../../ports/dollars.ts";
-import type { ModelReply, ModelUsage } from "../../ports/model.ts";
-import type { ModelFault } from "../../ports/model-fault.ts";
+import type { ModelFault, ModelReply, ModelUsage } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
 import type { Amount, Held } from "../budget.ts";
 import {

@@ -1,5 +1,4 @@
-import type { Model } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { type Model, ModelFault } from "../../ports/model.ts";
 import { clip, oneLine } from "../../text.ts";
 import { scriptedModel } from "./scripted-model.ts";
 

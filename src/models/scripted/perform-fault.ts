@@ -1,6 +1,5 @@
 import { type Clock, sleep } from "../../ports/clock.ts";
-import type { ModelReply, ModelRequest } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { ModelFault, type ModelReply, type ModelRequest } from "../../ports/model.ts";
 import { untilAborted } from "../until-aborted.ts";
 import type { ScriptedFault, ScriptedReply } from "./playbook.ts";
 import { type OnPart, streamText } from "./stream-text.ts";

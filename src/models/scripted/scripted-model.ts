@@ -1,7 +1,12 @@
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Model, ModelReply, ModelRequest, PromptToCount } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import {
+  type Model,
+  ModelFault,
+  type ModelReply,
+  type ModelRequest,
+  type PromptToCount,
+} from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
 import { createChooseReply } from "./choose-reply.ts";
 import { performFault } from "./perform-fault.ts";

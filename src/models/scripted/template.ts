@@ -1,6 +1,5 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
-import type { Message, ModelRequest } from "../../ports/model.ts";
-import { ModelFault } from "../../ports/model-fault.ts";
+import { type Message, ModelFault, type ModelRequest } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
 
 /** A text whose placeholders are filled from the request that it answers. */

@@ -1,9 +1,8 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { isInboxType } from "../../events/inbox-types.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import type { InboxStore } from "../../ports/inbox-store.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Store } from "../../ports/store.ts";
+import type { InboxStore, Store } from "../../ports/store.ts";
 
 const pageSize = 200;
 /** After a database that could not be read. */

@@ -1,9 +1,8 @@
 import { type Keys, requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
 import { openAskOf } from "../../events/delegation.ts";
 import { type InboxItem, inboxKinds } from "../../events/inbox-item.ts";
-import { type InboxQuery, type InboxStore, mostInboxItems } from "../../ports/inbox-store.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Store } from "../../ports/store.ts";
+import { type InboxQuery, type InboxStore, mostInboxItems, type Store } from "../../ports/store.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
 import { type AnswerOutcome, answerAsk } from "./answer-ask.ts";
 import { followInbox } from "./follow-inbox.ts";

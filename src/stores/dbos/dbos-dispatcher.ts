@@ -3,7 +3,7 @@ import type { Pool } from "pg";
 import type { EngineConfig } from "../../control/config.ts";
 import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { isPassing } from "../../ports/database-fault.ts";
-import type { DispatchedWork, Dispatcher } from "../../ports/dispatcher.ts";
+import type { DispatchedWork, Dispatcher } from "../../ports/workers.ts";
 import {
   applicationName,
   applicationVersion,

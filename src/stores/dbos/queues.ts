@@ -1,6 +1,6 @@
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig, QueueConfig } from "../../control/config.ts";
-import type { DispatchedWork } from "../../ports/dispatcher.ts";
+import type { DispatchedWork } from "../../ports/workers.ts";
 import { applicationName } from "./load-dbos.ts";
 
 /** A delegation in a queue. Everything else that a worker needs is in the delegation's log. */

@@ -1,5 +1,5 @@
 import { sha256 } from "../../events/hash-chain.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { ArtifactStore } from "../../ports/store.ts";
 import type { Database } from "./database.ts";
 
 /** Bodies too large for the log, in the database beside it. */

@@ -1,4 +1,4 @@
-import type { ExecutorStore, WorkerRow } from "../../ports/worker-row.ts";
+import type { ExecutorStore, WorkerRow } from "../../ports/workers.ts";
 import { type Database, type Row, run } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";

@@ -6,7 +6,7 @@ import type {
   KeyedRequest,
   KeyStanding,
   RequestKey,
-} from "../../ports/idempotency-store.ts";
+} from "../../ports/store.ts";
 import { keyStandingOf } from "../shared/key-standing.ts";
 import type { Database } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";

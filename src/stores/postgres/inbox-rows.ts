@@ -1,7 +1,7 @@
 import type { InboxChange } from "../../events/inbox-change.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { runNumberOf } from "../../ports/identity.ts";
-import { type InboxQuery, mostInboxItems } from "../../ports/inbox-store.ts";
+import { type InboxQuery, mostInboxItems } from "../../ports/store.ts";
 import { inboxItemOfRow, inboxValuesOf } from "../shared/inbox-row.ts";
 import type { Database } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";

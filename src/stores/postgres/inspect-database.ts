@@ -1,6 +1,6 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { runIdOf, runNumberOf } from "../../ports/identity.ts";
 import type { Inspection } from "../../ports/inspection.ts";
+import type { ArtifactStore } from "../../ports/store.ts";
 import {
   batchOf,
   keysByRun,

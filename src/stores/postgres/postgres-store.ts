@@ -3,9 +3,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
-import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
   askIdOf,
   askNumberOf,
@@ -15,15 +13,25 @@ import {
   runIdOf,
   runNumberOf,
 } from "../../ports/identity.ts";
-import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import { parseJson } from "../../ports/parse-json.ts";
-import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
-import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
-import type { WorkerRow } from "../../ports/worker-row.ts";
+import type {
+  Append,
+  ArtifactStore,
+  EventQuery,
+  IdempotencyStore,
+  InboxQuery,
+  Ownership,
+  PruneReport,
+  PruneRequest,
+  RunQuery,
+  RunRow,
+  Store,
+} from "../../ports/store.ts";
+import type { WorkerRow } from "../../ports/workers.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { claimerOf } from "../shared/memory-row.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";

@@ -1,10 +1,9 @@
 import type { S3Client, S3ClientConfig } from "@aws-sdk/client-s3";
 import { sha256 } from "../../events/hash-chain.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import { type Clock, sleep, systemClock, timeoutSignal } from "../../ports/clock.ts";
-import { isMissingPackage } from "../../ports/is-missing-package.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { isMissingPackage, messageOf } from "../../ports/message-of.ts";
+import type { ArtifactStore } from "../../ports/store.ts";
 
 export interface BucketPlace {
   /** `https://s3.eu-central-1.amazonaws.com`, or that of another store with the same protocol. */

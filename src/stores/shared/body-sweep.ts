@@ -1,4 +1,4 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
+import type { ArtifactStore } from "../../ports/store.ts";
 import { createdIn, hashesIn } from "./body-references.ts";
 
 /** Which run refers to which body, as a store keeps it: brought up to date when it is needed. */

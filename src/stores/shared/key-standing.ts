@@ -1,4 +1,4 @@
-import type { KeyStanding } from "../../ports/idempotency-store.ts";
+import type { KeyStanding } from "../../ports/store.ts";
 
 /** What is known of a request from the row of its key. */
 export function keyStandingOf(

@@ -1,8 +1,7 @@
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { runIdOf } from "../../ports/identity.ts";
 import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
-import type { PrunedRun, PruneReport, PruneRequest } from "../../ports/prune.ts";
+import type { ArtifactStore, PrunedRun, PruneReport, PruneRequest } from "../../ports/store.ts";
 import { keepUpReferences, type ReferenceRows, sweepArtifacts } from "./body-sweep.ts";
 import { type PreparedPrune, prepareReceipt } from "./prune-receipt.ts";
 

@@ -2,9 +2,9 @@ import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { sha256 } from "../../events/hash-chain.ts";
 import { isTemporary, writeDurably } from "../../files.ts";
-import type { ArtifactStore } from "../../ports/artifact-store.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { ArtifactStore } from "../../ports/store.ts";
 
 /** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
 export class ArtifactFolder implements ArtifactStore {

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 import type { InboxChange } from "../../events/inbox-change.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { runNumberOf } from "../../ports/identity.ts";
-import { type InboxQuery, mostInboxItems } from "../../ports/inbox-store.ts";
+import { type InboxQuery, mostInboxItems } from "../../ports/store.ts";
 import { maximumBatch } from "../shared/event-batch.ts";
 import { inboxItemOfRow, inboxValuesOf } from "../shared/inbox-row.ts";
 import type { RunIndex } from "./run-index.ts";

@@ -7,7 +7,6 @@ import type { InboxItem } from "../../events/inbox-item.ts";
 import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
 import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
-import type { IdempotencyStore } from "../../ports/idempotency-store.ts";
 import {
   askIdOf,
   askNumberOf,
@@ -17,13 +16,22 @@ import {
   runIdOf,
   runNumberOf,
 } from "../../ports/identity.ts";
-import type { InboxQuery } from "../../ports/inbox-store.ts";
 import type { Inspection, LogHead } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
-import type { PruneReport, PruneRequest } from "../../ports/prune.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
-import type { Append, EventQuery, Ownership, RunQuery, RunRow, Store } from "../../ports/store.ts";
+import type {
+  Append,
+  EventQuery,
+  IdempotencyStore,
+  InboxQuery,
+  Ownership,
+  PruneReport,
+  PruneRequest,
+  RunQuery,
+  RunRow,
+  Store,
+} from "../../ports/store.ts";
 import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { type BatchRow, eventsOf } from "../shared/event-batch.ts";
 import { Listeners } from "../shared/listeners.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { IdempotencyStore, KeptReply, RequestKey } from "../../ports/idempotency-store.ts";
+import type { IdempotencyStore, KeptReply, RequestKey } from "../../ports/store.ts";
 import { HttpProblem } from "./problem.ts";
 
 export const keptForMs = 24 * 3_600_000;

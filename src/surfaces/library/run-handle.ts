@@ -1,5 +1,4 @@
-import type { DelegationResult } from "../../ports/delegator.ts";
-import type { Resumed, ResumedRun, StartedRun } from "../../ports/run-request.ts";
+import type { DelegationResult, Resumed, ResumedRun, StartedRun } from "../../ports/delegator.ts";
 import type { ResumedRunHandle, ResumeHandle, RunHandle, RunResult } from "./mandate.ts";
 
 /** A run as programs hold it. Answer and result are asked for when the program does: it may leave first. */

@@ -1,5 +1,5 @@
-import { isMissingPackage } from "../../ports/is-missing-package.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { isMissingPackage } from "../../ports/message-of.ts";
 import type { Io } from "../cli/io.ts";
 import type { Style } from "../cli/style.ts";
 import { onOwnLines, terminalLetters } from "../cli/terminal-letters.ts";

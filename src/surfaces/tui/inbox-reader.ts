@@ -1,6 +1,5 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
-import { mostInboxItems } from "../../ports/inbox-store.ts";
-import type { Store } from "../../ports/store.ts";
+import { mostInboxItems, type Store } from "../../ports/store.ts";
 import { Inbox } from "../../sessions/inbox/inbox.ts";
 import type { ChatInbox } from "./chat-state.ts";
 

@@ -12,7 +12,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
-import type { RunRequest } from "../../ports/run-request.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import { serveHttp, statelessly } from "../../tools/mcp/http-server.test-support.ts";
 import { serve, type WebServer } from "../../tools/web/web-server.test-support.ts";
 import { cases } from "../cases.test-support.ts";

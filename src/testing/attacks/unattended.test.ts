@@ -4,7 +4,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest"
 import { z } from "zod";
 import type { ScriptedCall } from "../../models/scripted/playbook.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
-import type { RunRequest } from "../../ports/run-request.ts";
+import type { RunRequest } from "../../ports/delegator.ts";
 import { defineTool } from "../../tools/tool.ts";
 import { serve, type WebServer } from "../../tools/web/web-server.test-support.ts";
 import {

@@ -20,7 +20,7 @@ import { defaultConfig } from "../../control/config.ts";
 import type { ScriptedReply } from "../../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { sleep, systemClock } from "../../ports/clock.ts";
-import type { StartedRun } from "../../ports/run-request.ts";
+import type { StartedRun } from "../../ports/delegator.ts";
 import { createRuntime } from "../../runtime.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
 import { journalsOf } from "../../workspaces/git/copies/copy-layout.ts";

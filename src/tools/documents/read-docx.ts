@@ -1,4 +1,4 @@
-import { isMissingPackage } from "../../ports/is-missing-package.ts";
+import { isMissingPackage } from "../../ports/message-of.ts";
 import { checkZip } from "./check-zip.ts";
 import { DocumentProblem } from "./document-problem.ts";
 

@@ -10,7 +10,7 @@ import {
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { cases } from "../../testing/cases.test-support.ts";
 import type { Tool, ToolContext } from "../tool.ts";
 import { editFile } from "./edit-file.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { memoryHash } from "../../events/memory-hash.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { z } from "zod";
-import { CallDenied } from "../../ports/call-denied.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";

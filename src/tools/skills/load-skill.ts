@@ -6,7 +6,7 @@ import { listSkillFiles } from "../../agents/skills/skill-files.ts";
 import { skillName } from "../../agents/skills/skill-name.ts";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
 

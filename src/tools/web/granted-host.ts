@@ -1,6 +1,6 @@
 import { coversHost } from "../../contracts/covers-host.ts";
 import type { Selection } from "../../contracts/selection.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 
 /** Refuses a host that the contract does not let be reached. */
 export function requireGrantedHost(network: Selection, url: URL, isRedirect = false): void {

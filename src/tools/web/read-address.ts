@@ -1,5 +1,5 @@
 import { portOf } from "../../contracts/covers-host.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 
 const longest = 4096;
 

@@ -1,7 +1,7 @@
 import { lookup as lookUpName } from "node:dns/promises";
 import { isIP } from "node:net";
 import { portOf } from "../../contracts/covers-host.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 import { hostOf } from "./read-address.ts";

@@ -1,8 +1,8 @@
 import { isIP } from "node:net";
 import { z } from "zod";
 import { judgeByRules } from "../../contracts/judge-by-rules.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import type { PageLimits } from "./get-page.ts";

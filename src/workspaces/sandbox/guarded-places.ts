@@ -2,7 +2,7 @@ import { lstatSync, rmdirSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { makeFolder } from "../../files.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { foldedName, standInsOf } from "../protected/protection.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 

@@ -11,7 +11,7 @@ import {
 } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import { GitFailure } from "../git/git-failure.ts";
 import { runGit } from "../git/run-git.ts";
 import { linksBehind, linkTargetOf } from "../protected/linked-places.ts";

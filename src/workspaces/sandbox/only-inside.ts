@@ -1,5 +1,5 @@
 import { closeSync, constants, fstatSync, openSync, readlinkSync } from "node:fs";
-import { CallDenied } from "../../ports/call-denied.ts";
+import { CallDenied } from "../../ports/mandate-error.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
 // Not among Node's constants: names a file without opening it, pipes and devices included.

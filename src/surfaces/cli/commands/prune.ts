@@ -2,7 +2,7 @@ import { pruneHome } from "../../../application/prune-home.ts";
 import { loadConfig } from "../../../control/load-config.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { PruneReport } from "../../../ports/prune.ts";
+import type { PruneReport } from "../../../ports/store.ts";
 import { headOf } from "../../../text.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../arguments.ts";

@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import type { IdempotencyStore } from "../../../ports/idempotency-store.ts";
+import type { IdempotencyStore } from "../../../ports/store.ts";
 import { keptForMs } from "../do-once.ts";
 import { type EndedSessionStore, EndedSessions } from "../ended-sessions.ts";
 import { PageSeal } from "./page-seal.ts";

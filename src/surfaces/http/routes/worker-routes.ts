@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { z } from "zod";
 import type { Store } from "../../../ports/store.ts";
-import type { WorkerRow } from "../../../ports/worker-row.ts";
+import type { WorkerRow } from "../../../ports/workers.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { queueList, workerList } from "../shapes/worker-shapes.ts";
 
