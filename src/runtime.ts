@@ -9,7 +9,6 @@ import { layerOf } from "./agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
 import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
-import { serverPattern } from "./contracts/mcp-tool-name.ts";
 import type { RunGrant } from "./contracts/run-grant.ts";
 import { everything } from "./contracts/selection.ts";
 import { type Config, defaultWaysOut } from "./control/config.ts";
@@ -20,6 +19,7 @@ import { type Environment, findPlaces } from "./control/places.ts";
 import { settleByRecords } from "./control/records/settle-by-records.ts";
 import { reportPatternProblem } from "./control/report-pattern-problem.ts";
 import type { SettledConfig } from "./control/settle-config.ts";
+import { configuredLimits } from "./delegations/configured-limits.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
@@ -101,10 +101,29 @@ export interface RuntimeOptions {
   readonly telemetry?: Telemetry;
 }
 
-export interface Runtime {
+/** What surfaces and application services share with the engine; its other parts are its own. */
+type SharedParts = Pick<
+  EngineParts,
+  | "agents"
+  | "application"
+  | "checksFor"
+  | "clock"
+  | "copies"
+  | "forbidden"
+  | "guarded"
+  | "limits"
+  | "models"
+  | "skills"
+  | "toolbox"
+  | "worktrees"
+>;
+
+export interface Runtime extends SharedParts {
+  /** What a surface may show: `seenBy` gives a runtime whose store has only a principal's runs. */
   readonly store: Store;
+  /** The same store with the runs of every principal: for checks that read rows as they are stored. */
+  readonly wholeStore: Store;
   readonly engine: Engine;
-  readonly parts: EngineParts;
   readonly profiles: ProfileRegistry;
   readonly control: Control;
   /** Where agents may work, and how. */
@@ -119,10 +138,19 @@ export interface Runtime {
    * none says so, calls that would need an approval after untrusted input are refused at once.
    */
   attend(): () => void;
+  /** Resolves when no working copy is being examined: only then it is known which copies are kept. */
+  settleCopies(): Promise<void>;
   close(): Promise<void>;
 }
 
 export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
+  return (await wireRuntime(options)).runtime;
+}
+
+/** The runtime together with all parts of its engine: tests of the engine look at those. */
+export async function wireRuntime(
+  options: RuntimeOptions,
+): Promise<{ readonly runtime: Runtime; readonly parts: EngineParts }> {
   // What a program gives is judged before anything is opened.
   for (const tool of options.tools ?? []) requireTool(tool);
   for (const profile of options.profiles ?? []) layerOf(profile);
@@ -244,7 +272,8 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     clock,
     scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
     limits: {
-      ...limitsOf(config, toolbox, models.isAllowed),
+      ...configuredLimits(config, toolbox, models.isAllowed),
+      maxOutputTokens,
       ...options.limits,
     },
     application: options.application ?? "mandate",
@@ -255,10 +284,15 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     dispatcher,
   };
   const engine = new Engine(parts, grantOf(parts, options, config, control));
-  return {
+  const { agents, application, checksFor, forbidden, guarded, limits, worktrees } = parts;
+  const runtime: Runtime = {
+    ...{ agents, application, checksFor, clock, forbidden, guarded, limits, skills, toolbox },
+    models: parts.models,
+    worktrees,
+    copies: () => parts.copies(),
     store,
+    wholeStore: store,
     engine,
-    parts,
     profiles,
     control,
     folders,
@@ -266,6 +300,9 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
     workFolder: work.folder,
     queues,
     attend: () => attendance.attend(),
+    async settleCopies() {
+      if (parts.hasCopies()) await (await parts.copies()).settled();
+    },
     async close() {
       await watchdog?.close();
       attendance.close();
@@ -282,6 +319,7 @@ export async function createRuntime(options: RuntimeOptions): Promise<Runtime> {
       work.clear();
     },
   };
+  return { runtime, parts };
 }
 
 /** What counts of the configuration, and the models that it leads to; closes the store if neither. */
@@ -467,45 +505,5 @@ function grantOf(
     depth: parts.limits.maxDepth,
     timeMs: parts.limits.runTimeMs,
     cost: null,
-  };
-}
-
-function limitsOf(
-  config: Config,
-  toolbox: Toolbox,
-  allowsModel: (name: string) => boolean,
-): EngineLimits {
-  const { delegation } = config.agents;
-  return {
-    maxDepth: delegation.maxDepth,
-    defaultTokens: delegation.tokenBudget.default,
-    maxTokens: delegation.tokenBudget.max,
-    defaultTimeMs: delegation.defaultTimeout,
-    allowsModel,
-    spawningTools: toolbox.spawning,
-    servers: Object.keys(config.mcp.servers).filter((name) => !config.mcp.servers[name]?.disabled),
-    serverPattern,
-    explicitTools: config.tools.spawn.explicit_tools,
-    runTokens: config.limits.runTokens,
-    runTimeMs: 3_600_000,
-    maxChildren: config.limits.maxChildren,
-    maxOutputTokens,
-    maxRetries: config.execution.maxRetries,
-    joinTokens: config.limits.joinTokens,
-    sealOnComplete: delegation.context.sealOnComplete,
-    memory: delegation.context.brainWriteScope,
-    askDeadlineMs: config.ask.deadlineMs,
-    askDefault: config.ask.default ?? null,
-    deadlines: config.deadlines,
-    watchIntervalMs: 2000,
-    requestTries: config.retry.maxAttempts,
-    backoffMs: config.retry.initialDelayMs,
-    maxBackoffMs: config.retry.maxDelayMs,
-    toolOutputBytes: 64 * 1024,
-    reportPathPattern: config.outputs.report_path_pattern,
-    checks: config.integration.checks,
-    approval: config.integration.approval,
-    onUnknownProfile:
-      delegation.onUnknown === "fallback" ? (delegation.defaultAgent ?? null) : null,
   };
 }

@@ -44,7 +44,7 @@ export async function startWorker(start: WorkerStart): Promise<RunningWorker> {
   }
   const tenants = new Map(start.runtimes.map((runtime) => [tenantOf(runtime), workOf(runtime)]));
   const worker: DbosWorker = await startDbosWorker({
-    ...{ url, tenants, config: engine, log: start.log, clock: first.parts.clock },
+    ...{ url, tenants, config: engine, log: start.log, clock: first.clock },
     depths: agents.delegation.maxDepth,
     atOnce: start.atOnce ?? agents.delegation.maxConcurrent,
     ...(start.queues && { queues: start.queues }),

@@ -26,10 +26,9 @@ import type {
 } from "./steering.ts";
 
 /** What steering needs of a runtime. */
-export interface SteeredRuntime {
+export interface SteeredRuntime extends Pick<EngineParts, "copies"> {
   readonly engine: Engine;
   readonly store: Store;
-  readonly parts: Pick<EngineParts, "copies">;
 }
 
 /** Where a person speaks, by the word of the surface. */
@@ -65,10 +64,10 @@ export class EngineSteering implements Steering {
   readonly #inbox: Inbox;
   readonly #place: CommandPlace;
 
-  constructor({ engine, parts, store }: SteeredRuntime, place: CommandPlace) {
+  constructor({ copies, engine, store }: SteeredRuntime, place: CommandPlace) {
     this.#engine = engine;
     this.#store = store;
-    this.#copies = () => parts.copies();
+    this.#copies = copies;
     this.#runs = new KnownRuns(store);
     this.#inbox = new Inbox(store);
     this.#place = place;

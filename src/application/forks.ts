@@ -9,10 +9,9 @@ import type { Store } from "../ports/store.ts";
 export type { ForkRequest };
 
 /** What a fork needs of a runtime. */
-export interface ForkingRuntime {
+export interface ForkingRuntime extends Pick<EngineParts, "toolbox"> {
   readonly engine: Engine;
   readonly store: Store;
-  readonly parts: Pick<EngineParts, "toolbox">;
 }
 
 export type ForkPlace = Pick<RunRequest, "by" | "isRealWorkspace" | "readOnly" | "session">;
@@ -42,7 +41,7 @@ export class Forks {
     // Loaded when it is asked for: most runs are never forked.
     const { planFork } = await import("../delegations/replay/plan-fork.ts");
     const { reach, request: asked, sharedUpTo, turns } = await planFork(runtime.store, request);
-    this.#taken.begin(runtime.store, (name) => runtime.parts.toolbox.get(name));
+    this.#taken.begin(runtime.store, (name) => runtime.toolbox.get(name));
     const { resumedAt, resumedFrom } = asked;
     if (resumedFrom !== undefined && resumedAt !== undefined) {
       this.#taken.expect(resumedFrom, resumedAt, reach);

@@ -23,12 +23,12 @@ export interface Retention {
  */
 export function startRetention(
   {
+    clock,
     config,
-    parts: { clock },
     store,
   }: {
+    readonly clock: Clock;
     readonly config: { readonly retention: RetentionConfig };
-    readonly parts: { readonly clock: Clock };
     readonly store: Store;
   },
   home: string,

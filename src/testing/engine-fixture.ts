@@ -7,6 +7,7 @@ import { verifyHome } from "../application/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
 import { tidyCopies } from "../delegations/changes/used-copies.ts";
+import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { Invariant, Violation } from "../events/checker/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";
 import type { Playbook } from "../models/scripted/playbook.ts";
@@ -16,7 +17,7 @@ import type { DelegationResult, RunRequest, StartedRun } from "../ports/delegato
 import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { DispatchedWork, Dispatcher } from "../ports/workers.ts";
-import { createRuntime, type Runtime, type RuntimeOptions } from "../runtime.ts";
+import { type Runtime, type RuntimeOptions, wireRuntime } from "../runtime.ts";
 import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 
 export interface EngineOptions
@@ -45,6 +46,8 @@ export interface FinishedRun {
  * machine of its own: the same database, and a home of its own.
  */
 export interface TestEngine extends Runtime, AsyncDisposable {
+  /** All parts of the engine, for tests that look into it. */
+  readonly parts: EngineParts;
   readonly home: string;
   /** An empty folder that runs can be given as their workspace. */
   readonly workspace: string;
@@ -96,7 +99,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   ): Promise<TestEngine> {
     const { breaks: _breaks, config, model, ...runtimeOptions } = engineOptions;
     const itself = isDistributedTest ? new SelfDispatch() : undefined;
-    const runtime = await createRuntime({
+    const { parts, runtime } = await wireRuntime({
       consent: "named",
       config: { ...testConfig(root, postgres?.url), ...config },
       synchronous: "normal",
@@ -113,6 +116,7 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
     const isFirst = opened.length === 1;
     return {
       ...runtime,
+      parts,
       home: ownHome,
       workspace,
       database: join(home, "mandate.db"),

@@ -6,9 +6,8 @@ import { type ProfileSummarySources, summarizeProfile } from "../summarize-profi
 import type { CommandContext } from "./command.ts";
 
 /** What commands need of a runtime. */
-export interface CommandRuntime extends SteeredRuntime {
-  readonly parts: SteeredRuntime["parts"] & ProfileSummarySources;
-  readonly profiles: { all(): readonly Profile[] };
+export interface CommandRuntime extends SteeredRuntime, ProfileSummarySources {
+  readonly profiles: ProfileSummarySources["profiles"] & { all(): readonly Profile[] };
   readonly control: { readonly plane: ControlPlane };
 }
 
@@ -22,7 +21,7 @@ export function commandContext(
   return {
     controlPlane: runtime.control.plane,
     pinContext: { session, user, workspace },
-    describeProfile: (id) => summarizeProfile(runtime.parts, id),
+    describeProfile: (id) => summarizeProfile(runtime, id),
     profiles: () => runtime.profiles.all(),
     steering: new EngineSteering(runtime, place),
   };

@@ -53,11 +53,12 @@ export interface Aftermath {
 
 export async function lookBack(
   { delegationId, runId }: StartedRun,
-  { runtime: { parts, store }, io }: Pick<Work, "runtime" | "io">,
+  { runtime, io }: Pick<Work, "runtime" | "io">,
 ): Promise<Aftermath> {
+  const { store } = runtime;
   const run = await store.readRun(runId);
   // Copies that hold no changes are being removed: only then is it known what is kept.
-  if (parts.hasCopies()) await (await parts.copies()).settled();
+  await runtime.settleCopies();
   if (run === undefined) return nothingLeft;
   const agent = run.delegations.get(delegationId);
   const cause = (agent?.status === "closed" && agent.failure?.cause) || null;

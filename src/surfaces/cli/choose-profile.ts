@@ -21,14 +21,14 @@ export async function chooseProfile(
   asked: string | undefined,
   where: { readonly workspace: string; readonly io: Io; readonly session?: string | undefined },
 ): Promise<ChosenProfile> {
-  const { control, parts } = runtime;
+  const { control, models } = runtime;
   const context = { session: where.session, user: "local", workspace: where.workspace };
   const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
-  const [model = ""] = parts.models.candidates(profile?.model ?? {});
-  parts.models.resolve(model);
+  const [model = ""] = models.candidates(profile?.model ?? {});
+  models.resolve(model);
   const place = pin?.scope === "global" ? "everywhere" : `for this ${pin?.scope}`;
   const note = pin && `${pin.profileId} is pinned ${place}`;
   return { profile: name, model, ...(note && { note }) };

@@ -15,7 +15,7 @@ interface InterruptedRun {
 }
 
 interface Offering {
-  readonly runtime: Pick<Runtime, "parts" | "store">;
+  readonly runtime: Pick<Runtime, "application" | "store">;
   readonly io: Io;
   readonly display: Pick<Display, "say">;
   /** A run that the new work is about. */
@@ -34,7 +34,7 @@ const mostNamed = 5;
  */
 export async function offerInterrupted(offering: Offering): Promise<readonly string[] | "left"> {
   const { display, except, io, runtime } = offering;
-  const all = await interruptedRuns(runtime.store, runtime.parts.application);
+  const all = await interruptedRuns(runtime.store, runtime.application);
   const found = all.filter(({ id }) => id !== except);
   if (found.length === 0) return [];
   if (io.ask === undefined) {

@@ -204,7 +204,7 @@ export function tellOfMissingWorker(
   { delegationId, runId }: StartedRun,
   afterMs = usualMs,
 ): () => void {
-  const { parts, queues, store } = runtime;
+  const { clock, queues, store } = runtime;
   let isStopped = queues === null;
   const look = async (): Promise<void> => {
     const delegation = (await store.readRun(runId))?.delegations.get(delegationId);
@@ -218,7 +218,7 @@ export function tellOfMissingWorker(
     display.say(`No worker takes from ${names}: start \`${io.program} worker\`.`);
   };
   // A database that is away is told of elsewhere.
-  const timer = parts.clock.after(afterMs, () => void look().catch(() => undefined));
+  const timer = clock.after(afterMs, () => void look().catch(() => undefined));
   if (isStopped) timer.cancel();
   return () => {
     isStopped = true;

@@ -42,7 +42,7 @@ export async function answerRoute(
   const url = new URL(request.url);
   const params = parse("path", route.params, routed.params);
   const query = parse("query", route.query ?? nothing, queryOf(url.searchParams));
-  const { clock } = parts.host.runtime.parts;
+  const { clock } = parts.host.runtime;
   const bytes = await readBody(request, parts.mostBodyBytes, clock);
   const body = bodyOf(route, bytes);
   const act = async (): Promise<Outcome> =>

@@ -52,7 +52,7 @@ const usualBodyBytes = 1024 * 1024;
 /** Everything below one address: routes, streams, MCP and files, each behind the same guard. */
 export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const { log = logToStderr, open = new OpenRequests() } = options;
-  const { clock } = host.runtime.parts;
+  const { clock } = host.runtime;
   const monotonic = (): number => clock.monotonic();
   const pages =
     options.pages ?? new PageSessions({ now: () => clock.now(), store: host.runtime.store });

@@ -22,7 +22,7 @@ export async function serveRuntime(options: ServeRuntimeOptions): Promise<Runnin
   const { deltas, host } = options;
   const { runtime, workspaces } = host;
   const log = options.log ?? ((line) => void process.stderr.write(`${line}\n`));
-  const hub = new EventHub(runtime.store, { deltas, clock: runtime.parts.clock });
+  const hub = new EventHub(runtime.store, { deltas, clock: runtime.clock });
   const streams = eventStreams(hub, () => runtime.attend());
   const metrics = new Metrics(hub, runtime.store, productVersion, new FleetMetrics(runtime));
   let mcp: Promise<McpHttpHandler> | undefined;

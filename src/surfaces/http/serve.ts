@@ -83,8 +83,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const address = server.address() as AddressInfo;
   const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
   const open = new OpenRequests();
-  const { parts, store } = options.host.runtime;
-  const { clock } = parts;
+  const { clock, store } = options.host.runtime;
   const pages = new PageSessions({ now: () => clock.now(), store, key: options.pageKey });
   const app = createApp({ ...options.host, origin }, { ...options, open, pages });
   const listener = getRequestListener(app.fetch, {

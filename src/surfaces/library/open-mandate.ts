@@ -254,7 +254,7 @@ class LibraryMandate implements Mandate {
   async merge(id: string, options: MergeOptions = {}): Promise<MergedWork> {
     requireKnownKeys("merge", options, mergeKeys);
     const work = await this.#keptWork();
-    return work.merge(id, this.#principal, this.#runtime.parts, options);
+    return work.merge(id, this.#principal, this.#runtime, options);
   }
 
   async discard(id: string, options: DiscardKeptOptions = {}): Promise<DiscardedWork> {
@@ -266,7 +266,7 @@ class LibraryMandate implements Mandate {
   async #keptWork(): Promise<KeptWork> {
     const module = await import("../../application/kept-work/kept-work.ts");
     // A delegation that has just failed: its copy is still being looked at, to be kept.
-    await (await this.#runtime.parts.copies()).settled();
+    await this.#runtime.settleCopies();
     return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });
   }
 
@@ -314,7 +314,7 @@ class LibraryMandate implements Mandate {
       client: session.client ?? "ai-sdk",
       workspace: session.workspace,
     });
-    const tools = delegationTools(opened, this.#runtime.parts.toolbox);
+    const tools = delegationTools(opened, this.#runtime.toolbox);
     this.#sessions.push(tools);
     return tools;
   }

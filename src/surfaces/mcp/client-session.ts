@@ -74,8 +74,8 @@ export class LocalClientSession implements ClientSession {
     this.runtime = seenBy(options.runtime, options.principal);
     this.principal = options.principal;
     this.client = options.client;
-    const { parts, store } = this.runtime;
-    this.calls = new OpenCalls(store, () => this.#all.map(({ runId }) => runId), parts.clock);
+    const { clock, store } = this.runtime;
+    this.calls = new OpenCalls(store, () => this.#all.map(({ runId }) => runId), clock);
   }
 
   get sessions(): readonly Session[] {
@@ -89,7 +89,7 @@ export class LocalClientSession implements ClientSession {
 
   async takeRoots(uris: readonly string[]): Promise<void> {
     this.#roots = await foldersOfRoots(uris);
-    this.rootsReadAt = this.runtime.parts.clock.now();
+    this.rootsReadAt = this.runtime.clock.now();
   }
 
   async open(workspace?: string): Promise<Session> {
@@ -164,9 +164,9 @@ export class LocalClientSession implements ClientSession {
    * session of its own stays for weeks: it must not be refused for what it had done before.
    */
   async #isFull({ runId }: Session): Promise<boolean> {
-    const { parts, store } = this.runtime;
+    const { limits, store } = this.runtime;
     const run = await store.readRun(runId);
-    if (run === undefined || run.delegations.size < parts.limits.maxChildren) return false;
+    if (run === undefined || run.delegations.size < limits.maxChildren) return false;
     return [...run.delegations.values()].every((one) => one.parentId === null || !isOpen(one));
   }
 

@@ -47,7 +47,7 @@ export class ChatDriver {
 
   constructor(setting: ChatSetting, store: ChatStore) {
     const { io, runtime } = setting;
-    const { clock } = runtime.parts;
+    const { clock } = runtime;
     this.#setting = setting;
     this.#store = store;
     this.#queue = new InputQueue(

@@ -171,7 +171,7 @@ async function startTurn(
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");
   // Scripted words must not go on with what a language model began, nor the other way round.
-  if (run !== undefined && run.application !== runtime.parts.application) {
+  if (run !== undefined && run.application !== runtime.application) {
     throw new MandateError(
       "not-resumable",
       `This session is answered by something else (${run.application}): ${io.program} chat --continue ${sessionId}`,

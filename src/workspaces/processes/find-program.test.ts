@@ -139,7 +139,7 @@ describe("the installation", () => {
     const runtime = await createRuntime({
       ...{ database: ":memory:", cwd: base, environment, consent: "given" },
     });
-    expect(runtime.parts.guarded).toEqual(expect.arrayContaining([...installationPaths()]));
+    expect(runtime.guarded).toEqual(expect.arrayContaining([...installationPaths()]));
     await runtime.close();
   });
 });

@@ -73,7 +73,7 @@ async function command(given: Arguments, io: Io): Promise<number> {
       io,
       display: displayFor(given, io),
       async begin(watch) {
-        announceModel(runtime.parts.models.defaultModel, playbook, work);
+        announceModel(runtime.models.defaultModel, playbook, work);
         work.display.say(printable(outcome.reply));
         await watch(run);
         return run;

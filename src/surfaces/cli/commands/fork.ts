@@ -62,7 +62,7 @@ async function fork(given: Arguments, io: Io): Promise<number> {
       io,
       display: displayFor(given, io),
       async begin(watch) {
-        announceModel(runtime.parts.models.defaultModel, playbookOf(application), work);
+        announceModel(runtime.models.defaultModel, playbookOf(application), work);
         const started = await forks.fork(runtime, {
           runId: past.runId,
           at,

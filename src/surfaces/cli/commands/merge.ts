@@ -42,7 +42,7 @@ async function merge(given: Arguments, io: Io): Promise<number> {
     const { home } = findPlaces(io.environment);
     const work = new KeptWork({ store: runtime.store, home });
     const by = { id: "local", role: "operator" } as const;
-    const result = await work.merge(given.words[0] ?? "", by, runtime.parts, {
+    const result = await work.merge(given.words[0] ?? "", by, runtime, {
       anyPath: given.flag("any-path"),
       skipChecks: given.flag("skip-checks"),
       withConfiguration: given.flag("with-configuration"),

@@ -102,7 +102,7 @@ async function resumeNow(past: Past, given: Arguments, io: Io): Promise<number> 
       io,
       display: displayFor(given, io),
       async begin(watch) {
-        announceModel(runtime.parts.models.defaultModel, playbookOf(application), work);
+        announceModel(runtime.models.defaultModel, playbookOf(application), work);
         resumed = await runtime.engine.resume(past.delegationId ?? past.runId, undefined, limits);
         work.display.say(printable(describeResumed(resumed, id)));
         for (const run of resumed.runs) await watch(run);

@@ -84,7 +84,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     }
     const { tokens: file } = findPlaces(io.environment);
     const token = installationToken(file);
-    const tokens = new AccessTokens(runtime.store, file, runtime.parts.clock);
+    const tokens = new AccessTokens(runtime.store, file, runtime.clock);
     // An error may quote what a client or a model said: no line of the log begins with that.
     const log = (said: string): void =>
       io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);

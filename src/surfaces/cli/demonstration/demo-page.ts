@@ -40,7 +40,7 @@ export async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> 
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
   const token = installationToken(options.tokens);
-  const tokens = new AccessTokens(runtime.store, options.tokens, runtime.parts.clock);
+  const tokens = new AccessTokens(runtime.store, options.tokens, runtime.clock);
   const workspaces = [realpathSync(options.workspace)];
   const folder = findDashboard();
   const server = await listen(options.port, (port) =>

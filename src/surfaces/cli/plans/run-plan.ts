@@ -80,7 +80,7 @@ function workOnPlan(
     io,
     display,
     async begin(watch) {
-      announceModel(runtime.parts.models.defaultModel, playbook, work);
+      announceModel(runtime.models.defaultModel, playbook, work);
       work.display.say(`${basename(file)}: ${steps} in ${countOf(waves.length, "wave")}`);
       await resumeBeside(work, watch, beside);
       // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.

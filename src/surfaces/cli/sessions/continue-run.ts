@@ -42,7 +42,7 @@ export async function continueRun(given: Arguments, io: Io): Promise<number> {
       io,
       display,
       async begin(watch) {
-        announceModel(runtime.parts.models.defaultModel, playbook, work);
+        announceModel(runtime.models.defaultModel, playbook, work);
         await resumeBeside(work, watch, beside);
         const limits = { isTyped: true, readOnly, session: given.text("session-id") };
         const started = await runtime.engine.continueSession(sessionId, message, limits);

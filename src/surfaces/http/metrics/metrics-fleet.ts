@@ -10,11 +10,11 @@ type Figures = readonly (readonly [Labels, number])[];
  */
 export class FleetMetrics {
   readonly families: readonly MetricFamily[];
-  readonly #runtime: Pick<Runtime, "parts" | "queues" | "store">;
+  readonly #runtime: Pick<Runtime, "clock" | "queues" | "store">;
   #workers: Figures = [];
   #queues: Figures = [];
 
-  constructor(runtime: Pick<Runtime, "parts" | "queues" | "store">) {
+  constructor(runtime: Pick<Runtime, "clock" | "queues" | "store">) {
     this.#runtime = runtime;
     this.families = [
       new Reading(
@@ -33,10 +33,10 @@ export class FleetMetrics {
   }
 
   async load(): Promise<void> {
-    const { parts, queues, store } = this.#runtime;
+    const { clock, queues, store } = this.#runtime;
     const [workers, overview] = await Promise.all([
-      soon(parts.clock, store.workers?.()),
-      soon(parts.clock, queues?.overview()),
+      soon(clock, store.workers?.()),
+      soon(clock, queues?.overview()),
     ]);
     const counts = new Map<string, number>();
     for (const { executor, isAlive } of workers ?? []) {

@@ -74,7 +74,7 @@ export const agentRoutes: readonly Route[] = [
   }),
 ];
 
-function describeAgent(entry: AgentEntry, { parts }: Runtime) {
-  const profile = summarizeProfile(parts, entry.profileId);
+function describeAgent(entry: AgentEntry, runtime: Runtime) {
+  const profile = summarizeProfile(runtime, entry.profileId);
   return { ...entry, profileExists: profile !== undefined, model: profile?.model ?? null };
 }

@@ -23,7 +23,7 @@ const mostFiles = 50;
 const finders = new WeakMap<Runtime, FileFinder>();
 
 function finderOf(runtime: Runtime): FileFinder {
-  const finder = finders.get(runtime) ?? new FileFinder(runtime.parts);
+  const finder = finders.get(runtime) ?? new FileFinder(runtime);
   finders.set(runtime, finder);
   return finder;
 }

@@ -53,7 +53,7 @@ export const delegationRoutes: readonly Route[] = [
       profile: profileName.optional(),
     }),
     reply: pageSchema(delegationRow),
-    async handle({ query }, { runtime: { parts, store } }) {
+    async handle({ query }, { runtime: { clock, store } }) {
       const { open, profile } = query;
       const after = placeIn(readCursor(tag, query, z.string().regex(placeForm)));
       const about = { open, profile, runId: query.runId, after, limit: limitOf(query) };
@@ -64,7 +64,7 @@ export const delegationRoutes: readonly Route[] = [
       for (const { delegation, run } of found) {
         const isInterrupted = known.get(run) ?? (await isRunInterrupted(store, run, workers));
         known.set(run, isInterrupted);
-        const now = parts.clock.now();
+        const now = clock.now();
         items.push(await describeDelegation(store, run, delegation, { isInterrupted, now }));
       }
       return { items, nextCursor: next && encodeCursor(tag, textOf(next)) };
@@ -79,8 +79,8 @@ export const delegationRoutes: readonly Route[] = [
     role: "viewer",
     params,
     reply: delegationDetail,
-    handle: ({ params: { delegationId: id } }, { runtime: { parts, store } }) =>
-      detailOf(store, id, parts.clock.now()),
+    handle: ({ params: { delegationId: id } }, { runtime: { clock, store } }) =>
+      detailOf(store, id, clock.now()),
   }),
   defineRoute({
     id: "cancelDelegation",

@@ -57,7 +57,7 @@ export const keptWorkRoutes: readonly Route[] = [
       const { anyPath = false, skipChecks = false, withConfiguration = false } = body;
       const options = { anyPath, skipChecks, withConfiguration, signal };
       const work = await keptWork(host, id);
-      return describeMerge(await work.merge(id, principal, host.runtime.parts, options));
+      return describeMerge(await work.merge(id, principal, host.runtime, options));
     },
   }),
   defineRoute({
@@ -86,7 +86,7 @@ async function keptWork({ runtime }: Host, id: string): Promise<KeptWork> {
   await readRunOf(runtime.store, id);
   const { KeptWork: Work } = await import("../../../application/kept-work/kept-work.ts");
   // A delegation that has just failed: its copy is still being looked at, to be kept.
-  if (runtime.parts.hasCopies()) await (await runtime.parts.copies()).settled();
+  await runtime.settleCopies();
   return new Work({ store: runtime.store, home: runtime.workFolder });
 }
 

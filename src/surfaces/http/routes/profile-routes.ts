@@ -21,13 +21,14 @@ export const profileRoutes: readonly Route[] = [
     tag,
     role: "viewer",
     reply: profileList,
-    async handle(_request, { runtime: { control, parts, profiles } }) {
+    async handle(_request, { runtime }) {
+      const { control, profiles } = runtime;
       await control.view.refresh();
       const items = profiles.all().map((profile) => ({
         name: profile.name,
         description: profile.description,
         capabilities: profile.capabilities,
-        model: summarizeProfile(parts, profile.name)?.model ?? null,
+        model: summarizeProfile(runtime, profile.name)?.model ?? null,
         origin: profile.origin,
         isHidden: profile.hidden === true,
       }));

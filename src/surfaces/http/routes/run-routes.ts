@@ -94,11 +94,11 @@ export const runRoutes: readonly Route[] = [
     query: z.strictObject({ wait: countIn(0, longestWaitMs).optional() }),
     reply: runDetail,
     async handle({ params: { runId: id }, query: { wait = 0 }, signal }, { runtime }) {
-      const { parts, store } = runtime;
+      const { clock, store } = runtime;
       const run = await readRunOf(store, id);
-      if (wait === 0 || run.outcome !== null) return describeRun(store, run, parts.clock.now());
-      await untilFinished(store, id, wait, signal, parts.clock);
-      return describeRun(store, await readRunOf(store, id), parts.clock.now());
+      if (wait === 0 || run.outcome !== null) return describeRun(store, run, clock.now());
+      await untilFinished(store, id, wait, signal, clock);
+      return describeRun(store, await readRunOf(store, id), clock.now());
     },
   }),
   defineRoute({
@@ -172,11 +172,11 @@ export const runRoutes: readonly Route[] = [
     cost: 50,
     params,
     reply: verification,
-    async handle({ params: { runId: id } }, { runtime: { parts, store } }) {
+    async handle({ params: { runId: id } }, { runtime: { store, wholeStore } }) {
       await readRunOf(store, id);
       const { verifyHome } = await import("../../../application/verify-home.ts");
       // Rows are looked at as they are stored: of the run that was found, and of no other.
-      return verifyHome(parts.store, { places: null, runId: id });
+      return verifyHome(wholeStore, { places: null, runId: id });
     },
   }),
   defineRoute({

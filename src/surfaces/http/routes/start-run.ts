@@ -83,7 +83,7 @@ export async function describeStarted(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<z.infer<typeof startedRun>> {
-  await untilFinished(runtime.store, runId, waitMs, signal, runtime.parts.clock);
+  await untilFinished(runtime.store, runId, waitMs, signal, runtime.clock);
   const result = waitMs === 0 ? null : await runtime.engine.resultOf(delegationId);
   const url = urlOfRun(origin, runId);
   return { runId, delegationId, url, result: result && withoutChildren(result) };

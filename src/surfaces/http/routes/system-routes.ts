@@ -36,14 +36,14 @@ export const systemRoutes: readonly Route[] = [
     role: "viewer",
     reply: health,
     async handle(_request, { runtime, startedAt }) {
-      const { engine, parts, store } = runtime;
+      const { clock, engine, store } = runtime;
       const { openRuns, problem, workers } = await lookAtDatabase(store);
       const live = await Promise.all(engine.liveRuns.map(({ id }) => isSeen(store, id)));
       return {
         ok: problem === null,
         version: productVersion,
         startedAt,
-        uptimeMs: parts.clock.now() - startedAt,
+        uptimeMs: clock.now() - startedAt,
         database: { ok: problem === null, problem },
         worker: store.ownership.worker,
         workers,
@@ -145,11 +145,11 @@ const patienceMs = 60_000;
 const looks = new WeakMap<Runtime, { readonly at: number; readonly machine: Promise<Machine> }>();
 
 function lookAtMachine(runtime: Runtime): Promise<Machine> {
-  const now = runtime.parts.clock.monotonic();
+  const now = runtime.clock.monotonic();
   const known = looks.get(runtime);
   if (known !== undefined && now - known.at < patienceMs) return known.machine;
   // The model that answers here: a flag, or a playbook, may say another one than the environment.
-  const { defaultModel } = runtime.parts.models;
+  const { defaultModel } = runtime.models;
   const environment = { ...process.env, MANDATE_MODEL: defaultModel ?? undefined };
   const machine = diagnoseMachine(environment, runtime.config);
   machine.catch(() => looks.delete(runtime));

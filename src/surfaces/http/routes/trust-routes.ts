@@ -35,10 +35,10 @@ export const trustRoutes: readonly Route[] = [
     role: "operator",
     params,
     reply: waitingRow,
-    async handle({ params: { hash: wanted }, principal }, { runtime: { control, parts } }) {
+    async handle({ params: { hash: wanted }, principal }, { runtime: { control, toolbox } }) {
       await control.view.refresh();
       const waiting = requireWaiting(control, wanted);
-      requireTrustable(control, waiting, parts.toolbox.names);
+      requireTrustable(control, waiting, toolbox.names);
       const { file, name } = waiting;
       await control.plane.acknowledge(wanted, { file, name }, principal);
       await control.view.refresh(true);

@@ -158,7 +158,7 @@ async function answerInRounds(call: OpenCall, request: ToolCallRequest): Promise
     if (!canAsk) return finish(call, session);
     const result = await Promise.race([call.result, call.whenQuestion().then(() => undefined)]);
     if (result !== undefined) return finish(call, session);
-    const now = session.runtime.parts.clock.now();
+    const now = session.runtime.clock.now();
     const asked = call.take().map(({ question }): [string, InputRequest] => {
       return [question.id, inputRequired.elicit(formFor(question, now))];
     });
@@ -185,7 +185,7 @@ async function learnRoots(
   era: Era,
   context: ServerContext,
 ): Promise<InputRequiredResult | undefined> {
-  const age = session.runtime.parts.clock.now() - session.rootsReadAt;
+  const age = session.runtime.clock.now() - session.rootsReadAt;
   if (era === "legacy") return session.rootsReadAt > 0 ? undefined : askNow(session, context);
   return age < trustedMs ? undefined : askInRounds(session, context);
 }
@@ -240,7 +240,7 @@ async function bring(
   session: ClientSession,
   { mcpReq }: ServerContext,
 ): Promise<void> {
-  const now = session.runtime.parts.clock.now();
+  const now = session.runtime.clock.now();
   try {
     const response = await mcpReq.send(
       { method: "elicitation/create", params: { ...formFor(question, now) } },

@@ -27,12 +27,12 @@ const tokenRecord = "access-token/";
 /** The MCP endpoint of a server: what clients hold, their servers, and their tasks. */
 export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   const { runtime, workspaces } = options;
-  const tasks = new Tasks({ durable: delegationTasks(runtime), clock: runtime.parts.clock });
+  const tasks = new Tasks({ durable: delegationTasks(runtime), clock: runtime.clock });
   const open = new Set<ClientSession>();
   const handler = createMcpHttpHandler<ClientSession>({
     ...options,
     tasks,
-    clock: runtime.parts.clock,
+    clock: runtime.clock,
     openSession({ principal, name }) {
       const folders = { allowed: workspaces, folders: workspaces };
       const session = new LocalClientSession({ runtime, principal, client: name, ...folders });

@@ -22,7 +22,7 @@ export function followResources(
   session: Pick<ClientSession, "runtime" | "sessions">,
   listener: ResourceListener,
 ): () => void {
-  const { parts, store } = session.runtime;
+  const { clock, store } = session.runtime;
   const moved = new Set<string>();
   let isListNew = false;
   let isOfferNew = false;
@@ -48,7 +48,7 @@ export function followResources(
   const unsubscribe = store.subscribe((events) => {
     for (const event of events) hear(event);
     if (moved.size === 0 && !isListNew && !isOfferNew) return;
-    timer ??= parts.clock.after(shortestMs, tell).unref();
+    timer ??= clock.after(shortestMs, tell).unref();
   });
   return () => {
     unsubscribe();

@@ -26,8 +26,8 @@ const pollIntervalMs = 1000;
 export function delegationTasks({
   store,
   engine,
-  parts: { clock },
-}: Pick<Runtime, "store" | "engine" | "parts">): DurableTasks {
+  clock,
+}: Pick<Runtime, "store" | "engine" | "clock">): DurableTasks {
   async function find(principal: Principal, taskId: string): Promise<Found | undefined> {
     const { id = "" } = pattern.exec(taskId)?.groups ?? {};
     const seen = storeSeenBy(store, principal);

@@ -12,8 +12,8 @@ import { longestWaitMs } from "./tool-names.ts";
 
 type AwaitedJobs = z.output<typeof awaitedJobs>;
 
-export function awaitTool({ parts }: Runtime): readonly McpTool[] {
-  const tool = parts.toolbox.get("spawn_await");
+export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
+  const tool = toolbox.get("spawn_await");
   if (tool === undefined) return [];
   const single = sessionTool(tool, {
     title: "Wait for background sub-agents",

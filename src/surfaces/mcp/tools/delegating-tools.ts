@@ -28,11 +28,11 @@ function blockingWith(has: (tool: string) => boolean): string {
 
 /** The tools that make delegations, as far as this runtime has them. */
 export function delegatingTools(runtime: Runtime): readonly McpTool[] {
-  const { parts, profiles } = runtime;
+  const { profiles, toolbox } = runtime;
   const names = profiles.offered().map(({ name }) => name);
-  const whom = describeOfferedProfiles(parts);
-  const agents = describeOfferedAgents(parts);
-  const has = (name: string): boolean => parts.toolbox.get(name) !== undefined;
+  const whom = describeOfferedProfiles(runtime);
+  const agents = describeOfferedAgents(runtime);
+  const has = (name: string): boolean => toolbox.get(name) !== undefined;
   const blocking = blockingWith(has);
   const collecting = has("spawn_await")
     ? "get_delegation_result (with wait_ms) or spawn_await give its result"
@@ -41,7 +41,7 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
     name: string,
     options: SessionToolOptions<Output>,
   ): readonly McpTool[] => {
-    const tool = parts.toolbox.get(name);
+    const tool = toolbox.get(name);
     return tool === undefined ? [] : [sessionTool(tool, { ...options, delegates: true })];
   };
   return [

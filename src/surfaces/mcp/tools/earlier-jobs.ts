@@ -42,14 +42,14 @@ export async function readEarlierJobs(
   waitMs: number,
   { session, signal }: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> & { readonly structured: AwaitedJobs }> {
-  const { parts, store } = session.runtime;
+  const { clock, store } = session.runtime;
   const interrupted = new Map<string, string>();
   for (const [id, runId] of jobs) {
     const sentence = await interruptionOf(store, id, runId);
     if (sentence !== undefined) interrupted.set(id, sentence);
   }
   const worked = new Map([...jobs].filter(([id]) => !interrupted.has(id)));
-  await untilClosed(store, worked, waitMs, signal, parts.clock);
+  await untilClosed(store, worked, waitMs, signal, clock);
   const blocks: string[] = [];
   const told: AwaitedJobs["jobs"][number][] = [];
   for (const [id, runId] of jobs) {

@@ -21,12 +21,12 @@ const reading: McpTool["annotations"] = {
 };
 
 /** The tools that look at delegations, and the one that ends them. */
-export function resultTools({ parts }: Runtime): readonly McpTool[] {
+export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
   const offered = <Output extends object>(
     name: string,
     options: SessionToolOptions<Output>,
   ): readonly McpTool[] => {
-    const tool = parts.toolbox.get(name);
+    const tool = toolbox.get(name);
     return tool === undefined ? [] : [sessionTool(tool, options)];
   };
   const reader = (name: string, title: string): readonly McpTool[] =>
@@ -127,7 +127,7 @@ const earlierResult: Answer = async (input, context) => {
   const runId = jobs.get(id);
   const isWorked = runId !== undefined && (await interruptionOf(store, id, runId)) === undefined;
   if (isWorked && waitMs !== undefined) {
-    const { clock } = context.session.runtime.parts;
+    const { clock } = context.session.runtime;
     await untilClosed(store, jobs, waitMs, context.signal, clock);
   }
   const result = runId === undefined ? null : await engine.resultOf(id);

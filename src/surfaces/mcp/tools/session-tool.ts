@@ -84,7 +84,7 @@ async function callSession<Output extends object>(
   const made: string[] = [];
   const progress = new TreeProgress({
     store: context.session.runtime.store,
-    clock: context.session.runtime.parts.clock,
+    clock: context.session.runtime.clock,
     report: (state) => context.report(state),
   });
   if (isLong) {
