@@ -120,7 +120,7 @@ export async function describeStore(
       schema: migrations.length,
     };
   }
-  const { databaseAddressOf } = await import("./stores/postgres/database-url.ts");
+  const { databaseAddressOf } = await import("./stores/postgres/database-place.ts");
   const { migrations } = await import("./stores/postgres/migrations.ts");
   return { path: databaseAddressOf(url).place, schema: migrations.length };
 }

@@ -49,8 +49,11 @@ import {
   endMarkedProcesses,
 } from "./workspaces/delegation-mark.ts";
 import type { WorkingCopies } from "./workspaces/git/copies/working-copies.ts";
-import { noteAgentFolder, noteStartFolder } from "./workspaces/processes/agent-folders.ts";
-import { installationPaths } from "./workspaces/processes/installation-paths.ts";
+import {
+  installationPaths,
+  noteAgentFolder,
+  noteStartFolder,
+} from "./workspaces/processes/agent-folders.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
 import { describeAbandoned, GuardRecords } from "./workspaces/sandbox/guard-records.ts";
 

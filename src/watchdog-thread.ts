@@ -96,7 +96,7 @@ async function closeAll(store: Store, overdue: readonly Overdue[]): Promise<void
 async function endProcesses(overdue: readonly Overdue[]): Promise<void> {
   if (options.database === ":memory:") return;
   const { markedProcesses } = await import("./workspaces/delegation-mark.ts");
-  const { signalProcess } = await import("./workspaces/sandbox/process-tree.ts");
+  const { signalProcess } = await import("./workspaces/delegation-mark.ts");
   const marked = markedProcesses(database);
   for (const { delegationId } of overdue) {
     for (const pid of marked.get(delegationId) ?? []) signalProcess(pid, "SIGKILL");

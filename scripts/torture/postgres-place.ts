@@ -1,4 +1,4 @@
-import { schemaNameOf } from "../../src/stores/postgres/schema-name.ts";
+import { schemaNameOf } from "../../src/stores/postgres/database-place.ts";
 import { execute } from "../../src/testing/postgres.test-support.ts";
 import type { Job } from "./job.ts";
 import { PostgresServer } from "./postgres-server.ts";

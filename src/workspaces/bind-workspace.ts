@@ -3,7 +3,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { noteWorkspace } from "./processes/agent-folders.ts";
-import { linkedPlaces } from "./protected/linked-places.ts";
+import { linkedPlaces } from "./protected/protection.ts";
 import { nearestRealPath } from "./resolve-inside.ts";
 
 /** Patterns that every changed path must match. */

@@ -4,9 +4,14 @@ import type { Violation } from "../events/checker/check-report.ts";
 import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { markedProcesses } from "./delegation-mark.ts";
-import { journalsOf, layoutOf, lockFolderOf, worktreesOf } from "./git/copies/copy-layout.ts";
 import { isHeld, listWorkingCopies } from "./git/copies/list-working-copies.ts";
-import { readCopyRecord } from "./git/copies/working-copy.ts";
+import {
+  journalsOf,
+  layoutOf,
+  lockFolderOf,
+  readCopyRecord,
+  worktreesOf,
+} from "./git/copies/working-copy.ts";
 import { isProcessAlive } from "./processes/process-start.ts";
 
 export interface WorldOptions {

@@ -10,9 +10,9 @@ import {
   endMarkedProcesses,
   lookForMarked,
   markedProcesses,
+  signalProcess,
 } from "./delegation-mark.ts";
 import { makeFolder, writeFiles } from "./git/repository.test-support.ts";
-import { signalProcess } from "./sandbox/process-tree.ts";
 
 type Marks = Readonly<Record<string, string>>;
 

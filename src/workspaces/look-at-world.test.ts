@@ -6,8 +6,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { lookAtWorld } from "./check-world.ts";
 import { delegationMark, markedProcesses } from "./delegation-mark.ts";
 import { collectChanges } from "./git/copies/collect-changes.ts";
-import { lockFolderOf } from "./git/copies/copy-layout.ts";
 import { createWorkingCopy } from "./git/copies/create-working-copy.ts";
+import { lockFolderOf } from "./git/copies/working-copy.ts";
 import { acquirePlaceLock, sweepPlaceLocks } from "./git/integration/integration-queue.ts";
 import { recoverIntegration } from "./git/integration/recover-integration.ts";
 import {

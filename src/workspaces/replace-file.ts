@@ -16,8 +16,14 @@ import { join, sep } from "node:path";
 import { promisify } from "node:util";
 import { makeFolder, readWholeFile } from "../files.ts";
 import type { WorkspaceBinding } from "./bind-workspace.ts";
-import { type OpenFile, openEntry, shownPath } from "./open-file.ts";
-import { type OpenFolder, openFolder, temporaryName } from "./open-folder.ts";
+import {
+  type OpenFile,
+  type OpenFolder,
+  openEntry,
+  openFolder,
+  shownPath,
+  temporaryName,
+} from "./open-file.ts";
 import {
   ensureWorkspaceWriteAccess,
   resolveForWriting,

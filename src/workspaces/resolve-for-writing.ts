@@ -3,10 +3,8 @@ import { isBelow } from "../contracts/write-roots.ts";
 import { findHidden, visibleJson } from "../ports/visible-text.ts";
 import type { Ownership, WorkspaceBinding } from "./bind-workspace.ts";
 import { isOwned } from "./git/integration/match-ownership.ts";
-import { isFolder } from "./open-file.ts";
-import { isTemporaryName } from "./open-folder.ts";
-import { gitDirectoryAround } from "./protected/git-directory.ts";
-import { protectionOf } from "./protected/protection.ts";
+import { isFolder, isTemporaryName } from "./open-file.ts";
+import { gitDirectoryAround, protectionOf } from "./protected/protection.ts";
 import { absoluteInside, PathDenied, resolveInside } from "./resolve-inside.ts";
 
 export interface WritablePlace {

@@ -2,8 +2,7 @@ import { type Dirent, lstatSync, readdirSync, readlinkSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import type { WorkspaceBinding } from "./bind-workspace.ts";
-import { shownPath } from "./open-file.ts";
-import { isTemporaryName, type OpenFolder, openFolder } from "./open-folder.ts";
+import { isTemporaryName, type OpenFolder, openFolder, shownPath } from "./open-file.ts";
 import { isForbidden, resolveInside } from "./resolve-inside.ts";
 
 export interface TreeEntry {

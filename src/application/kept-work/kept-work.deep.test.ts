@@ -10,11 +10,11 @@ import {
   type Shelf,
   startChild,
 } from "../../testing/stored-work.test-support.ts";
-import { layoutOf } from "../../workspaces/git/copies/copy-layout.ts";
 import { createWorkingCopy } from "../../workspaces/git/copies/create-working-copy.ts";
 import { discardWorkingCopy } from "../../workspaces/git/copies/discard-working-copy.ts";
 import { listWorkingCopies } from "../../workspaces/git/copies/list-working-copies.ts";
 import { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
+import { layoutOf } from "../../workspaces/git/copies/working-copy.ts";
 import {
   commitAll,
   fingerprint,

@@ -6,7 +6,7 @@ import type { EngineParts } from "../../delegations/engine-parts.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { collectChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import { discardWorkingCopy } from "../../workspaces/git/copies/discard-working-copy.ts";
-import { changesOutside, guardedChanges } from "../../workspaces/git/copies/guarded-changes.ts";
+import { changesOutside, guardedChanges } from "../../workspaces/git/copies/judge-changes.ts";
 import { copiesOf } from "../../workspaces/git/copies/list-working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { GitFailure, namesOf, RepositoryRefused } from "../../workspaces/git/git-failure.ts";

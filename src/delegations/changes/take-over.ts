@@ -8,7 +8,7 @@ import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { ChangeProblem } from "../../workspaces/git/copies/change-problem.ts";
 import type { CollectedChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import type { UnifiedDiff } from "../../workspaces/git/copies/diff-of.ts";
-import { changesOutside, guardedChanges } from "../../workspaces/git/copies/guarded-changes.ts";
+import { changesOutside, guardedChanges } from "../../workspaces/git/copies/judge-changes.ts";
 import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";

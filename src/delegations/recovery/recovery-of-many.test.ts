@@ -9,8 +9,8 @@ import {
   delegationMark,
   endMarkedProcesses,
   markedProcesses,
+  signalProcess,
 } from "../../workspaces/delegation-mark.ts";
-import { signalProcess } from "../../workspaces/sandbox/process-tree.ts";
 
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
 const slow: Script = () => ({ fault: "stall" });

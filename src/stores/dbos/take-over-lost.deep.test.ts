@@ -5,8 +5,8 @@ import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.tes
 import { until } from "../../testing/until.ts";
 import { PostgresStore } from "../postgres/postgres-store.ts";
 import { DbosDispatcher } from "./dbos-dispatcher.ts";
+import { type TakeOver, takeOverLost } from "./dbos-worker.ts";
 import { applicationName, engineSchema, quietLogger } from "./load-dbos.ts";
-import { type TakeOver, takeOverLost } from "./take-over-lost.ts";
 
 const queue = "mandate-default-0";
 const table = `${engineSchema}.workflow_status`;

@@ -3,10 +3,9 @@ import type { Client, ClientConfig, Pool, PoolClient } from "pg";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { isBroken, stateOf } from "../../ports/database-fault.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { closed } from "../shared/control-log.ts";
-import { databaseAddressOf } from "./database-url.ts";
+import { closed } from "../shared/store-calls.ts";
+import { databaseAddressOf, type SchemaName, schemaNameOf } from "./database-place.ts";
 import { defaultPatienceMs, persist } from "./persist.ts";
-import { type SchemaName, schemaNameOf } from "./schema-name.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 

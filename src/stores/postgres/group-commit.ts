@@ -23,8 +23,7 @@ import { type RecordRows, standingsOf } from "./record-rows.ts";
 import type { RunCache } from "./run-cache.ts";
 import { encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
-import type { WriteLine } from "./write-line.ts";
-import { jsonText, WriteStatement } from "./write-statement.ts";
+import { jsonText, type WriteLine, WriteStatement } from "./write-line.ts";
 
 export interface CommitParts {
   readonly database: Database;

@@ -7,7 +7,7 @@ import type {
   KeyStanding,
   RequestKey,
 } from "../../ports/store.ts";
-import { keyStandingOf } from "../shared/key-standing.ts";
+import { keyStandingOf } from "../shared/stored-rows.ts";
 import type { Database } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";

@@ -2,10 +2,10 @@ import type { InboxChange } from "../../events/inbox-change.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { type InboxQuery, mostInboxItems } from "../../ports/store.ts";
-import { inboxItemOfRow, inboxValuesOf } from "../shared/inbox-row.ts";
+import { inboxItemOfRow, inboxValuesOf } from "../shared/stored-rows.ts";
 import type { Database } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import type { WriteStatement } from "./write-line.ts";
 
 const columns = [
   ["seq", "bigint"],

@@ -11,7 +11,7 @@ import {
   storedMemoryOf,
   storedRecordOf,
   storedRunOf,
-} from "../shared/inspected-rows.ts";
+} from "../shared/stored-rows.ts";
 import { type Database, type Row, run } from "./database.ts";
 import { decodeRow } from "./stored-text.ts";
 

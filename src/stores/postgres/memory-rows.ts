@@ -11,17 +11,17 @@ import type {
   SaveOutcome,
 } from "../../ports/memory-store.ts";
 import {
+  foldWords,
   type MemorySql,
   memoryOf,
   memorySql,
   memoryValuesOf,
   requireMaySave,
+  wordsOf,
 } from "../shared/memory-row.ts";
-import { foldWords, wordsOf } from "../shared/memory-words.ts";
 import { type Database, type Row, run, runAll, type Statement } from "./database.ts";
-import { wordVectorOf } from "./memory-words.ts";
 import { persist } from "./persist.ts";
-import { decodeRow, encodeOrNull, encodeText } from "./stored-text.ts";
+import { decodeRow, encodeOrNull, encodeText, wordVectorOf } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 import type { WriteLine } from "./write-line.ts";
 

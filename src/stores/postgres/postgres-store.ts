@@ -32,16 +32,20 @@ import type {
   Store,
 } from "../../ports/store.ts";
 import type { WorkerRow } from "../../ports/workers.ts";
-import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
+import { RecentValues } from "../shared/kept-texts.ts";
 import { claimerOf } from "../shared/memory-row.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
-import { RecentValues } from "../shared/recent-values.ts";
-import { runRowOf } from "../shared/run-row.ts";
-import { readStoredContract } from "../shared/stored-contract.ts";
+import {
+  changedRecords,
+  closed,
+  commandNote,
+  readStoredContract,
+  refuseAppend,
+} from "../shared/store-calls.ts";
+import { runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
 import { BatchReader } from "./batch-rows.ts";
 import type { Database } from "./database.ts";
-import { ExecutorRows } from "./executor-rows.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { IdBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
@@ -54,7 +58,7 @@ import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 import { Watch } from "./watch.ts";
-import { WorkerLease } from "./worker-lease.ts";
+import { ExecutorRows, WorkerLease } from "./worker-lease.ts";
 import { WriteLine } from "./write-line.ts";
 
 export interface PostgresStoreOptions {

@@ -1,10 +1,10 @@
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
-import { runTotals } from "../shared/run-totals.ts";
-import { isTrusted } from "../shared/stored-contract.ts";
+import { isTrusted } from "../shared/store-calls.ts";
+import { runTotals } from "../shared/stored-rows.ts";
 import type { Transaction } from "../shared/transaction.ts";
 import type { Row } from "./database.ts";
 import { encodeOrNull, encodeText } from "./stored-text.ts";
-import { jsonText, type WriteStatement } from "./write-statement.ts";
+import { jsonText, type WriteStatement } from "./write-line.ts";
 
 type Value = string | number | null;
 

@@ -6,9 +6,9 @@ import {
   recordOf,
   standingOfRows,
   type WrittenRecord,
-} from "../shared/record-row.ts";
+} from "../shared/stored-rows.ts";
 import type { Database, Row, Statement } from "./database.ts";
-import type { WriteStatement } from "./write-statement.ts";
+import type { WriteStatement } from "./write-line.ts";
 
 /** The control plane's records as rows: written beside the events they follow from. */
 export class RecordRows {

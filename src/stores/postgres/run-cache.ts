@@ -2,7 +2,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { controlRunId, runIdOf, runNumberOf } from "../../ports/identity.ts";
-import { Listeners } from "../shared/listeners.ts";
+import { Listeners } from "../shared/store-calls.ts";
 import { type BatchReader, eventsIn, lastSeqOf, pageSize } from "./batch-rows.ts";
 import type { Database, Row } from "./database.ts";
 

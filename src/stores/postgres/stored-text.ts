@@ -1,3 +1,5 @@
+import { foldWords } from "../shared/memory-row.ts";
+
 /**
  * Postgres keeps neither the character zero nor half of a pair in a text, and a task, a prompt or a
  * memory may hold both. They are written as an escape that begins with a character from the end of
@@ -36,4 +38,23 @@ export function decodeRow(row: Readonly<Record<string, unknown>>): Record<string
     decoded[column] = typeof value === "string" ? decodeText(value) : value;
   }
   return decoded;
+}
+
+const mostPositions = 16_000;
+/** Postgres remembers no more places of one word than this. */
+const mostOfOne = 255;
+
+/**
+ * The words of a memory as Postgres keeps them for searching, with their places. They are taken
+ * apart here and not by one of its parsers, which have opinions about hosts, numbers and hyphens.
+ */
+export function wordVectorOf(text: string, tags: readonly string[]): string {
+  const places = new Map<string, number[]>();
+  const words = foldWords(`${text} ${tags.join(" ")}`).slice(0, mostPositions);
+  for (const [index, word] of words.entries()) {
+    const known = places.get(word) ?? [];
+    places.set(word, known);
+    if (known.length < mostOfOne) known.push(index + 1);
+  }
+  return [...places].map(([word, at]) => `'${word}':${at.join(",")}`).join(" ");
 }

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
-import { jsonText, WriteStatement } from "./write-statement.ts";
+import { jsonText, WriteStatement } from "./write-line.ts";
 
 let url: string;
 

@@ -12,8 +12,8 @@ import { runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
 import { maximumBatch } from "./event-batch.ts";
-import type { RecordStandings, WrittenRecord } from "./record-row.ts";
-import { TamperedContract } from "./stored-contract.ts";
+import { TamperedContract } from "./store-calls.ts";
+import type { RecordStandings, WrittenRecord } from "./stored-rows.ts";
 
 /** What a transaction finds when it begins: the states in memory, and the records on disk. */
 export interface Ground {

@@ -2,9 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { StoredEvent } from "../../events/event.ts";
 import { genesis } from "../../events/hash-chain.ts";
 import { runIdOf } from "../../ports/identity.ts";
-import { type BatchRow, eventsOf, maximumBatch } from "../shared/event-batch.ts";
-import { DelegationPlaces } from "./delegation-places.ts";
-import type { RunIndex } from "./run-index.ts";
+import { type BatchRow, eventsOf, maximumBatch, readRows } from "../shared/event-batch.ts";
 
 interface RunEnd {
   /** Zero: nothing of it is stored. */
@@ -167,3 +165,129 @@ function after(seq: number, events: readonly StoredEvent[]): readonly StoredEven
 
 const pageSize = 200;
 const smallPage = 50;
+
+/** The batches of one run, as far as they were looked through. */
+interface RunPlaces {
+  through: number;
+  /** Where each delegation's events are: the first sequence numbers of their batches, in order. */
+  readonly of: Map<string, number[]>;
+  count: number;
+}
+
+/** A number for each: some megabytes at most. */
+const mostPlaces = 500_000;
+/** Of small runs it is not the places that cost. */
+const mostRuns = 32;
+
+/**
+ * In which batches of a run something is said of each delegation. An index on disk would cost every
+ * transaction for what is asked for rarely; this one is made on request, kept for the runs
+ * that were asked about last, and continues where it was when they grow.
+ */
+class DelegationPlaces {
+  readonly #runs = new Map<number, RunPlaces>();
+  #count = 0;
+
+  /**
+   * Looks through what was added since, and gives a turn to others after each page, with an empty
+   * piece. Many may look through one run side by side, for each of its delegations: each continues
+   * where the others are. It may be dropped from the cache; the reader keeps what was found.
+   */
+  *lookThrough(
+    run: number,
+    pageAfter: (firstSeq: number) => readonly BatchRow[],
+  ): Generator<readonly never[], RunPlaces> {
+    const places = this.#placesOf(run);
+    for (;;) {
+      const page = pageAfter(places.through);
+      if (page.length === 0) return places;
+      for (const row of page) this.#note(places, row);
+      yield [];
+    }
+  }
+
+  forget(run: number): void {
+    this.#count -= this.#runs.get(run)?.count ?? 0;
+    this.#runs.delete(run);
+  }
+
+  #placesOf(run: number): RunPlaces {
+    const known = this.#runs.get(run) ?? { through: 0, of: new Map(), count: 0 };
+    // The one that was asked about last is the last one to be forgotten.
+    this.#runs.delete(run);
+    this.#runs.set(run, known);
+    for (const oldest of this.#runs.keys()) {
+      const isEnough = this.#count <= mostPlaces && this.#runs.size <= mostRuns;
+      if (isEnough || oldest === run) break;
+      this.forget(oldest);
+    }
+    return known;
+  }
+
+  #note(places: RunPlaces, row: BatchRow): void {
+    const { first_seq: firstSeq, run } = row;
+    const isKept = this.#runs.get(run) === places;
+    for (const [, id] of readRows(row, runIdOf(run))) {
+      if (id === null) continue;
+      const known = places.of.get(id);
+      if (known === undefined) places.of.set(id, [firstSeq]);
+      else if (known.at(-1) !== firstSeq) known.push(firstSeq);
+      else continue;
+      places.count += 1;
+      if (isKept) this.#count += 1;
+    }
+    places.through = firstSeq;
+  }
+}
+
+/** So many events may wait before they are indexed: reading them in order takes a millisecond. */
+const indexEvery = 2000;
+
+/**
+ * Which batches belong to which run. An index that is kept up with every transaction costs a page
+ * each time, which for small transactions is a quarter of the whole; this one is brought up to date
+ * in bulk, and readers look through the short rest themselves.
+ */
+export class RunIndex {
+  readonly #database: DatabaseSync;
+  readonly #through: StatementSync;
+  #indexed: number;
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#through = database.prepare("SELECT value FROM meta WHERE key = 'indexed_seq'");
+    this.#indexed = this.indexedThrough();
+  }
+
+  /** Every batch that begins at or before this is in the index. */
+  indexedThrough(): number {
+    return Number(this.#through.get()?.["value"] ?? 0);
+  }
+
+  /** Called after a commit; nearly always there is nothing to do. */
+  keepUp(lastSeq: number): void {
+    if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
+    try {
+      this.#database.exec("BEGIN IMMEDIATE");
+      // Another process may have done it already.
+      const from = this.indexedThrough();
+      this.#database
+        .prepare(
+          "INSERT OR IGNORE INTO run_index SELECT run, first_seq FROM event_batches WHERE first_seq > ? AND first_seq <= ?",
+        )
+        .run(from, lastSeq);
+      this.#database
+        .prepare(
+          "INSERT INTO meta VALUES ('indexed_seq', ?) ON CONFLICT (key) DO UPDATE SET value = max(value, excluded.value)",
+        )
+        .run(lastSeq);
+      this.#database.exec("COMMIT");
+      this.#indexed = Math.max(from, lastSeq);
+    } catch {
+      // An index is a convenience: without it reading is slower. Who holds the lock for long, or a
+      // disk that is full, will not let go at once: it is tried again after as many events.
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
+      this.#indexed = lastSeq;
+    }
+  }
+}

@@ -5,7 +5,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
 import { KeptTexts } from "../shared/kept-texts.ts";
-import { TamperedContract } from "../shared/stored-contract.ts";
+import { TamperedContract } from "../shared/store-calls.ts";
 import { type Ground, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
 import { Projections } from "./projections.ts";

@@ -7,7 +7,7 @@ import type {
   KeyStanding,
   RequestKey,
 } from "../../ports/store.ts";
-import { keyStandingOf } from "../shared/key-standing.ts";
+import { keyStandingOf } from "../shared/stored-rows.ts";
 import { storageError } from "./group-commit.ts";
 import { isWorkerAlive } from "./worker.ts";
 

@@ -4,8 +4,8 @@ import type { InboxItem } from "../../events/inbox-item.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { type InboxQuery, mostInboxItems } from "../../ports/store.ts";
 import { maximumBatch } from "../shared/event-batch.ts";
-import { inboxItemOfRow, inboxValuesOf } from "../shared/inbox-row.ts";
-import type { RunIndex } from "./run-index.ts";
+import { inboxItemOfRow, inboxValuesOf } from "../shared/stored-rows.ts";
+import type { RunIndex } from "./batch-rows.ts";
 
 /** The inbox as a table: written beside the events that it follows from, read without them. */
 export class InboxRows {

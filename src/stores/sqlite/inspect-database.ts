@@ -13,7 +13,7 @@ import {
   storedMemoryOf,
   storedRecordOf,
   storedRunOf,
-} from "../shared/inspected-rows.ts";
+} from "../shared/stored-rows.ts";
 import type { HeadFile } from "./head-file.ts";
 
 /** What lies beside the database and belongs to it. */

@@ -4,15 +4,20 @@ import type { Clock } from "../../ports/clock.ts";
 import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {
   Memory,
+  MemoryPlace,
   MemoryQuery,
   MemoryStore,
   NewMemory,
   SaveOutcome,
 } from "../../ports/memory-store.ts";
-import { memoryOf, memorySql, memoryValuesOf, requireMaySave } from "../shared/memory-row.ts";
-import { wordsOf } from "../shared/memory-words.ts";
+import {
+  memoryOf,
+  memorySql,
+  memoryValuesOf,
+  requireMaySave,
+  wordsOf,
+} from "../shared/memory-row.ts";
 import { storageError } from "./group-commit.ts";
-import { matchInTexts, type SqlCondition, whereOf } from "./memory-where.ts";
 
 export interface MemoryRowsOptions {
   readonly database: DatabaseSync;
@@ -221,3 +226,42 @@ class MemoryIndex {
 
 /** FTS5 keeps a row here for each text that it has indexed. */
 const lastIndexed = "(SELECT coalesce(max(id), 0) FROM memory_words_docsize)";
+
+const { isSuperseded } = memorySql();
+
+export interface SqlCondition {
+  readonly sql: string;
+  readonly values: readonly (string | number | null)[];
+}
+
+/** What a query asks for in addition to its words. */
+function whereOf({ all, near, tags = [] }: MemoryQuery): readonly SqlCondition[] {
+  return [
+    ...(near === undefined ? [] : [couldConcern(near)]),
+    ...(all === true ? [] : [{ sql: `f.version IS NULL AND NOT (${isSuperseded})`, values: [] }]),
+    ...tags.map((tag) => ({
+      sql: "? IN (SELECT value FROM json_each(m.tags))",
+      values: [tag],
+    })),
+  ];
+}
+
+/** Leaves away what is surely not for this reader; the caller decides about the rest. */
+function couldConcern({ formerly, runId, workspace }: MemoryPlace): SqlCondition {
+  return {
+    sql: `((m.scope = 'shared' OR p.version IS NOT NULL)
+             AND (m.workspace IS NULL OR m.workspace = ?))
+          OR m.run = ? OR m.sub_agent_id IN (SELECT value FROM json_each(?))`,
+    values: [workspace, runNumberOf(runId) ?? -1, JSON.stringify(formerly)],
+  };
+}
+
+/** Any of these, as it stands, in the text or the tags. */
+function matchInTexts(parts: readonly string[]): SqlCondition {
+  const pattern = (part: string): string =>
+    `%${part.slice(0, 200).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;
+  return {
+    sql: parts.map(() => "(m.text || ' ' || m.tags) LIKE ? ESCAPE '\\'").join(" OR "),
+    values: parts.map(pattern),
+  };
+}

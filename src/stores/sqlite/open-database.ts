@@ -7,9 +7,9 @@ import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import { upcast } from "../../events/upcast.ts";
 import { controlRunId, firstNumber, runIdOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { RunIndex } from "./batch-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { migrations } from "./migrations.ts";
-import { RunIndex } from "./run-index.ts";
 
 export interface DatabaseOptions {
   /** A file, or ":memory:". */
@@ -175,4 +175,26 @@ function eventsOf(batch: Readonly<Record<string, unknown>>, runId: string): read
     summary: "",
     hash: "",
   })) as unknown as StoredEvent[];
+}
+
+/**
+ * Takes numbers from the store in blocks, so that a new id costs no write. A process that dies
+ * leaves a gap; ids are unique, not dense. Blocks grow with use: listing runs reserves none.
+ */
+export function idBlocks(database: DatabaseSync): () => number {
+  let next = 0;
+  let end = 0;
+  let size = 256;
+  return () => {
+    if (next === end) {
+      size = Math.min(size * 2, 4096);
+      const row = database
+        .prepare("UPDATE meta SET value = value + ? WHERE key = 'next_id' RETURNING value")
+        .get(size);
+      end = Number(row?.["value"]);
+      // Zero is the control log's.
+      next = Math.max(1, end - size);
+    }
+    return next++;
+  };
 }

@@ -4,8 +4,8 @@ import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
-import { runTotals } from "../shared/run-totals.ts";
-import { isTrusted, TamperedContract } from "../shared/stored-contract.ts";
+import { isTrusted, TamperedContract } from "../shared/store-calls.ts";
+import { runTotals } from "../shared/stored-rows.ts";
 import type { Transaction } from "../shared/transaction.ts";
 
 /** The stored state of runs, delegations and asks: written beside the events it follows from. */

@@ -7,7 +7,7 @@ import {
   recordOf,
   standingOfRows,
   type WrittenRecord,
-} from "../shared/record-row.ts";
+} from "../shared/stored-rows.ts";
 
 /** The control plane's records as rows: written beside the events they follow from. */
 export class RecordRows implements RecordStandings {

@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, it, onTestFinished } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
+import { RunIndex } from "./batch-rows.ts";
 import { openDatabase } from "./open-database.ts";
-import { RunIndex } from "./run-index.ts";
 
 it("an index that cannot be brought up to date, because another process holds the lock, is left", () => {
   const path = join(testFolder(), "mandate.db");

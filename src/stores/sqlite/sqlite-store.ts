@@ -32,27 +32,30 @@ import type {
   RunRow,
   Store,
 } from "../../ports/store.ts";
-import { changedRecords, closed, commandNote, refuseAppend } from "../shared/control-log.ts";
 import { type BatchRow, eventsOf } from "../shared/event-batch.ts";
-import { Listeners } from "../shared/listeners.ts";
 import { claimerOf } from "../shared/memory-row.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
-import { runRowOf } from "../shared/run-row.ts";
-import { readStoredContract } from "../shared/stored-contract.ts";
+import {
+  changedRecords,
+  closed,
+  commandNote,
+  Listeners,
+  readStoredContract,
+  refuseAppend,
+} from "../shared/store-calls.ts";
+import { runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
-import { BatchReader } from "./batch-rows.ts";
+import { BatchReader, RunIndex } from "./batch-rows.ts";
 import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
 import { HeadFile } from "./head-file.ts";
-import { idBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase } from "./inspect-database.ts";
 import { MemoryRows } from "./memory-rows.ts";
-import { type DatabaseOptions, openDatabase } from "./open-database.ts";
+import { type DatabaseOptions, idBlocks, openDatabase } from "./open-database.ts";
 import { PrunedRows } from "./pruned-rows.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
-import { RunIndex } from "./run-index.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive, pidOf } from "./worker.ts";
 
 export interface SqliteStoreOptions extends DatabaseOptions {

@@ -23,7 +23,7 @@ import { sleep, systemClock } from "../../ports/clock.ts";
 import type { StartedRun } from "../../ports/delegator.ts";
 import { createRuntime } from "../../runtime.ts";
 import { defineTool, type Tool } from "../../tools/tool.ts";
-import { journalsOf } from "../../workspaces/git/copies/copy-layout.ts";
+import { journalsOf } from "../../workspaces/git/copies/working-copy.ts";
 import { testProfile } from "../engine-fixture.ts";
 import { until } from "../until.ts";
 import type { FaultJob } from "./fault-home.test-support.ts";

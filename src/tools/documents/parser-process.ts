@@ -1,10 +1,9 @@
 import type { Readable, Writable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import { ownNode, type Program } from "../../workspaces/processes/find-program.ts";
+import { ownNode, type Program, systemShell } from "../../workspaces/processes/find-program.ts";
 import { helperEnvironment } from "../../workspaces/processes/program-environment.ts";
 import { startProgram } from "../../workspaces/processes/start-program.ts";
-import { systemShell } from "../../workspaces/processes/system-shell.ts";
 import type { ReplyAt } from "./parser-main.ts";
 
 export interface ParserLimits {

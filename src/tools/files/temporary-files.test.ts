@@ -8,7 +8,7 @@ import {
   treeOf,
   writeFiles,
 } from "../../workspaces/git/repository.test-support.ts";
-import { temporaryName } from "../../workspaces/open-folder.ts";
+import { temporaryName } from "../../workspaces/open-file.ts";
 import { editFile } from "./edit-file.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";

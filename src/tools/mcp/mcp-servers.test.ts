@@ -2,7 +2,7 @@ import { delimiter } from "node:path";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { until } from "../../testing/until.ts";
-import { programFolders } from "../../workspaces/processes/program-folders.ts";
+import { programFolders } from "../../workspaces/processes/find-program.ts";
 import { describeTool } from "../toolbox.ts";
 import type { McpNotice, McpServers } from "./mcp-servers.ts";
 import { McpUnavailable } from "./mcp-unavailable.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { tailOf } from "../../text.ts";
 import { bindWorkspace } from "../../workspaces/bind-workspace.ts";
-import type { CheckVerdict, MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
+import type { CheckVerdict, MergeCheck } from "../../workspaces/git/integration/prepare-merge.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { cleanLine, cleanText } from "../mcp/clean-text.ts";
 import { waitFor } from "./attend-process.ts";

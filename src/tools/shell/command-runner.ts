@@ -4,14 +4,12 @@ import { join } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
-import { systemShell } from "../../workspaces/processes/system-shell.ts";
+import { systemShell } from "../../workspaces/processes/find-program.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
-import { Placeholders } from "../../workspaces/sandbox/guarded-places.ts";
-import { HostSockets } from "../../workspaces/sandbox/host-sockets.ts";
+import { HostSockets, Placeholders } from "../../workspaces/sandbox/guarded-places.ts";
 import { type NestedGuard, NestedGuards } from "../../workspaces/sandbox/nested-guards.ts";
-import type { SandboxPolicy } from "../../workspaces/sandbox/sandbox.ts";
-import { freshEnvironment } from "../../workspaces/sandbox/visible-folders.ts";
+import { freshEnvironment, type SandboxPolicy } from "../../workspaces/sandbox/sandbox.ts";
 import { type Aftermath, ShellProcess } from "./shell-process.ts";
 
 const graceMs = 2000;

@@ -16,7 +16,7 @@ import { until } from "../../testing/until.ts";
 import { collectChanges } from "../../workspaces/git/copies/collect-changes.ts";
 import { createWorkingCopy } from "../../workspaces/git/copies/create-working-copy.ts";
 import { integrate } from "../../workspaces/git/integration/integrate.ts";
-import type { CheckVerdict } from "../../workspaces/git/integration/merge-check.ts";
+import type { CheckVerdict } from "../../workspaces/git/integration/prepare-merge.ts";
 import {
   makeRepository,
   treeOf,

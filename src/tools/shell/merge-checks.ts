@@ -1,5 +1,5 @@
 import type { Clock } from "../../ports/clock.ts";
-import type { MergeCheck } from "../../workspaces/git/integration/merge-check.ts";
+import type { MergeCheck } from "../../workspaces/git/integration/prepare-merge.ts";
 import { CheckRun, type CheckSubject } from "./check-run.ts";
 import type { CommandSetup } from "./command-setup.ts";
 

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import type { Readable, Writable } from "node:stream";
 import { type Clock, sleep } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import type { Program } from "../../workspaces/processes/find-program.ts";
-import { startProgram } from "../../workspaces/processes/start-program.ts";
 import {
   countTasks,
   descendantsOf,
   processesMarked,
   signalProcess,
-} from "../../workspaces/sandbox/process-tree.ts";
+} from "../../workspaces/delegation-mark.ts";
+import type { Program } from "../../workspaces/processes/find-program.ts";
+import { startProgram } from "../../workspaces/processes/start-program.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
 

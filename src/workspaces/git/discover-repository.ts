@@ -3,7 +3,7 @@ import { dirname, isAbsolute, join, resolve, sep } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { realFolderSync } from "../../files.ts";
 import { GitFailure, type RefusalCode, RepositoryRefused } from "./git-failure.ts";
-import type { ObjectFormat } from "./place.ts";
+import type { ObjectFormat } from "./read-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
 /** Where the parts of a repository are. */

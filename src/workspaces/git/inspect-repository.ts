@@ -5,8 +5,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { headOf } from "../../text.ts";
 import { nearestRealPath } from "../resolve-inside.ts";
 import { findCaseCollisions, ignoresCase } from "./copies/change-problem.ts";
-import { layoutOf, worktreesOf } from "./copies/copy-layout.ts";
-import { readCopyRecord } from "./copies/working-copy.ts";
+import { layoutOf, readCopyRecord, worktreesOf } from "./copies/working-copy.ts";
 import {
   borrowedObjects,
   type DiscoveredRepository,
@@ -20,11 +19,12 @@ import {
   type Place,
   type RawPath,
   rawOf,
+  readTracked,
   shownRaw,
   submoduleMode,
   type TrackedEntry,
-} from "./place.ts";
-import { readTracked, type TrackedFiles } from "./read-git.ts";
+  type TrackedFiles,
+} from "./read-git.ts";
 import { askGit, runGit } from "./run-git.ts";
 
 /** What is known about a folder before it is copied or merged into. */

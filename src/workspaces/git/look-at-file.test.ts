@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { test } from "vitest";
 import { repeatBeside } from "../busy-thread.test-support.ts";
-import { lookAtFile } from "./look-at-file.ts";
+import { lookAtFile } from "./compare-files.ts";
 import { makeFolder } from "./repository.test-support.ts";
 
 test("a file that goes while it is looked at is nothing that fails", async () => {

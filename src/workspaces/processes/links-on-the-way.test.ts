@@ -2,7 +2,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { linksOnTheWay } from "./links-on-the-way.ts";
+import { linksOnTheWay } from "./find-program.ts";
 
 let root: string;
 

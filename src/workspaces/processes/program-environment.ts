@@ -1,7 +1,7 @@
 import { homedir, tmpdir } from "node:os";
 import { delimiter, isAbsolute } from "node:path";
 import { agentFolderAround, homeOfUser } from "./agent-folders.ts";
-import { programFolders, usualFolders } from "./program-folders.ts";
+import { programFolders, usualFolders } from "./find-program.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -2,7 +2,7 @@ import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { gitDirectoryAround } from "./git-directory.ts";
+import { gitDirectoryAround } from "./protection.ts";
 
 let root: string;
 

@@ -1,5 +1,8 @@
-import { lstatSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { lstatSync, readdirSync, readlinkSync, realpathSync } from "node:fs";
+import { basename, dirname, join, relative, resolve, sep } from "node:path";
+import { isBelow } from "../../contracts/write-roots.ts";
+import { realPathOr } from "../../files.ts";
+import { linksOnTheWay } from "../processes/find-program.ts";
 import { type ProtectedPath, protectedPaths } from "./protected-paths.ts";
 
 /** Characters that HFS+ ignores in names, so that `.g\u200cit` is `.git` to it. */
@@ -157,5 +160,128 @@ function isFolder(place: string): boolean {
     return lstatSync(place, { throwIfNoEntry: false })?.isDirectory() === true;
   } catch {
     return false;
+  }
+}
+
+/**
+ * Whether git takes a folder with these entries for a repository, whatever the folder is called: git
+ * then obeys the settings there, in that folder and below it. Git also checks what HEAD names; other
+ * programs do not.
+ */
+export function isGitDirectory(has: (name: GitDirectoryName) => boolean): boolean {
+  return has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
+}
+
+export type GitDirectoryName = "HEAD" | "commondir" | "objects" | "refs";
+
+/** Which of the names that make a repository an entry has; `HEAD` and `commondir` are no folders. */
+export function gitDirectoryName(name: string, isFolder: boolean): GitDirectoryName | undefined {
+  if (name.length > longestName) return undefined;
+  const found = gitDirectoryNames.get(foldedName(name));
+  return isFolder && (found === "HEAD" || found === "commondir") ? undefined : found;
+}
+
+const gitDirectoryNames = new Map(
+  (["HEAD", "commondir", "objects", "refs"] as const).map((name) => [foldedName(name), name]),
+);
+// Longer than any of them, for the characters that a file system ignores.
+const longestName = 32;
+
+/**
+ * The outermost folder from the root down to a file that is a repository in this sense, or would be
+ * once these files are there. `files` are absolute; the file system says what is there already.
+ */
+export function gitDirectoryAround(root: string, files: readonly string[]): string | undefined {
+  const added = new Map<string, Set<GitDirectoryName>>();
+  for (const file of files) {
+    const names = relative(root, file).split(sep);
+    let folder = root;
+    for (const [depth, name] of names.entries()) {
+      const known = added.get(folder) ?? new Set();
+      if (known.size === 0) added.set(folder, known);
+      const part = gitDirectoryName(name, depth < names.length - 1);
+      if (part !== undefined) known.add(part);
+      folder = `${folder}${sep}${name}`;
+    }
+  }
+  const missing: string[] = [];
+  for (const [folder, parts] of added) {
+    // A path may have thousands of folders: below one that is missing nothing is looked for.
+    const isMissing = missing.some((above) => folder.startsWith(above)) || !isFolder(folder);
+    if (isMissing && parts.size === 0) {
+      if (!missing.some((above) => folder.startsWith(above))) missing.push(`${folder}${sep}`);
+      continue;
+    }
+    if (isGitDirectory((name) => parts.has(name) || isThere(folder, name))) return folder;
+  }
+  return undefined;
+}
+
+function isThere(folder: string, name: GitDirectoryName): boolean {
+  try {
+    const status = lstatSync(`${folder}${sep}${name}`, { throwIfNoEntry: false });
+    if (status === undefined) return false;
+    return gitDirectoryName(name, status.isDirectory()) !== undefined;
+  } catch {
+    return false;
+  }
+}
+
+/** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */
+export function linkedPlaces(root: string): readonly string[] {
+  return protectedLinks(root, trailOf(root)).map(linkTargetOf).filter(isInside(root));
+}
+
+/** The same with every link on the way: replaced by another, it would lead elsewhere. */
+export function linkedWays(root: string): readonly string[] {
+  const links = protectedLinks(root, trailOf(root));
+  return links.flatMap((link) => [linkTargetOf(link), ...linksBehind(link)]).filter(isInside(root));
+}
+
+function isInside(root: string): (place: string) => boolean {
+  return (place) => place !== root && isBelow(place, root);
+}
+
+function protectedLinks(folder: string, trail: Trail): readonly string[] {
+  const places: string[] = [];
+  for (const entry of entriesOf(folder)) {
+    const step = stepInto(trail, entry.name);
+    const isWay = firstBelow(step.trail) !== undefined;
+    if (step.protection === undefined && !isWay) continue;
+    const place = join(folder, entry.name);
+    if (entry.isSymbolicLink()) places.push(place);
+    else if (entry.isDirectory() && isWay) places.push(...protectedLinks(place, step.trail));
+  }
+  return places;
+}
+
+function entriesOf(folder: string) {
+  try {
+    return readdirSync(folder, { withFileTypes: true });
+  } catch {
+    return [];
+  }
+}
+
+/** Where a link leads, or would lead if something were there. */
+export function linkTargetOf(link: string): string {
+  try {
+    return realpathSync(link);
+  } catch {
+    return readLink(link);
+  }
+}
+
+/** The links that a link leads through, itself left out; folders on the way may be some. */
+export function linksBehind(link: string): readonly string[] {
+  const itself = join(realPathOr(dirname(link)), basename(link));
+  return linksOnTheWay(itself).filter((passed) => passed !== itself);
+}
+
+function readLink(link: string): string {
+  try {
+    return resolve(dirname(link), readlinkSync(link));
+  } catch {
+    return link;
   }
 }

@@ -10,9 +10,8 @@ import {
 import { helperEnvironment } from "../processes/program-environment.ts";
 import { runToEnd } from "../processes/start-program.ts";
 import { createBubblewrap, isolation, showSystem } from "./bubblewrap.ts";
-import type { Sandbox } from "./sandbox.ts";
+import { findProgramPlaces, type ProgramPlaces, type Sandbox } from "./sandbox.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
-import { findProgramPlaces, type ProgramPlaces } from "./visible-folders.ts";
 
 export type SandboxFinding =
   | { readonly isUsable: true; readonly sandbox: Sandbox; readonly programs: ProgramPlaces }

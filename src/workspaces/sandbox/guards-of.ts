@@ -14,7 +14,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import { GitFailure } from "../git/git-failure.ts";
 import { runGit } from "../git/run-git.ts";
-import { linksBehind, linkTargetOf } from "../protected/linked-places.ts";
+import { linksBehind, linkTargetOf } from "../protected/protection.ts";
 import { mustBeMounted } from "./guarded-places.ts";
 import type { WalkFindings } from "./protected-walk.ts";
 

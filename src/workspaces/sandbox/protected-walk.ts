@@ -12,8 +12,14 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, systemClock } from "../../ports/clock.ts";
-import { gitDirectoryName, isGitDirectory } from "../protected/git-directory.ts";
-import { firstBelow, stepInto, type Trail, trailOf } from "../protected/protection.ts";
+import {
+  firstBelow,
+  gitDirectoryName,
+  isGitDirectory,
+  stepInto,
+  type Trail,
+  trailOf,
+} from "../protected/protection.ts";
 import { steersTerminal } from "../resolve-for-writing.ts";
 
 export interface WalkBounds {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
 import { noteAgentFolder } from "../processes/agent-folders.ts";
-import { findProgramPlaces, freshEnvironment } from "./visible-folders.ts";
+import { findProgramPlaces, freshEnvironment } from "./sandbox.ts";
 
 let home: string;
 

@@ -1,8 +1,12 @@
 import { type Dirent, readSync } from "node:fs";
 import { join } from "node:path";
 import type { WorkspaceBinding } from "../../../workspaces/bind-workspace.ts";
-import { openEntry, shownPath } from "../../../workspaces/open-file.ts";
-import { type OpenFolder, openFolder } from "../../../workspaces/open-folder.ts";
+import {
+  type OpenFolder,
+  openEntry,
+  openFolder,
+  shownPath,
+} from "../../../workspaces/open-file.ts";
 import { resolveInside } from "../../../workspaces/resolve-inside.ts";
 import { type EntryFilter, type TreeEntry, walkTree } from "../../../workspaces/walk-tree.ts";
 import type { GlobMatcher } from "../pattern/glob-matcher.ts";

@@ -12,22 +12,26 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";
+import {
+  type Differences,
+  findDifferences,
+  isEntry,
+  lookAtFile,
+  recordDifferences,
+} from "../compare-files.ts";
 import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts";
-import { isEntry, lookAtFile } from "../look-at-file.ts";
 import {
   type ObjectFormat,
   type Place,
   type RawPath,
   rawPlace,
+  readTracked,
   shownRaw,
   submoduleMode,
   type TrackedEntry,
-} from "../place.ts";
-import { readTracked } from "../read-git.ts";
+} from "../read-git.ts";
 import { runGit } from "../run-git.ts";
-import { type CopyLimits, copyIndex } from "./copy-layout.ts";
-import { type Differences, findDifferences, recordDifferences } from "./find-differences.ts";
-import type { Omission } from "./working-copy.ts";
+import { type CopyLimits, copyIndex, type Omission } from "./working-copy.ts";
 
 interface Capture {
   readonly tree: string;

@@ -1,8 +1,7 @@
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { namesOf } from "../git-failure.ts";
-import { pathInWorkspace, shownRaw } from "../place.ts";
-import type { TreeChange } from "../read-git.ts";
+import { pathInWorkspace, shownRaw, type TreeChange } from "../read-git.ts";
 
 /** Why a change of a child cannot be merged. */
 export type ChangeProblemKind =

@@ -16,9 +16,9 @@ import {
   writeFiles,
 } from "../repository.test-support.ts";
 import { collectChanges } from "./collect-changes.ts";
-import { layoutOf } from "./copy-layout.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { diffOf } from "./diff-of.ts";
+import { layoutOf } from "./working-copy.ts";
 
 const contents = { "a.txt": "a\n", "src/b.ts": "b\n", "src/c.ts": "c\n", ".gitignore": "*.log\n" };
 

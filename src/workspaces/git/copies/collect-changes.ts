@@ -1,22 +1,31 @@
 import { randomBytes } from "node:crypto";
 import { renameSync, rmSync } from "node:fs";
+import { entryAt, findDifferences, recordDifferences } from "../compare-files.ts";
 import { explainGitFailure, GitFailure, RepositoryRefused } from "../git-failure.ts";
-import { entryAt } from "../look-at-file.ts";
-import { executableMode, linkMode, pathInWorkspace, shownRaw, submoduleMode } from "../place.ts";
 import {
+  executableMode,
   hashContents,
+  linkMode,
+  pathInWorkspace,
   readTracked,
   readTreeChanges,
   readTreePaths,
+  shownRaw,
+  submoduleMode,
   type TreeChange,
 } from "../read-git.ts";
 import { askGit } from "../run-git.ts";
 import { type ChangeProblem, changeProblem, embeddedProblem } from "./change-problem.ts";
-import { type CopyLimits, changeLimits, copyIndex, layoutOf, refOf } from "./copy-layout.ts";
-import { findDifferences, recordDifferences } from "./find-differences.ts";
 import { collisionProblem, judgeChanges } from "./judge-changes.ts";
 import { moveRef } from "./vault.ts";
-import type { WorkingCopy } from "./working-copy.ts";
+import {
+  type CopyLimits,
+  changeLimits,
+  copyIndex,
+  layoutOf,
+  refOf,
+  type WorkingCopy,
+} from "./working-copy.ts";
 
 /** The changes that a child made in its copy, as one commit on top of its base. */
 export interface CollectedChanges {

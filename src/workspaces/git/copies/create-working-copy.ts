@@ -5,13 +5,21 @@ import { explainGitFailure, RepositoryRefused } from "../git-failure.ts";
 import { findToplevel, type Inspection, inspectRepository } from "../inspect-repository.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
 import { recoverPlace } from "../integration/recover-integration.ts";
-import type { Place } from "../place.ts";
+import type { Place } from "../read-git.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, requireGit } from "../run-git.ts";
 import { captureTree } from "./capture-tree.ts";
-import { beginCopy, type CopyLimits, copyLimits, layoutOf, worktreesOf } from "./copy-layout.ts";
 import { checkOutCopy, createVault } from "./vault.ts";
-import { type CopyRecord, type WorkingCopy, workingCopyOf } from "./working-copy.ts";
+import {
+  beginCopy,
+  type CopyLimits,
+  type CopyRecord,
+  copyLimits,
+  layoutOf,
+  type WorkingCopy,
+  workingCopyOf,
+  worktreesOf,
+} from "./working-copy.ts";
 
 export interface WorkingCopyRequest {
   /** The workspace: a repository, a folder of one, a plain folder, or a place in another copy. */

@@ -3,10 +3,9 @@ import { RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
 import { askGit, runGit } from "../run-git.ts";
 import type { CollectedChanges } from "./collect-changes.ts";
-import { layoutOf } from "./copy-layout.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { discardWorkingCopy } from "./discard-working-copy.ts";
-import type { WorkingCopy } from "./working-copy.ts";
+import { layoutOf, type WorkingCopy } from "./working-copy.ts";
 
 export interface UnifiedDiff {
   readonly text: string;

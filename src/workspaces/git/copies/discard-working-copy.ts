@@ -9,8 +9,7 @@ import { recoverPlace } from "../integration/recover-integration.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { runGit } from "../run-git.ts";
 import { type ChangedFile, collectChanges } from "./collect-changes.ts";
-import { layoutOf, refOf, worktreesOf } from "./copy-layout.ts";
-import type { WorkingCopy } from "./working-copy.ts";
+import { layoutOf, refOf, type WorkingCopy, worktreesOf } from "./working-copy.ts";
 
 interface DiscardOptions {
   /**

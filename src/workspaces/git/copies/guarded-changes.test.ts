@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { protectedPaths } from "../../protected/protected-paths.ts";
-import { guardedChanges } from "./guarded-changes.ts";
+import { guardedChanges } from "./judge-changes.ts";
 import type { WorkingCopy } from "./working-copy.ts";
 
 const source = { kind: "git", toplevel: "/home/me/project", prefix: "" };

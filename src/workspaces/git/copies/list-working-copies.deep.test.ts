@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { repeatBeside } from "../../busy-thread.test-support.ts";
 import { makeFolder, makeRepository, treeOf, writeFiles } from "../repository.test-support.ts";
-import { beginCopy } from "./copy-layout.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
 import { listWorkingCopies, sweepWorkingCopies } from "./list-working-copies.ts";
 import { WorkingCopies } from "./working-copies.ts";
+import { beginCopy } from "./working-copy.ts";
 
 test("copies are listed, and what was left of unfinished ones is swept away", async () => {
   const home = makeFolder();

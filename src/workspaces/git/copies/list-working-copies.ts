@@ -2,8 +2,13 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { isProcessAlive } from "../../processes/process-start.ts";
 import { isBeingRemoved, removeFolder } from "../remove-folder.ts";
-import { isCopyId, layoutOf, worktreesOf } from "./copy-layout.ts";
-import { openWorkingCopy, type WorkingCopy } from "./working-copy.ts";
+import {
+  isCopyId,
+  layoutOf,
+  openWorkingCopy,
+  type WorkingCopy,
+  worktreesOf,
+} from "./working-copy.ts";
 
 /** The ids of all working copies that were made and not discarded. */
 export function listWorkingCopies(home: string): readonly string[] {

@@ -2,9 +2,9 @@ import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs
 import { join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { RepositoryRefused } from "../git-failure.ts";
-import type { ObjectFormat, Place } from "../place.ts";
+import type { ObjectFormat, Place } from "../read-git.ts";
 import { runGit, withOwnIndex } from "../run-git.ts";
-import { copyIndex, layoutOf, refOf } from "./copy-layout.ts";
+import { copyIndex, layoutOf, refOf } from "./working-copy.ts";
 
 /**
  * Overrides every `.gitattributes` of a tree: bytes are not converted, and texts are merged as

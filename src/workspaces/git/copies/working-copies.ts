@@ -12,7 +12,6 @@ import { recoverIntegration } from "../integration/recover-integration.ts";
 import { packChanges, packCopy, type UnpackRequest, unpackCopy } from "../travel/pack-copy.ts";
 import { type ReceivedChanges, receiveChanges } from "../travel/receive-changes.ts";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
-import { layoutOf, noteClaim, readClaim } from "./copy-layout.ts";
 import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
 import { diffOf, diffOfFolder, type UnifiedDiff } from "./diff-of.ts";
 import { discardWorkingCopy, forgetSent, noteSent } from "./discard-working-copy.ts";
@@ -24,7 +23,10 @@ import {
   sweepWorkingCopies,
 } from "./list-working-copies.ts";
 import {
+  layoutOf,
+  noteClaim,
   openWorkingCopy,
+  readClaim,
   readCopyRecord,
   type WorkingCopy,
   workingCopyOf,

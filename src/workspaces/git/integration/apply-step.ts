@@ -11,8 +11,8 @@ import {
 import { dirname, join } from "node:path";
 import { makeFolder } from "../../../files.ts";
 import type { WorkspaceBinding } from "../../bind-workspace.ts";
-import { type OpenFolder, openFolder } from "../../open-folder.ts";
-import { entryAt, isEntry, isSameFile, lookAtFile } from "../look-at-file.ts";
+import { type OpenFolder, openFolder } from "../../open-file.ts";
+import { entryAt, isEntry, isSameFile, lookAtFile } from "../compare-files.ts";
 import {
   type IntegrationJournal,
   type IntegrationStep,

@@ -1,12 +1,10 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
-import { layoutOf } from "../copies/copy-layout.ts";
-import type { WorkingCopy } from "../copies/working-copy.ts";
+import { entryAt, isEntry, lookAtFile } from "../compare-files.ts";
+import { layoutOf, type WorkingCopy } from "../copies/working-copy.ts";
 import { GitFailure } from "../git-failure.ts";
-import { entryAt, isEntry, lookAtFile } from "../look-at-file.ts";
-import { rawOf, shownRaw } from "../place.ts";
-import type { TreeChange } from "../read-git.ts";
+import { rawOf, shownRaw, type TreeChange } from "../read-git.ts";
 import { askGit, runGit } from "../run-git.ts";
 import { applyStep, removeIfEmpty, revertStep, type StepObserver } from "./apply-step.ts";
 import {

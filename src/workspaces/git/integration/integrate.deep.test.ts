@@ -11,9 +11,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { collectChanges } from "../copies/collect-changes.ts";
-import { layoutOf } from "../copies/copy-layout.ts";
 import { createWorkingCopy } from "../copies/create-working-copy.ts";
-import type { WorkingCopy } from "../copies/working-copy.ts";
+import { layoutOf, type WorkingCopy } from "../copies/working-copy.ts";
 import {
   type Contents,
   commitAll,

@@ -1,11 +1,10 @@
 import { rmSync } from "node:fs";
 import { messageOf } from "../../../ports/message-of.ts";
 import { type CollectedChanges, describeFiles } from "../copies/collect-changes.ts";
-import { layoutOf } from "../copies/copy-layout.ts";
-import type { WorkingCopy } from "../copies/working-copy.ts";
+import { layoutOf, type WorkingCopy } from "../copies/working-copy.ts";
 import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
-import { type Place, pathInWorkspace } from "../place.ts";
+import { type Place, pathInWorkspace } from "../read-git.ts";
 import type { StepObserver } from "./apply-step.ts";
 import { applyMerge, OtherFileSystem } from "./carry-out-integration.ts";
 import { readJournal } from "./integration-journal.ts";
@@ -14,15 +13,21 @@ import {
   conflict,
   type IntegrationResult,
   type MergedResult,
+  planBranch,
   readOutcome,
   refuse,
   violate,
   writeOutcome,
 } from "./integration-result.ts";
 import { isOwned } from "./match-ownership.ts";
-import { type MergeCheck, runMergeCheck } from "./merge-check.ts";
-import { planBranch } from "./plan-branch.ts";
-import { judgeMerge, type PreparedMerge, prepareMerge, type ReadyMerge } from "./prepare-merge.ts";
+import {
+  judgeMerge,
+  type MergeCheck,
+  type PreparedMerge,
+  prepareMerge,
+  type ReadyMerge,
+  runMergeCheck,
+} from "./prepare-merge.ts";
 import { recoverPlace } from "./recover-integration.ts";
 
 export interface IntegrationRequest {

@@ -14,10 +14,10 @@ import {
 import { dirname, join } from "node:path";
 import { z } from "zod";
 import { syncFolderSync, writeDurablySync } from "../../../files.ts";
-import { isCopyId, journalsOf, layoutOf } from "../copies/copy-layout.ts";
+import { entryAt } from "../compare-files.ts";
+import { isCopyId, journalsOf, layoutOf } from "../copies/working-copy.ts";
 import { RepositoryRefused } from "../git-failure.ts";
-import { entryAt } from "../look-at-file.ts";
-import { executableMode, joinRaw, linkMode, rawOf } from "../place.ts";
+import { executableMode, joinRaw, linkMode, rawOf } from "../read-git.ts";
 import { remainsOf, removeFolder } from "../remove-folder.ts";
 import { runGit, withOwnIndex } from "../run-git.ts";
 

@@ -5,7 +5,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { until } from "../../../testing/until.ts";
 import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
-import { lockFolderOf } from "../copies/copy-layout.ts";
+import { lockFolderOf } from "../copies/working-copy.ts";
 import { makeFolder } from "../repository.test-support.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
 

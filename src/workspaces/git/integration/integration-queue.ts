@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } 
 import { join, resolve } from "node:path";
 import { sleep, systemClock } from "../../../ports/clock.ts";
 import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
-import { lockFolderOf } from "../copies/copy-layout.ts";
+import { lockFolderOf } from "../copies/working-copy.ts";
 
 /** What waits for the same thing: the order of integrations, or a look at the files themselves. */
 type QueuePurpose = "integration" | "files";

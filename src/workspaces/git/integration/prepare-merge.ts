@@ -1,16 +1,28 @@
+import { mkdirSync } from "node:fs";
 import { join, relative } from "node:path";
-import { gitDirectoryAround } from "../../protected/git-directory.ts";
+import { identifyThisProcess } from "../../processes/process-start.ts";
+import { gitDirectoryAround } from "../../protected/protection.ts";
 import { captureTree } from "../copies/capture-tree.ts";
 import { type ChangeProblem, changeProblem, embeddedProblem } from "../copies/change-problem.ts";
 import type { CollectedChanges } from "../copies/collect-changes.ts";
-import { copyLimits, layoutOf } from "../copies/copy-layout.ts";
 import { collisionProblem, leadsOutside } from "../copies/judge-changes.ts";
 import { updateVault } from "../copies/vault.ts";
-import type { WorkingCopy } from "../copies/working-copy.ts";
+import { copyLimits, layoutOf, type WorkingCopy, worktreesOf } from "../copies/working-copy.ts";
 import { type Inspection, inspectRepository } from "../inspect-repository.ts";
-import { linkMode, pathInWorkspace, shownRaw, splitRaw, submoduleMode, textOf } from "../place.ts";
-import { readLinks, readTreeChanges, readTreePaths, type TreeChange } from "../read-git.ts";
-import { askGit, type GitContext, runGit } from "../run-git.ts";
+import {
+  linkMode,
+  pathInWorkspace,
+  readLinks,
+  readTreeChanges,
+  readTreePaths,
+  shownRaw,
+  splitRaw,
+  submoduleMode,
+  type TreeChange,
+  textOf,
+} from "../read-git.ts";
+import { removeFolder } from "../remove-folder.ts";
+import { askGit, type GitContext, runGit, withOwnIndex } from "../run-git.ts";
 import { isOwned } from "./match-ownership.ts";
 
 /** Nothing stands against it, as far as trees can tell. */
@@ -175,4 +187,41 @@ async function findEscapingLinks(
     const target = targets.get(after?.object ?? "");
     return target === undefined || leadsOutside(prefix, shownRaw(path), target);
   });
+}
+
+export type CheckVerdict =
+  | { readonly passed: true }
+  | { readonly passed: false; readonly reason: string };
+
+/**
+ * Judges a merged tree that lies in a folder of its own: the workspace's part of it is `root`.
+ * Whatever is left in the folder is thrown away.
+ */
+export type MergeCheck = (merged: {
+  readonly folder: string;
+  readonly root: string;
+}) => Promise<CheckVerdict>;
+
+export async function runMergeCheck(
+  copy: WorkingCopy,
+  { tree }: { readonly tree: string },
+  check: MergeCheck,
+): Promise<CheckVerdict> {
+  const { vault } = layoutOf(copy.home, copy.id);
+  const parent = worktreesOf(copy.home);
+  // No id has a dot in it: nobody else's copy has this name, and it says who made it.
+  const name = `${copy.id}.merged.${identifyThisProcess()}`;
+  await removeFolder(parent, name);
+  const folder = join(parent, name);
+  try {
+    mkdirSync(folder, { mode: 0o700 });
+    await withOwnIndex(join(vault, "merged.index"), async (indexFile) => {
+      const context = { gitDirectory: vault, workTree: folder, indexFile };
+      await runGit(["read-tree", tree], context);
+      await runGit(["checkout-index", "--all", "--force"], context);
+    });
+    return await check({ folder, root: join(folder, copy.source.prefix) });
+  } finally {
+    await removeFolder(parent, name);
+  }
 }

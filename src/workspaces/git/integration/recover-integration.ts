@@ -1,6 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { layoutOf } from "../copies/copy-layout.ts";
 import { openWorkingCopies } from "../copies/list-working-copies.ts";
+import { layoutOf } from "../copies/working-copy.ts";
 import type { StepObserver } from "./apply-step.ts";
 import { type CarriedOut, carryOutIntegration } from "./carry-out-integration.ts";
 import {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { ChangeProblemKind } from "../copies/change-problem.ts";
 import { RepositoryRefused } from "../git-failure.ts";
-import type { ObjectFormat } from "../place.ts";
+import type { ObjectFormat } from "../read-git.ts";
 
 /** A pack, and what it is about: the format that `git bundle` writes and reads. */
 export interface GitBundle {

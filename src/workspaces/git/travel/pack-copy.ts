@@ -5,12 +5,14 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import { headOf } from "../../../text.ts";
 import type { CollectedChanges } from "../copies/collect-changes.ts";
-import { beginCopy, layoutOf, refOf } from "../copies/copy-layout.ts";
 import { sweepCopy } from "../copies/create-working-copy.ts";
 import { checkOutCopy, createVault } from "../copies/vault.ts";
 import {
+  beginCopy,
   type CopyRecord,
+  layoutOf,
   readCopyRecord,
+  refOf,
   type WorkingCopy,
   workingCopyOf,
 } from "../copies/working-copy.ts";

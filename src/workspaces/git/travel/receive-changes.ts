@@ -3,9 +3,16 @@ import { join } from "node:path";
 import { headOf } from "../../../text.ts";
 import { type ChangeProblem, changeProblem } from "../copies/change-problem.ts";
 import { collectChanges } from "../copies/collect-changes.ts";
-import { copyIndex, layoutOf, readClaim, refOf, worktreesOf } from "../copies/copy-layout.ts";
 import { checkOutCopy, createVault, moveRef } from "../copies/vault.ts";
-import { readCopyRecord, type WorkingCopy } from "../copies/working-copy.ts";
+import {
+  copyIndex,
+  layoutOf,
+  readClaim,
+  readCopyRecord,
+  refOf,
+  type WorkingCopy,
+  worktreesOf,
+} from "../copies/working-copy.ts";
 import { GitFailure } from "../git-failure.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, runGit, withOwnIndex } from "../run-git.ts";
