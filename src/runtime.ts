@@ -25,7 +25,7 @@ import { Engine } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
 import { tellAgent } from "./delegations/runs/live-runs.ts";
-import { Scheduler } from "./delegations/scheduler.ts";
+import { Scheduler } from "./delegations/working-time.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
 import { openStore, type StoreOptions } from "./open-store.ts";

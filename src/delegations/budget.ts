@@ -150,3 +150,20 @@ function unspentOf(one: Spending): Amount {
 function plus(one: Amount, other: Amount): Amount {
   return { tokens: one.tokens + other.tokens, cost: one.cost + other.cost };
 }
+
+/** What a request has used. */
+export interface Used {
+  readonly prompt: number;
+  readonly completion: number;
+  /** In dollars. */
+  readonly cost: number;
+  /** The provider did not report it, or reported what is no count. */
+  readonly isEstimated?: boolean;
+}
+
+/** A request that was settled as an estimate, and can be corrected while its delegation is open. */
+export interface Estimate {
+  readonly used: Used;
+  readonly reserved: Held;
+  readonly model: string;
+}

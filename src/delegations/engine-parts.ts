@@ -8,6 +8,7 @@ import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ConsentMode } from "../control/folders/decide-consent.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
 import type { EffectivePin, PinContext } from "../control/records/pin.ts";
+import type { Cause } from "../events/cause.ts";
 import type { EventPayloads, Keeps, SentMessage } from "../events/event.ts";
 import type { Clock } from "../ports/clock.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";
@@ -19,10 +20,9 @@ import type { Toolbox } from "../tools/toolbox.ts";
 import type { IsProtected } from "../workspaces/git/copies/judge-changes.ts";
 import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/prepare-merge.ts";
-import type { UnwrittenEnds } from "./ends/unwritten-ends.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { Middleware } from "./middleware.ts";
-import type { Scheduler } from "./scheduler.ts";
+import type { Scheduler } from "./working-time.ts";
 
 /** Everything the engine is made of; put together in one place, `runtime.ts`. */
 export interface EngineParts {
@@ -49,7 +49,7 @@ export interface EngineParts {
   /** Ends processes that delegations of a dead worker left behind; when it resolves they are gone. */
   endStrays(delegations: { has(id: string): boolean }): Promise<void>;
   /** Where ends go that the store does not take at the moment. */
-  readonly unwritten: Pick<UnwrittenEnds, "add">;
+  readonly unwritten: { add(live: LiveDelegation, cause: Cause): void };
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
   readonly clock: Clock;

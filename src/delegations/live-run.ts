@@ -1,12 +1,14 @@
+import type { Contract } from "../contracts/contract.ts";
 import type { RunGrant } from "../contracts/run-grant.ts";
+import type { Cause } from "../events/cause.ts";
 import { openAskOf } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
-import type { AskOutcome } from "../ports/delegator.ts";
+import type { RunState } from "../events/run-state.ts";
+import type { AskOutcome, CancelOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import { Budget } from "./budget.ts";
 import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { Execution } from "./execution.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 
 /** A run that this process works on. */
@@ -164,4 +166,31 @@ export function loseRun(run: LiveRun): void {
     work.stop({ code: "owned_elsewhere" });
   }
   run.changed.notify();
+}
+
+/**
+ * How the delegations of a run are executed: all of them by the process that owns the run, or each by
+ * the worker that claims it. No other code asks which of the two it is.
+ */
+export interface Execution {
+  /** What the events that create the run and its delegations record about it. */
+  readonly recorded: {
+    run(maxChildren: number): Pick<EventPayloads["run.started"], "spread">;
+    delegation(contract: Contract): Pick<EventPayloads["agent.subagent_created"], "budget">;
+  };
+  /** The run by its log, where other processes write to it; null: this process writes all of it. */
+  readonly log: RunState | null;
+  /** The delegation that this process has claimed; null: it owns the whole run, or no part of it. */
+  readonly here: LiveDelegation | null;
+  /** Starts work on a new delegation, here or anywhere; undefined: it waits for its slot here. */
+  begin(
+    live: LiveDelegation,
+    created: Promise<unknown>,
+  ): Promise<{ readonly rule: string; readonly reason: string } | undefined> | undefined;
+  /** Cancels it with everything below it, whichever process works on it. */
+  cancel(live: LiveDelegation, cause: Cause): Promise<CancelOutcome>;
+  /** Another process works on it, or none does yet: this process knows it by the log alone. */
+  isRemote(live: LiveDelegation): boolean;
+  /** Before the run ends: loads what its outcome depends on and is not known here. */
+  loadAll(root: LiveDelegation): Promise<void> | undefined;
 }

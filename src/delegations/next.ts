@@ -1,8 +1,12 @@
-import type { Contract } from "../contracts/contract.ts";
+import { z } from "zod";
+import { type Contract, modelName } from "../contracts/contract.ts";
 import type { Cause, ChildName, Reminder } from "../events/cause.ts";
+import type { NewEvent } from "../events/event.ts";
+import { isSameModel } from "../models/same-model.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import type { Transcript } from "../sessions/transcript.ts";
+import { headOf } from "../text.ts";
 import { type Ending, failure } from "./ends/ending.ts";
-import { judgeOutput, judgeReply, streakLimit } from "./turns/judge-reply.ts";
 
 /** What one loop carries out for a delegation; each is followed by events, and then by the next one. */
 export type Command =
@@ -102,4 +106,158 @@ function overrunEnding(ending: Ending, best: () => Ending): Ending {
   if (ending.kind === "output") return { ...ending, truncated: true, reason: "budget_exhausted" };
   // What another model than the contract's said is no result.
   return ending.cause.code === "model_mismatch" ? { ...ending, retry: false } : best();
+}
+
+/** What follows from what the model just said: outcome is not acceptance. */
+export type Verdict =
+  | { readonly kind: "act" }
+  | { readonly kind: "output"; readonly text: string }
+  | { readonly kind: "say"; readonly reminder: Reminder }
+  /** It does not keep its exit rule, however often it is told: a person has to say what to do. */
+  | { readonly kind: "ask"; readonly question: string }
+  | { readonly kind: "fail"; readonly cause: Cause; readonly retry: boolean };
+
+const nudgeLimit = 3;
+
+const repeatLimit = 5;
+
+export const streakLimit = 5;
+
+/** Judges the latest turn of a transcript, which may have been written before a crash. */
+export function judgeReply(
+  turn: NewEvent<"agent.model_turn">["payload"],
+  contract: Contract,
+  transcript: Transcript,
+): Verdict {
+  const calls = turn.calls?.length ?? 0;
+  const text = turn.text ?? "";
+  const last = turn.last === true;
+  const pinned = [modelName(contract), ...(contract.model.fallbacks ?? [])];
+  const isPinned = pinned.includes(turn.requested);
+  if (!isPinned || (turn.served !== null && !isSameModel(turn.requested, turn.served))) {
+    const served = turn.served ?? turn.requested;
+    return fail({ code: "model_mismatch", pinned, served }, false);
+  }
+  // What a filter let through is a piece of an answer, however whole it looks.
+  if (turn.finish_reason === "content-filter" && !last) {
+    return fail({ code: "answer_filtered" }, true);
+  }
+  // The provider cut the answer: its last call may be half of one, so none is made.
+  if (calls > 0 && turn.finish_reason === "length") return truncated(transcript);
+  if (transcript.repeats >= repeatLimit) {
+    return fail({ code: "same_call", times: transcript.repeats }, false);
+  }
+  if (calls > 0) return { kind: "act" };
+  if (text === "") {
+    return transcript.emptyTurns > 1
+      ? fail({ code: "answer_empty" }, true)
+      : { kind: "say", reminder: { code: "answer_empty" } };
+  }
+  if (turn.finish_reason === "length" && !last) return truncated(transcript);
+  if (contract.exit.tools.length > 0 && !last) {
+    return transcript.nudges >= nudgeLimit
+      ? {
+          kind: "ask",
+          question: `It stopped ${nudgeLimit + 1} times without calling ${contract.exit.tools.join(" or ")}. What shall it do? It said last: ${headOf(text, 500)}`,
+        }
+      : { kind: "say", reminder: { code: "exit_required", tools: contract.exit.tools } };
+  }
+  return { kind: "output", text };
+}
+
+function truncated(transcript: Transcript): Verdict {
+  return transcript.cutTurns > 1
+    ? fail({ code: "answer_cut" }, true)
+    : { kind: "say", reminder: { code: "answer_cut" } };
+}
+
+function fail(cause: Cause, retry: boolean): Verdict {
+  return { kind: "fail", cause, retry };
+}
+
+/** Whether a final output satisfies the contract's schema: yes, say what is wrong, or give up. */
+export type OutputVerdict =
+  | { readonly kind: "output"; readonly text: string }
+  | { readonly kind: "repair"; readonly reminder: Reminder }
+  | Extract<Ending, { kind: "failure" }>;
+
+export function judgeOutput(
+  text: string,
+  contract: Contract,
+  transcript: Transcript,
+  /** Handed in through an exit tool, whose `outputs` are then what the schema is about. */
+  byTool: boolean,
+): OutputVerdict {
+  const schema = contract.exit.output_schema;
+  if (schema === null) return { kind: "output", text };
+  const problem = validate(text, schema, byTool);
+  if (problem === null) return { kind: "output", text };
+  if (transcript.repairs === 0) {
+    return { kind: "repair", reminder: { code: "schema_unmet", text: problem } };
+  }
+  return failure({ code: "schema_unmet", text: problem });
+}
+
+function validate(
+  text: string,
+  schema: Readonly<Record<string, unknown>>,
+  byTool: boolean,
+): string | null {
+  let value: unknown;
+  try {
+    value = JSON.parse(unfenced(text));
+  } catch (error) {
+    return `it is not JSON (${error instanceof Error ? error.message : String(error)}).`;
+  }
+  const about = byTool ? (value as { outputs?: unknown } | null)?.outputs : value;
+  const parsed = compiled(schema).safeParse(about);
+  if (parsed.success) return null;
+  return `${z.prettifyError(parsed.error).replaceAll("\n", " ")}.`;
+}
+
+/** Models like to wrap JSON in a code fence; that is spelling, not structure. */
+function unfenced(text: string): string {
+  const match = /^\s*```(?:json)?\s*\n([\s\S]*?)\n\s*```\s*$/.exec(text);
+  return match?.[1] ?? text;
+}
+
+/** Throws in a sentence when a schema cannot be checked against: then nothing may be started with it. */
+export function requireOutputSchema(
+  schema: Readonly<Record<string, unknown>>,
+  profile: string,
+): void {
+  try {
+    if (hasPattern(schema))
+      throw new Error("patterns are not supported, since one can take for ever.");
+    compiled(schema);
+  } catch (cause) {
+    const why = cause instanceof Error ? cause.message : String(cause);
+    throw new MandateError(
+      "profile-invalid",
+      `The output schema of "${profile}" cannot be used: ${why}`,
+      { cause },
+    );
+  }
+}
+
+/** A regular expression runs on what a model wrote, and cannot be stopped. */
+function hasPattern(schema: unknown): boolean {
+  if (typeof schema !== "object" || schema === null) return false;
+  return Object.entries(schema).some(
+    ([key, value]) =>
+      (key === "pattern" && typeof value === "string") ||
+      key === "patternProperties" ||
+      hasPattern(value),
+  );
+}
+
+const schemas = new WeakMap<object, z.ZodType>();
+
+function compiled(schema: Readonly<Record<string, unknown>>): z.ZodType {
+  let type = schemas.get(schema);
+  if (type === undefined) {
+    type = z.fromJSONSchema(schema as Parameters<typeof z.fromJSONSchema>[0]);
+    schemas.set(schema, type);
+  }
+  return type;
 }

@@ -1,7 +1,9 @@
 import { externalProvider } from "../contracts/contract.ts";
+import type { Cause } from "../events/cause.ts";
 import { owns } from "../events/checker/check-owner.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { EventPayloads } from "../events/event.ts";
+import type { CancelOutcome } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
@@ -11,6 +13,7 @@ import { closeWith } from "./ends/close.ts";
 import { failedResult, unwrittenBy } from "./ends/closing-events.ts";
 import { type Ending, failure, type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import { endTime, event, isWatcher, type LiveDelegation, outputOf } from "./live-delegation.ts";
+import type { Execution } from "./live-run.ts";
 import { reload } from "./recovery/hydrate.ts";
 import { hasServers } from "./turns/prompt.ts";
 import { settledIfOpen } from "./turns/settle-request.ts";
@@ -259,3 +262,43 @@ export async function forgetUnwritten(live: LiveDelegation): Promise<void> {
 async function storedDelegation({ id, run }: LiveDelegation): Promise<Delegation | undefined> {
   return (await run.parts.store.readRun(run.id))?.delegations.get(id);
 }
+
+/**
+ * Cancels a delegation that this process works on, and everything below it. It is acknowledged
+ * when the log says so; from then on nothing in that subtree begins.
+ */
+export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
+  const { end } = live.process;
+  // Another cancel, a deadline or the end itself was faster.
+  if (end.isEnding || live.work.stopReason !== null) {
+    await end.whenClosed();
+    await end.closing?.catch(() => undefined);
+    return "already_terminal";
+  }
+  live.work.stop(cause);
+  // A merge comes to its end first; the delegation has closed by itself then, or can be closed.
+  await end.merging?.promise;
+  try {
+    await closeWith(live, failure(cause));
+    await end.closing;
+  } catch (error) {
+    // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
+    await endWork(live, error);
+    if (live.run.delegations.abandoned.includes(live)) throw error;
+  }
+  return end.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
+}
+
+/** One process owns the run and works on all of it. */
+export const localExecution: Execution = {
+  recorded: { run: () => ({}), delegation: () => ({}) },
+  log: null,
+  here: null,
+  begin(live) {
+    if (!live.run.isHeld) queue(live);
+    return undefined;
+  },
+  cancel: cancelLive,
+  isRemote: () => false,
+  loadAll: () => undefined,
+};

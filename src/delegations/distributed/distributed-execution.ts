@@ -7,12 +7,10 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { DispatchedWork } from "../../ports/workers.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { cancelRemote } from "../ends/cancel-stored.ts";
-import type { Execution } from "../execution.ts";
 import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
-import type { LiveRun } from "../live-run.ts";
+import type { Execution, LiveRun } from "../live-run.ts";
 import { countSteps, type RevivalOptions, revive } from "../recovery/hydrate.ts";
-import { cancelLive } from "../suspend/interrupt.ts";
-import { queue } from "../work.ts";
+import { cancelLive, queue } from "../work.ts";
 
 /**
  * Each delegation of the run is worked on by the worker that claims it. This process knows one of

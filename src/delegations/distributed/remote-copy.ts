@@ -11,7 +11,6 @@ import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.t
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { ReceivedChanges } from "../../workspaces/git/travel/receive-changes.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import type { CopyRole } from "../execution.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import { surroundingsOf } from "../start/placement.ts";
@@ -207,3 +206,9 @@ function without(path: string, prefix: string): string {
   const end = prefix === "" ? "" : `/${prefix}`;
   return path.endsWith(end) ? path.slice(0, path.length - end.length) : path;
 }
+
+/**
+ * What a process is to a delegation that works in a copy. `worker`: it works on it. `caller`: it
+ * merges what is made in it. `none`: neither.
+ */
+export type CopyRole = "worker" | "caller" | "none";

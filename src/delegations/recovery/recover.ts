@@ -9,7 +9,6 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { localExecution } from "../execution.ts";
 import { event, type LiveDelegation, openChildren } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import {
@@ -20,7 +19,7 @@ import {
   treatChildren,
 } from "../suspend/interrupt.ts";
 import { settledIfOpen } from "../turns/settle-request.ts";
-import { endWork, finish, queue, wasNotWritten } from "../work.ts";
+import { endWork, finish, localExecution, queue, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 
 /** Taken up so often without a step forward, a delegation is what kills its worker. */

@@ -28,15 +28,15 @@ import { noteWorkspace } from "../../workspaces/processes/agent-folders.ts";
 import { requireUnused } from "../changes/used-copies.ts";
 import { DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { localExecution } from "../execution.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
 import { Session } from "../session.ts";
-import { movedWorkspace } from "../start/placement.ts";
-import { type Start, startDelegation } from "../start/start-delegation.ts";
+import { movedWorkspace, type Start } from "../start/placement.ts";
+import { startDelegation } from "../start/start-delegation.ts";
 import { type Resumption, withoutWriting } from "../suspend/resumption.ts";
 import { startWatchers, unfitWatcher } from "../watchers.ts";
+import { localExecution } from "../work.ts";
 import type { EngineState } from "./live-runs.ts";
 
 /** A request with every field filled in, and the most that its run may hold. */

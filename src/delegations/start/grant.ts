@@ -15,7 +15,7 @@ import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import type { Start } from "./start-delegation.ts";
+import type { Start } from "./placement.ts";
 
 /** The most that a delegation may hold: what its caller may hand on, its profile and the request. */
 export function grant(start: Start, resolved: Resolved): Granted | Refused {

@@ -17,8 +17,7 @@ import { findTool } from "../delegation-process.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type LiveDelegation, untrustedOf } from "../live-delegation.ts";
 import { exitRuleOf } from "./grant.ts";
-import { isReviewed, type Placement } from "./placement.ts";
-import type { Start } from "./start-delegation.ts";
+import { isReviewed, type Placement, type Start } from "./placement.ts";
 
 /** Everything that was agreed, written out, with its prompt. From here on only the contract counts. */
 export function makeContract(

@@ -1,8 +1,13 @@
 import { join, relative } from "node:path";
 import type { Profile } from "../../agents/profiles/profile.ts";
+import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
+import type { StartWay } from "../../control/records/resolve-profile.ts";
+import type { NewEvent } from "../../events/event.ts";
+import type { DelegationRequest } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Message } from "../../ports/model.ts";
 import {
   bindWorkspace,
   type Ownership,
@@ -13,7 +18,7 @@ import { isWritable, resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import type { Start } from "./start-delegation.ts";
+import type { PlannedChild } from "../turns/plans.ts";
 
 type Isolation = WorkspaceBinding["isolation"];
 
@@ -234,4 +239,39 @@ function customFolder({ parts }: LiveRun, root: string, folder: string | undefin
     workingCopies: parts.worktrees,
   });
   return resolveInside(around, folder).path;
+}
+
+export interface Start {
+  readonly run: LiveRun;
+  /** Null: a person, or an agent of another program. */
+  readonly caller: LiveDelegation | null;
+  readonly request: DelegationRequest;
+  readonly way: StartWay;
+  /** For a watcher: the delegation whose session it watches. Its caller is a person. */
+  readonly watches?: LiveDelegation;
+  /** For a session: the program whose agent holds it. */
+  readonly client?: string;
+  readonly callId: string | null;
+  /** Asked for when making it takes time: aborts when its result is no longer wanted. */
+  readonly signal?: () => AbortSignal;
+  /** Its place in its plan, or in the run. */
+  readonly step: number;
+  /** Of a child that a plan asks for. */
+  readonly planned?: PlannedChild | undefined;
+  /** It answers a person: the exit rule of its profile is for delegated work. */
+  readonly isConversation?: boolean;
+  /** The working copy of the delegation that is resumed, or a new one in its place. */
+  readonly copy?: WorkingCopy | "new" | undefined;
+  /** Written in the same transaction, before the child exists. */
+  readonly before?: readonly NewEvent[];
+  /** The prompt of the delegation that is resumed, in place of a new one. */
+  readonly system?: string | undefined;
+  /** The call that makes it was given results of children that had read untrusted input. */
+  readonly isTold?: true;
+  /** What the delegation that is resumed had come to hold. */
+  readonly carries?: readonly Carried[] | undefined;
+  /** Of a resumed sub-agent: the addresses that it had from its caller, in place of its task's. */
+  readonly addresses?: readonly string[] | undefined;
+  /** The conversation that a resumed delegation continues. */
+  readonly opening?: readonly Message[] | undefined;
 }

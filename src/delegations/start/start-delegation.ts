@@ -1,22 +1,17 @@
 import { type Contract, externalProfile, externalProvider } from "../../contracts/contract.ts";
-import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
 import { openingOf } from "../../contracts/opening.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import {
   type Resolved,
   resolveProfile,
-  type StartWay,
   type Unresolved,
 } from "../../control/records/resolve-profile.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { create as createDelegation } from "../../events/lifecycle.ts";
-import type { DelegationRequest } from "../../ports/delegator.ts";
 import { CallDenied, MandateError } from "../../ports/mandate-error.ts";
-import type { Message } from "../../ports/model.ts";
 import { misnamedInProfile, misnamedTools } from "../../tools/find-misnamed.ts";
-import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { Conversation } from "../conversation.ts";
@@ -24,8 +19,7 @@ import { packStart } from "../distributed/remote-copy.ts";
 import { Stopped } from "../ends/ending.ts";
 import { LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
-import { requireOutputSchema } from "../turns/judge-reply.ts";
-import type { PlannedChild } from "../turns/plans.ts";
+import { requireOutputSchema } from "../next.ts";
 import { ceilingOf, grant } from "./grant.ts";
 import { makeContract } from "./make-contract.ts";
 import {
@@ -33,43 +27,9 @@ import {
   obstacleToWriting,
   type Placement,
   place,
+  type Start,
   surroundingsOf,
 } from "./placement.ts";
-
-export interface Start {
-  readonly run: LiveRun;
-  /** Null: a person, or an agent of another program. */
-  readonly caller: LiveDelegation | null;
-  readonly request: DelegationRequest;
-  readonly way: StartWay;
-  /** For a watcher: the delegation whose session it watches. Its caller is a person. */
-  readonly watches?: LiveDelegation;
-  /** For a session: the program whose agent holds it. */
-  readonly client?: string;
-  readonly callId: string | null;
-  /** Asked for when making it takes time: aborts when its result is no longer wanted. */
-  readonly signal?: () => AbortSignal;
-  /** Its place in its plan, or in the run. */
-  readonly step: number;
-  /** Of a child that a plan asks for. */
-  readonly planned?: PlannedChild | undefined;
-  /** It answers a person: the exit rule of its profile is for delegated work. */
-  readonly isConversation?: boolean;
-  /** The working copy of the delegation that is resumed, or a new one in its place. */
-  readonly copy?: WorkingCopy | "new" | undefined;
-  /** Written in the same transaction, before the child exists. */
-  readonly before?: readonly NewEvent[];
-  /** The prompt of the delegation that is resumed, in place of a new one. */
-  readonly system?: string | undefined;
-  /** The call that makes it was given results of children that had read untrusted input. */
-  readonly isTold?: true;
-  /** What the delegation that is resumed had come to hold. */
-  readonly carries?: readonly Carried[] | undefined;
-  /** Of a resumed sub-agent: the addresses that it had from its caller, in place of its task's. */
-  readonly addresses?: readonly string[] | undefined;
-  /** The conversation that a resumed delegation continues. */
-  readonly opening?: readonly Message[] | undefined;
-}
 
 export type Started = Made | Unresolved;
 

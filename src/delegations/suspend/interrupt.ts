@@ -1,5 +1,4 @@
 import { type Cause, closeReasonOf, describeCause } from "../../events/cause.ts";
-import type { CancelOutcome } from "../../ports/delegator.ts";
 import { closeWith } from "../ends/close.ts";
 import { type Ending, failure, Suspended } from "../ends/ending.ts";
 import {
@@ -10,32 +9,6 @@ import {
   outputOf,
 } from "../live-delegation.ts";
 import { endWork } from "../work.ts";
-
-/**
- * Cancels a delegation that this process works on, and everything below it. It is acknowledged
- * when the log says so; from then on nothing in that subtree begins.
- */
-export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
-  const { end } = live.process;
-  // Another cancel, a deadline or the end itself was faster.
-  if (end.isEnding || live.work.stopReason !== null) {
-    await end.whenClosed();
-    await end.closing?.catch(() => undefined);
-    return "already_terminal";
-  }
-  live.work.stop(cause);
-  // A merge comes to its end first; the delegation has closed by itself then, or can be closed.
-  await end.merging?.promise;
-  try {
-    await closeWith(live, failure(cause));
-    await end.closing;
-  } catch (error) {
-    // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
-    await endWork(live, error);
-    if (live.run.delegations.abandoned.includes(live)) throw error;
-  }
-  return end.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
-}
 
 /** Pauses a delegation and everything below it. Resolves when the log says so. */
 async function pauseTree(live: LiveDelegation): Promise<void> {

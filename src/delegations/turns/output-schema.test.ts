@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Transcript } from "../../sessions/transcript.ts";
 import { exampleContract } from "../../testing/example-contract.ts";
-import { judgeOutput } from "./judge-reply.ts";
+import { judgeOutput } from "../next.ts";
 
 const schema = {
   type: "object",

@@ -4,7 +4,7 @@ import type { TokenUsage } from "../../events/event.ts";
 import { billionths, inDollars } from "../../ports/dollars.ts";
 import type { ModelFault, ModelReply, ModelUsage } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
-import type { Amount, Held } from "../budget.ts";
+import type { Amount, Held, Used } from "../budget.ts";
 import {
   event,
   heldBy,
@@ -14,16 +14,6 @@ import {
   requestsOf,
 } from "../live-delegation.ts";
 import { worstCase } from "./plan-turn.ts";
-
-/** What a request has used. */
-export interface Used {
-  readonly prompt: number;
-  readonly completion: number;
-  /** In dollars. */
-  readonly cost: number;
-  /** The provider did not report it, or reported what is no count. */
-  readonly isEstimated?: boolean;
-}
 
 export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
 
@@ -185,13 +175,6 @@ function costOf({ contract, run }: LiveDelegation, model: string, usage: ModelUs
 }
 
 const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
-
-/** A request that was settled as an estimate, and can be corrected while its delegation is open. */
-export interface Estimate {
-  readonly used: Used;
-  readonly reserved: Held;
-  readonly model: string;
-}
 
 /**
  * The provider reported after all what a request has used that was cut and settled as an estimate.

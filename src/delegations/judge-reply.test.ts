@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import type { EventPayloads, NewEvent } from "../../events/event.ts";
-import { Transcript } from "../../sessions/transcript.ts";
-import { exampleContract } from "../../testing/example-contract.ts";
-import { judgeReply } from "./judge-reply.ts";
+import type { EventPayloads, NewEvent } from "../events/event.ts";
+import { Transcript } from "../sessions/transcript.ts";
+import { exampleContract } from "../testing/example-contract.ts";
+import { judgeReply } from "./next.ts";
 
 type Turn = EventPayloads["agent.model_turn"];
 
