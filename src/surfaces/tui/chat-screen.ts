@@ -182,8 +182,10 @@ interface Drawing {
 }
 
 /**
- * What draws comes from optional packages: programs that import Mandate have no screen, and these
- * would be a third of what they install.
+ * Loads the drawing packages, which are optional: programs that import Mandate have no screen, and
+ * these packages would be a third of what they install.
+ *
+ * @public A test calls it in a process of its own.
  */
 export async function loadDrawing(): Promise<Drawing> {
   try {
