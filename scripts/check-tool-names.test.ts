@@ -50,7 +50,7 @@ test("ordinary words, sentences, comments and the places of names are not meant"
   for (const path of [
     "src/tools/gate.ts",
     "src/events/upcast.ts",
-    "src/agents/foreign/tool-names.ts",
+    "src/agents/foreign/tool-reference.ts",
     "src/sessions/x.test.ts",
   ]) {
     expect({ path, said: check(naming, path) }).toEqual({ path, said: "" });

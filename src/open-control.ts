@@ -1,15 +1,23 @@
 /** The part of the wiring that says who agents are and who decides: without models, tools or engine. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { discoverAgentPlaces } from "./agents/foreign/discover-agent-places.ts";
+import { discoverAgentPlaces } from "./agents/foreign/find-agent-files.ts";
 import { ForeignSource } from "./agents/profiles/foreign-source.ts";
 import type { Profile, ProfileFields } from "./agents/profiles/profile.ts";
 import { layerOf } from "./agents/profiles/profile-layer.ts";
 import { loadProfiles, type ProfileRegistry } from "./agents/profiles/profile-registry.ts";
-import { FolderSource, fixedSource, type ProfileSource } from "./agents/profiles/profile-source.ts";
-import type { ProfileFolder, ProjectFolder } from "./agents/profiles/read-profile-file.ts";
-import { shippedProfiles } from "./agents/profiles/shipped-profiles.ts";
-import { ownLayer, withOwnServers } from "./agents/profiles/with-own-servers.ts";
+import {
+  FolderSource,
+  fixedSource,
+  ownLayer,
+  type ProfileSource,
+  withOwnServers,
+} from "./agents/profiles/profile-source.ts";
+import {
+  type ProfileFolder,
+  type ProjectFolder,
+  shippedProfiles,
+} from "./agents/profiles/read-profile-file.ts";
 import type { SkillDirectory } from "./agents/skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./agents/skills/skill.ts";
 import { loadSkills } from "./agents/skills/skill-registry.ts";

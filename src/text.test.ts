@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { openEngine, testProfile } from "./testing/engine-fixture.ts";
-import { clip, headOf, headOfBytes, oneLine, storedLine, tailOf } from "./text.ts";
+import { clip, firstSentence, headOf, headOfBytes, oneLine, storedLine, tailOf } from "./text.ts";
 
 const letters = fc.string({ unit: "grapheme-composite", maxLength: 60 });
 const anything = fc.oneof(letters, fc.string({ unit: "binary", maxLength: 300 }));
@@ -97,4 +97,22 @@ it("a task of 78 letters and an emoji leaves no half of it in title, contract or
   const all = JSON.stringify([contract, events, [...(state?.delegations.values() ?? [])]]);
   expect(all).not.toMatch(half);
   expect(all).not.toMatch(/\\ud[89a-f]/);
+});
+
+it.each([
+  ["You review code. Be brief.", "You review code."],
+  ["You review code", "You review code"],
+  ["# Reviewer\n\nYou review v1.2 of it! Now.", "You review v1.2 of it!"],
+  ["# Only a heading", "Only a heading"],
+  ["<role>\n**You** are `it`.\n</role>", "You are it."],
+  ["---\n\n- First point", "First point"],
+  ["", ""],
+  ["---\n***\n", ""],
+])("of %j the first sentence is %j", (prompt, sentence) => {
+  expect(firstSentence(prompt)).toBe(sentence);
+});
+
+it("the first sentence is at most 200 characters, and whole ones", () => {
+  expect(firstSentence("x".repeat(500))).toHaveLength(200);
+  expect(firstSentence(`${"x".repeat(199)}👩`).isWellFormed()).toBe(true);
 });

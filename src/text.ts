@@ -95,3 +95,35 @@ export function storedLine(text: string, most: number): string {
   const isCut = flat.length > most || text.length > most * 4;
   return (isCut ? `${stableHeadOf(flat, most - 1)}…` : flat).toWellFormed();
 }
+
+const entities: Readonly<Record<string, string>> = {
+  "&": "&amp;",
+  "<": "&lt;",
+  ">": "&gt;",
+  '"': "&quot;",
+  "'": "&apos;",
+};
+
+/** Text of any origin between the XML tags of a prompt: it cannot close its tag. */
+export function escapeXml(text: string): string {
+  return text.replaceAll(/\p{Cc}/gu, " ").replaceAll(/[&<>"']/g, (each) => entities[each] ?? each);
+}
+
+const longestSentence = 200;
+
+/**
+ * The first sentence of a prompt, without Markdown, as the description of a profile that has none.
+ * A heading is used only where there is no other text.
+ * @example firstSentence("# Reviewer\n\nYou review code. Be brief.") // "You review code."
+ */
+export function firstSentence(prompt: string): string {
+  const lines = prompt
+    .slice(0, 4000)
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => /[\p{L}\p{N}]/u.test(line));
+  const line = lines.find((each) => !/^(?:#|<|```|~~~)/.test(each)) ?? lines[0] ?? "";
+  const text = line.replace(/^(?:[#>*+\s-]|\d+[.)]\s)+/, "").replaceAll(/\*\*|__|`/g, "");
+  const sentence = /^.{1,200}?[.!?。！？](?=\s|$)/u.exec(text)?.[0];
+  return (sentence ?? headOf(text, longestSentence)).trim();
+}

@@ -4,7 +4,7 @@ import { parse } from "yaml";
 import { diffLines } from "../../dashboard/src/pages/agents/diff-lines.ts";
 import { readFrontMatter } from "../../src/agents/documents/front-matter.ts";
 import { readAgentFile } from "../../src/agents/foreign/read-agent-file.ts";
-import { readJsonc } from "../../src/agents/foreign/read-jsonc.ts";
+import { readJsonc } from "../../src/agents/foreign/read-data.ts";
 import { parseCommand } from "../../src/application/commands/parse-command.ts";
 import { matchGlob } from "../../src/contracts/match-glob.ts";
 import { recordText } from "../../src/events/record-text.ts";

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { foreignFiles } from "../agents/foreign/foreign-files.test-support.ts";
-import { parseMarkdownProfile } from "../agents/profiles/parse-markdown-profile.ts";
+import { parseMarkdownProfile } from "../agents/profiles/profile-document.ts";
 import { readProfileFile } from "../agents/profiles/read-profile-file.ts";
 import { checkAgentFiles } from "./check-agent-files.ts";
 import { convertAgentFiles, requireNothingLost } from "./import-agents.ts";

@@ -1,11 +1,10 @@
 import { readdirSync } from "node:fs";
-import { readRegularFile } from "../agents/documents/read-regular-file.ts";
+import { readRegularFile } from "../agents/documents/read-text-file.ts";
 import type { AgentFile, Diagnostic, Loss } from "../agents/foreign/agent-file.ts";
 import { findAgentFiles } from "../agents/foreign/find-agent-files.ts";
 import { readAgentFile } from "../agents/foreign/read-agent-file.ts";
-import { maximumProfileBytes } from "../agents/profiles/parse-markdown-profile.ts";
-import { profileFile } from "../agents/profiles/read-profile-file.ts";
-import { shippedProfiles } from "../agents/profiles/shipped-profiles.ts";
+import { maximumProfileBytes } from "../agents/profiles/profile-document.ts";
+import { profileFile, shippedProfiles } from "../agents/profiles/read-profile-file.ts";
 import { shippedScopes, shippedTools } from "../tools/shipped-tools.ts";
 import { commandTable } from "./commands/command-table.ts";
 import { judgeFields, type NamesForCheck } from "./commands/judge-fields.ts";

@@ -1,5 +1,4 @@
-import type { CutField } from "../agents/profiles/narrow-layer.ts";
-import type { Profile } from "../agents/profiles/profile.ts";
+import type { CutField, Profile } from "../agents/profiles/profile.ts";
 import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";

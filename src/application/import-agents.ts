@@ -1,7 +1,7 @@
 import type { AgentFile, Loss } from "../agents/foreign/agent-file.ts";
 import { findAgentFiles } from "../agents/foreign/find-agent-files.ts";
 import { readAgentFile } from "../agents/foreign/read-agent-file.ts";
-import { writeMarkdownProfile } from "../agents/foreign/write-markdown-profile.ts";
+import { writeMarkdownProfile } from "../agents/profiles/profile-document.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 

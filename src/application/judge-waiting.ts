@@ -1,5 +1,5 @@
 import type { Diagnostic } from "../agents/foreign/agent-file.ts";
-import type { CutField } from "../agents/profiles/narrow-layer.ts";
+import type { CutField } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
 import { MandateError } from "../ports/mandate-error.ts";

@@ -1,4 +1,4 @@
-import { type Keys, requireKnownKeys } from "../agents/documents/require-known-keys.ts";
+import { type Keys, requireKnownKeys } from "../agents/documents/nearest-key.ts";
 import type { Principal } from "../control/records/principal.ts";
 import { requireRole } from "../control/records/require-role.ts";
 import { MandateError } from "../ports/mandate-error.ts";

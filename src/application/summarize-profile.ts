@@ -1,6 +1,5 @@
 import type { ModelPolicy, Profile } from "../agents/profiles/profile.ts";
-import { offeredSkills } from "../agents/skills/grants-skill.ts";
-import type { SkillRegistry } from "../agents/skills/skill.ts";
+import { offeredSkills, type SkillRegistry } from "../agents/skills/skill.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import { claimedServers } from "../contracts/narrow-servers.ts";
 import { MandateError } from "../ports/mandate-error.ts";

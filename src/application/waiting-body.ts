@@ -1,6 +1,10 @@
-import { readSkillText } from "../agents/skills/read-skill-text.ts";
 import type { Skill } from "../agents/skills/skill.ts";
-import { digestSkill, listSkillFiles, skillHash } from "../agents/skills/skill-files.ts";
+import {
+  digestSkill,
+  listSkillFiles,
+  readSkillText,
+  skillHash,
+} from "../agents/skills/skill-files.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { type WaitingContent, type WaitingSources, waitingContent } from "./waiting-content.ts";
 

@@ -1,5 +1,5 @@
 import type { YamlPath } from "../agents/documents/read-yaml.ts";
-import type { PromptFiles } from "../agents/profiles/prompt-files.ts";
+import type { PromptFiles } from "../agents/profiles/profile.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigFile } from "./config-schema.ts";
 

@@ -1,7 +1,7 @@
-import { fieldsOfDocument } from "../agents/profiles/fields-of-document.ts";
-import { firstSentence } from "../agents/profiles/first-sentence.ts";
 import type { ProfileFields } from "../agents/profiles/profile.ts";
 import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
+import { fieldsOfDocument } from "../agents/profiles/profile-schema.ts";
+import { firstSentence } from "../text.ts";
 import { type ConfigLayer, layerProblem, placeOf } from "./config-layer.ts";
 import type { SpawnProfileSettings } from "./config-schema.ts";
 import { unknownPool } from "./settle-models.ts";

@@ -1,7 +1,6 @@
 import { dirname, resolve } from "node:path";
-import { decodeText } from "../agents/documents/decode-text.ts";
 import { describeProblem, type ProblemSource } from "../agents/documents/describe-problem.ts";
-import { readTextFile } from "../agents/documents/read-text-file.ts";
+import { decodeText, readTextFile } from "../agents/documents/read-text-file.ts";
 import { parseYaml } from "../agents/documents/read-yaml.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigLayer } from "./config-layer.ts";

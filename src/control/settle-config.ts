@@ -1,6 +1,6 @@
-import { readRegularFile } from "../agents/documents/read-regular-file.ts";
-import { contentHash } from "../agents/profiles/profile-hash.ts";
-import { hashPromptFiles, type PromptFiles } from "../agents/profiles/prompt-files.ts";
+import { readRegularFile } from "../agents/documents/read-text-file.ts";
+import type { PromptFiles } from "../agents/profiles/profile.ts";
+import { contentHash, hashPromptFiles } from "../agents/profiles/profile-hash.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Config } from "./config.ts";

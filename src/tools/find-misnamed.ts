@@ -1,8 +1,7 @@
 import { nearestKey } from "../agents/documents/nearest-key.ts";
 import type { Profile, ProfileFields } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
-import type { SkillRegistry } from "../agents/skills/skill.ts";
-import { skillName } from "../agents/skills/skill-name.ts";
+import { type SkillRegistry, skillName } from "../agents/skills/skill.ts";
 import type { Authority } from "../contracts/authority.ts";
 import type { Selection } from "../contracts/selection.ts";
 import { shippedScopes, shippedTools } from "./shipped-tools.ts";

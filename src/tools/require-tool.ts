@@ -1,4 +1,4 @@
-import { type Keys, requireKnownKeys } from "../agents/documents/require-known-keys.ts";
+import { type Keys, requireKnownKeys } from "../agents/documents/nearest-key.ts";
 import type { Exposure } from "../contracts/exposure.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Effect, Tool } from "./tool.ts";

@@ -2,9 +2,7 @@ import { assemblePrompt, promptForTools } from "../agents/profiles/assemble-prom
 import type { Profile } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
-import { offeredSkills } from "../agents/skills/grants-skill.ts";
-import type { SkillRegistry } from "../agents/skills/skill.ts";
-import { skillsBlock } from "../agents/skills/skills-block.ts";
+import { offeredSkills, type SkillRegistry, skillsBlock } from "../agents/skills/skill.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
 import { agentsBlock } from "../control/records/agents-block.ts";

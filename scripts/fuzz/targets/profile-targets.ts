@@ -4,8 +4,10 @@ import { mkdirSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "nod
 import { dirname } from "node:path";
 import fc from "fast-check";
 import { readAgentFile } from "../../../src/agents/foreign/read-agent-file.ts";
-import { writeMarkdownProfile } from "../../../src/agents/foreign/write-markdown-profile.ts";
-import { parseMarkdownProfile } from "../../../src/agents/profiles/parse-markdown-profile.ts";
+import {
+  parseMarkdownProfile,
+  writeMarkdownProfile,
+} from "../../../src/agents/profiles/profile-document.ts";
 import { loadProfiles } from "../../../src/agents/profiles/profile-registry.ts";
 import { FolderSource } from "../../../src/agents/profiles/profile-source.ts";
 import { attempt } from "../expect-refusal.ts";

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import fc, { type Arbitrary } from "fast-check";
-import { readJsonc } from "../../../src/agents/foreign/read-jsonc.ts";
+import { readJsonc } from "../../../src/agents/foreign/read-data.ts";
 import {
   openControlPlane,
   operator,

@@ -1,7 +1,8 @@
-import { findFrontMatter } from "./front-matter-bounds.ts";
-import { readFields } from "./front-matter-fields.ts";
-import { findMislaidKeys } from "./front-matter-guard.ts";
-import { opensAt } from "./front-matter-opening.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { findFrontMatter, opensAt } from "./find-front-matter.ts";
+import { findMislaidKeys } from "./find-mislaid-keys.ts";
+import { parseYaml } from "./read-yaml.ts";
+import { type EntryLine, repairEntries } from "./repair-entries.ts";
 
 export interface FrontMatterProblem {
   readonly severity: "warning" | "error";
@@ -10,7 +11,7 @@ export interface FrontMatterProblem {
   readonly message: string;
 }
 
-export interface FrontMatterOptions {
+interface FrontMatterOptions {
   /** The keys of the format. Where YAML fails, one of them at the start of a line begins a value. */
   readonly knownKeys: Iterable<string>;
   /** Keys whose values are prose, in which anything can stand. */
@@ -19,7 +20,7 @@ export interface FrontMatterOptions {
   readonly guardedKeys?: Iterable<string>;
 }
 
-export interface FrontMatter {
+interface FrontMatter {
   /** Whether there was any. Without it, `fields` is empty and `body` is the whole text. */
   readonly isPresent: boolean;
   /** Plain data, without a prototype key. Empty where a problem is an error. */
@@ -126,4 +127,63 @@ function shorten(problems: readonly FrontMatterProblem[]): readonly FrontMatterP
 
 function isError(problem: FrontMatterProblem): boolean {
   return problem.severity === "error";
+}
+
+/** What the lines of a front matter say. */
+interface ReadFields {
+  readonly fields: Record<string, unknown>;
+  /** Lines that belong to no value: text that slipped into the front matter. */
+  readonly leftOver: readonly string[];
+  lineOf(key: string): number;
+}
+
+/** Strict YAML where it is that, entry by entry where it is not. */
+function readFields(
+  lines: readonly EntryLine[],
+  { known, prose, guarded }: Readonly<Record<"known" | "prose" | "guarded", ReadonlySet<string>>>,
+  problems: FrontMatterProblem[],
+): ReadFields {
+  const firstLine = lines[0]?.line ?? 1;
+  const text = lines.map((line) => line.text).join("\n");
+  const duplicates: FrontMatterProblem[] = [];
+  try {
+    const { value, lineOf } = parseYaml(text, "", {
+      firstLine,
+      onDuplicate: (line, key) => {
+        const message = `the key "${key}" is there twice; the last one counts`;
+        duplicates.push({ severity: "warning", line, message });
+      },
+    });
+    if (isRecord(value)) {
+      problems.push(...duplicates);
+      return { fields: value, leftOver: [], lineOf: (key) => lineOf([key]) };
+    }
+    const message = "the front matter is not a list of keys and values";
+    if (Array.isArray(value)) problems.push({ severity: "error", line: firstLine, message });
+  } catch (error) {
+    problems.push(describeFailure(error, firstLine));
+  }
+  const { fields, lineOf, leftOver, problems: more } = repairEntries(lines, known, prose, guarded);
+  problems.push(...more);
+  if (Object.keys(fields).length === 0) {
+    const message = "the front matter is empty, or nothing in it is a key that is known here";
+    problems.push({ severity: "error", line: firstLine, message });
+  }
+  return { fields, leftOver, lineOf };
+}
+
+function describeFailure(error: unknown, firstLine: number): FrontMatterProblem {
+  if (!(error instanceof MandateError)) throw error;
+  const [, line = String(firstLine), problem = ""] =
+    /^:(\d+): ([\s\S]*)$/.exec(error.message) ?? [];
+  const [what = ""] = problem.split("\n");
+  // What would have been merged in may be a restriction, and no repair brings it back.
+  if (what.startsWith("merge keys"))
+    return { severity: "error", line: Number(line), message: what };
+  const message = `not valid YAML, repaired: ${what}`;
+  return { severity: "warning", line: Number(line), message };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,6 +1,6 @@
+import { closeSync, constants, fstatSync, openSync } from "node:fs";
+import { readWholeFile } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { decodeText } from "./decode-text.ts";
-import { readRegularFile } from "./read-regular-file.ts";
 
 /** The text of a file that a person wrote, or an error that names it. */
 export function readTextFile(
@@ -18,4 +18,41 @@ export function readTextFile(
   const decoded = decodeText(bytes);
   if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
   return decoded.text;
+}
+
+// Opening a FIFO without it would wait for a writer, forever. Windows lacks the flag.
+const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
+
+/**
+ * The bytes of a configuration or profile file. Throws a plain Error whose message completes
+ * "<file>: …"; errors of the file system keep their code. The size is limited before anything is
+ * read, and whatever is not a regular file is not read at all.
+ */
+export function readRegularFile(path: string, maximumBytes: number): Buffer {
+  const descriptor = openSync(path, flags);
+  try {
+    if (!fstatSync(descriptor).isFile()) throw new Error("not a regular file");
+    const bytes = readWholeFile(descriptor, maximumBytes);
+    if (bytes === null) throw new Error(`larger than ${Math.floor(maximumBytes / 1024)} KB`);
+    return bytes;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/**
+ * The text of a file that people write, or a sentence fragment about what it is instead. A byte
+ * order mark is dropped and line ends become `\n`, so that what follows need not know of them.
+ */
+type DecodedText = { readonly text: string } | { readonly problem: string };
+
+export function decodeText(bytes: Uint8Array): DecodedText {
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return { problem: "the file is not valid UTF-8; save it as UTF-8" };
+  }
+  if (text.includes("\0")) return { problem: "the file contains a NUL byte; it is not text" };
+  return { text: text.replaceAll("\r\n", "\n") };
 }

@@ -1,7 +1,7 @@
 import { judgeByRules } from "../../contracts/judge-by-rules.ts";
 import { includes, isSubset } from "../../contracts/selection.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
-import { builtInTools, delegatingTools } from "./tool-names.ts";
+import { builtInTools, delegatingTools } from "./tool-reference.ts";
 
 const commands = ["git status", "git push --force", "rm -rf x", "npm test", "ls"];
 const paths = ["a.ts", "docs/a.md", "docs/deep/a.md", ".env", "src/app.test.ts", "secrets/key"];

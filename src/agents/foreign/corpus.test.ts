@@ -1,12 +1,11 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { mergeLayers } from "../profiles/merge-layers.ts";
-import { parseMarkdownProfile } from "../profiles/parse-markdown-profile.ts";
+import { parseMarkdownProfile, writeMarkdownProfile } from "../profiles/profile-document.ts";
+import { mergeLayers } from "../profiles/profile-layer.ts";
 import type { AgentFile } from "./agent-file.ts";
 import { findAgentFiles } from "./find-agent-files.ts";
 import { readAgentFile } from "./read-agent-file.ts";
-import { writeMarkdownProfile } from "./write-markdown-profile.ts";
 
 const corpus = join(import.meta.dirname, "../../../../shared/corpora/agents");
 const isThere = existsSync(join(corpus, "expected.tsv"));

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { matchGlob } from "../../contracts/match-glob.ts";
 import { cases } from "../../testing/cases.test-support.ts";
-import { regexToGlobs } from "./file-regex.ts";
+import { regexToGlobs } from "./roo-groups.ts";
 
 const paths = [
   ...["a.md", "docs/a.md", "docs/x/a.md", "docs/a.mdx", "a.ts", "a.test.ts", "src/a.ts", ".env"],

@@ -1,8 +1,7 @@
 import { mkdirSync, symlinkSync } from "node:fs";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
-import { discoverAgentPlaces } from "./discover-agent-places.ts";
-import { findAgentFiles } from "./find-agent-files.ts";
+import { discoverAgentPlaces, findAgentFiles } from "./find-agent-files.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
 
 const { root, write } = foreignFiles();

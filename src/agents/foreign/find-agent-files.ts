@@ -1,6 +1,7 @@
-import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
+import { type Dirent, existsSync, readdirSync, realpathSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { agentPlaces } from "../../workspaces/protected/protected-paths.ts";
 
 const maximumFiles = 10_000;
 const maximumDepth = 16;
@@ -63,4 +64,9 @@ function isFolder(path: string): boolean {
 
 function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
+}
+
+/** The well-known places of other programs that a project has, to be read where they are. */
+export function discoverAgentPlaces(projectFolder: string): readonly string[] {
+  return agentPlaces.map((place) => join(projectFolder, place)).filter((path) => existsSync(path));
 }

@@ -1,11 +1,10 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
-import type { AgentFormat } from "./agent-file.ts";
-import { coverDelegating } from "./delegation-rules.ts";
+import { type AgentFormat, shorten, type ToolsPlace } from "./agent-file.ts";
+import { coverDelegating } from "./denied-tools.ts";
 import { toolsOfKiro } from "./kiro-settings.ts";
 import { isRecord, recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { readToolReference } from "./tool-reference.ts";
-import { shorten, type ToolsPlace } from "./tools-place.ts";
 
 const guarding = /^(?:pretooluse|permissionrequest|beforetool(?:call|use)?)$/;
 const mentions = /\b(?:pre[-_]?tool[-_]?use|permission[-_]?request|before[-_]?tool)\b/i;

@@ -1,21 +1,20 @@
-import type { Effort } from "../../ports/model.ts";
-import { headOf } from "../../text.ts";
-import { firstSentence } from "../profiles/first-sentence.ts";
-import { maximumProfileBytes } from "../profiles/parse-markdown-profile.ts";
-import type { Capability, ModelPolicy, ProfileFields } from "../profiles/profile.ts";
-import type { ImportedAgent } from "./agent-file.ts";
-import { authorityKey, nearestAuthorityKey } from "./authority-keys.ts";
-import type { Findings } from "./findings.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
-import { knownKeys } from "./known-keys.ts";
-import { readModel } from "./model-names.ts";
+import { firstSentence, headOf } from "../../text.ts";
+import type { Capability, ProfileFields } from "../profiles/profile.ts";
+import { maximumProfileBytes, writeMarkdownProfile } from "../profiles/profile-document.ts";
+import {
+  type Findings,
+  type ForeignAgent,
+  type ImportedAgent,
+  type ReadPolicy,
+  shorten,
+} from "./agent-file.ts";
+import { authorityKey, knownKeys, nearestAuthorityKey } from "./agent-keys.ts";
 import { joinFields, readOwnAuthority } from "./own-authority.ts";
 import { toPlainData, toPlainText } from "./plain-data.ts";
 import { readAuthority } from "./read-authority.ts";
+import { readModelPolicy } from "./read-model-policy.ts";
 import { toProfileName } from "./to-profile-name.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
-import { shorten } from "./tools-place.ts";
-import { writeMarkdownProfile } from "./write-markdown-profile.ts";
 
 /** Where a dialect says what. The first key that is there counts; of prompts, all of them. */
 export interface Meaning {
@@ -237,58 +236,4 @@ function readVisibility({ fields, findings, lineOf }: ForeignAgent): ReadPolicy 
 
 function isNo(value: unknown): boolean {
   return value === false || (typeof value === "string" && /^(?:false|no|off)$/i.test(value.trim()));
-}
-
-interface ReadPolicy {
-  readonly fields: ProfileFields;
-  /** The keys that were used up; what could not be read stays for the metadata. */
-  readonly keys: ReadonlySet<string>;
-}
-
-const efforts: ReadonlyMap<string, Effort> = new Map([
-  ...(["none", "minimal", "low", "medium", "high", "xhigh"] as const).map(
-    (effort) => [effort, effort] as const,
-  ),
-  ["off", "none"],
-  ["max", "xhigh"],
-]);
-
-const effortKeys = [
-  ...["effort", "model_reasoning_effort", "reasoningEffort", "reasoning_effort", "variant"],
-  "thinking",
-];
-
-function readModelPolicy({ fields, findings }: ForeignAgent): ReadPolicy {
-  const keys = new Set<string>();
-  const use = <T>(key: string, value: T | undefined): T | undefined => {
-    if (value !== undefined) keys.add(key);
-    return value;
-  };
-  const chosen = use("model", readModel(fields["model"], findings));
-  if (/^(?:|inherit)$/i.test(String(fields["model"] ?? ""))) keys.add("model");
-  const later = readModel(fields["fallbackModels"], findings);
-  const fallbacks = [
-    ...(chosen?.fallbacks ?? []),
-    ...[later?.model, ...(later?.fallbacks ?? [])].filter((model) => model !== undefined),
-  ];
-  if (later !== undefined) keys.add("fallbackModels");
-  const temperature = use("temperature", inRange(fields["temperature"], 2));
-  const topKey = fields["top_p"] === undefined ? "topP" : "top_p";
-  const topP = use(topKey, inRange(fields[topKey], 1));
-  const effortKey = effortKeys.find((key) => efforts.has(String(fields[key]).toLowerCase()));
-  const effort = effortKey && use(effortKey, efforts.get(String(fields[effortKey]).toLowerCase()));
-  const model: ModelPolicy = {
-    ...chosen,
-    ...(fallbacks.length > 0 && chosen !== undefined && { fallbacks }),
-    ...(temperature !== undefined && { temperature }),
-    ...(topP !== undefined && { topP }),
-    ...(effort && { effort }),
-  };
-  return { fields: Object.keys(model).length > 0 ? { model } : {}, keys };
-}
-
-function inRange(value: unknown, maximum: number): number | undefined {
-  const number = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
-  if (typeof number !== "number" || !(number >= 0 && number <= maximum)) return undefined;
-  return number;
 }

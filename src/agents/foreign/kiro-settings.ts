@@ -1,12 +1,11 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
-import { readAgents } from "./delegation-rules.ts";
-import { denyCalls, denyTool } from "./denied-tools.ts";
+import { shorten, type ToolsPlace } from "./agent-file.ts";
+import { denyCalls, denyTool, readAgents } from "./denied-tools.ts";
 import { isRecord } from "./plain-data.ts";
 import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
-import { canonicalTools } from "./tool-names.ts";
 import { toMatches } from "./tool-patterns.ts";
-import { shorten, type ToolsPlace } from "./tools-place.ts";
+import { canonicalTools } from "./tool-reference.ts";
 
 /** What one of Kiro's tools does is done by several of ours. */
 const families = [

@@ -1,11 +1,10 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
-import { parseMarkdownProfile } from "../profiles/parse-markdown-profile.ts";
+import { parseMarkdownProfile, writeMarkdownProfile } from "../profiles/profile-document.ts";
 import { findWider, mayHaveChildren } from "./authority-of.test-support.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
 import { readAgentFile } from "./read-agent-file.ts";
-import { writeMarkdownProfile } from "./write-markdown-profile.ts";
 
 const { read, write } = foreignFiles();
 

@@ -1,8 +1,11 @@
-import { fieldsOfDocument } from "../profiles/fields-of-document.ts";
 import type { ProfileFields, ProfileLimits, WorkspacePolicy } from "../profiles/profile.ts";
-import { type ProfileDocument, profileSchema } from "../profiles/profile-schema.ts";
-import { squashKey } from "./authority-keys.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
+import {
+  fieldsOfDocument,
+  type ProfileDocument,
+  profileSchema,
+} from "../profiles/profile-schema.ts";
+import type { ForeignAgent } from "./agent-file.ts";
+import { squashKey } from "./agent-keys.ts";
 import { isRecord } from "./plain-data.ts";
 
 /** Keys of our own format that take something away, by their spelling without case. */

@@ -1,12 +1,9 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
-import { coverDelegating } from "./delegation-rules.ts";
-import { refuseMisspelt } from "./denied-tools.ts";
-import type { Findings } from "./findings.ts";
+import { type Findings, shorten, type ToolsPlace } from "./agent-file.ts";
+import { coverDelegating, refuseMisspelt } from "./denied-tools.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
-import { isPlainSpelling } from "./tool-names.ts";
 import { toMatches } from "./tool-patterns.ts";
-import { readToolReference } from "./tool-reference.ts";
-import { shorten, type ToolsPlace } from "./tools-place.ts";
+import { isPlainSpelling, readToolReference } from "./tool-reference.ts";
 
 type Action = ToolRule["action"];
 

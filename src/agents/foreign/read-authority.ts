@@ -1,23 +1,20 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
-import type { AgentFormat } from "./agent-file.ts";
+import { type AgentFormat, type ForeignAgent, shorten, type ToolsPlace } from "./agent-file.ts";
+import { type AuthorityKey, authorityKey } from "./agent-keys.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
-import { type AuthorityKey, authorityKey } from "./authority-keys.ts";
-import { readServers, serversOf } from "./declared-servers.ts";
-import { readAgents } from "./delegation-rules.ts";
-import { readDeniedTools } from "./denied-tools.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
+import { readAgents, readDeniedTools } from "./denied-tools.ts";
 import { readHookedTools } from "./hooked-tools.ts";
 import { readToolSettings } from "./kiro-settings.ts";
-import { readNames } from "./names.ts";
+import { readServers, serversOf } from "./mcp-servers.ts";
 import { readPermission } from "./permission.ts";
 import { isRecord, recordOf } from "./plain-data.ts";
 import { readGroups } from "./roo-groups.ts";
+import { readNames } from "./split-tools.ts";
 import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
-import { writingTools } from "./tool-names.ts";
 import { toMatches } from "./tool-patterns.ts";
-import { shorten, type ToolsPlace } from "./tools-place.ts";
+import { writingTools } from "./tool-reference.ts";
 
 type AuthorityFields = Pick<
   ProfileFields,

@@ -1,22 +1,22 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { serverSlug } from "../../contracts/mcp-tool-name.ts";
 import type { YamlPath } from "../documents/read-yaml.ts";
-import { parseDataProfile } from "../profiles/parse-markdown-profile.ts";
-import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
+import { parseDataProfile } from "../profiles/profile-document.ts";
+import { type AgentFormat, Findings, type ForeignAgent, type ImportedAgent } from "./agent-file.ts";
 import { formatOfData, type Syntax } from "./detect-format.ts";
-import { importCodex } from "./dialects/codex.ts";
-import { importGoose } from "./dialects/goose.ts";
-import { importKiroJson } from "./dialects/kiro-json.ts";
-import { importOpencode, withConfiguration } from "./dialects/opencode.ts";
-import { importRoo } from "./dialects/roo.ts";
-import { importYamlAgent } from "./dialects/yaml-agent.ts";
-import { Findings } from "./findings.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
+import {
+  importCodex,
+  importKiroJson,
+  importOpencode,
+  importRoo,
+  importYamlAgent,
+  withConfiguration,
+} from "./dialects.ts";
+import { importGoose } from "./goose.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { isRecord, recordOf } from "./plain-data.ts";
 import { readData } from "./read-data.ts";
-import type { MarkdownSource, ReadAgents } from "./read-markdown-agent.ts";
-import { readOwnProfile } from "./read-own-profile.ts";
+import { type MarkdownSource, type ReadAgents, readOwnProfile } from "./read-markdown-agent.ts";
 import { serverOfTool } from "./tool-reference.ts";
 
 export interface ReadDataAgents extends ReadAgents {

@@ -1,9 +1,9 @@
 import { createRequire } from "node:module";
+import type { Node, ParseError } from "jsonc-parser";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { parseYaml } from "../documents/read-yaml.ts";
+import { parseYaml, type YamlPath } from "../documents/read-yaml.ts";
 import type { Syntax } from "./detect-format.ts";
 import { toPlainData } from "./plain-data.ts";
-import { type DataProblem, type ParsedData, readJsonc } from "./read-jsonc.ts";
 
 /** Collections of modes reach more than a megabyte. */
 export const maximumDataBytes = 2 * 1024 * 1024;
@@ -50,4 +50,131 @@ function readToml(text: string): ParsedData | DataProblem {
 function lineOfKey(text: string, key: string): number {
   const index = text.split("\n").findIndex((line) => line.trimStart().startsWith(key));
   return Math.max(0, index) + 1;
+}
+
+interface ParsedData {
+  readonly value: unknown;
+  /** Keys that are there twice; the last of them counts. */
+  readonly duplicates: readonly { readonly key: string; readonly line: number }[];
+  lineOf(path: YamlPath): number;
+}
+
+type DataProblem = { readonly problem: string; readonly line: number };
+
+/** JSON as people write it: comments and trailing commas are fine. The last of equal keys counts. */
+export function readJsonc(text: string): ParsedData | DataProblem {
+  // Loaded when there is something to parse: most folders hold Markdown alone.
+  const jsonc = require("jsonc-parser") as typeof import("jsonc-parser");
+  const lineAt = createLineFinder(text);
+  const tooDeep = depthProblem(jsonc, text);
+  if (tooDeep !== undefined) {
+    return { problem: `nested deeper than ${maximumDepth} levels`, line: lineAt(tooDeep) };
+  }
+  const errors: ParseError[] = [];
+  const root = jsonc.parseTree(text, errors, { allowTrailingComma: true });
+  const error = errors[0];
+  if (error !== undefined || root === undefined) {
+    const name = error === undefined ? "it is empty" : jsonc.printParseErrorCode(error.error);
+    return { problem: `not valid JSON: ${name}`, line: lineAt(error?.offset ?? 0) };
+  }
+  try {
+    const duplicates: { key: string; line: number }[] = [];
+    const onDuplicate = (key: string, offset: number) =>
+      duplicates.push({ key, line: lineAt(offset) });
+    const value = convert(root, onDuplicate);
+    const offsetOf = createOffsetFinder(root);
+    return { value, duplicates, lineOf: (path) => lineAt(offsetOf(path)) };
+  } catch (refused) {
+    if (!(refused instanceof ForbiddenKey)) throw refused;
+    return { problem: `"${refused.message}" cannot be a key`, line: lineAt(refused.offset) };
+  }
+}
+
+class ForbiddenKey extends Error {
+  readonly offset: number;
+
+  constructor(key: string, offset: number) {
+    super(key);
+    this.offset = offset;
+  }
+}
+
+// The library's names for them are a `const enum`, which only its own compiler can see.
+const opening = new Set([1, 3]);
+const closing = new Set([2, 4]);
+const endOfFile = 17;
+
+/** The parser recurses: where the nesting is too deep for it is found before it starts. */
+function depthProblem(jsonc: typeof import("jsonc-parser"), text: string): number | undefined {
+  const scanner = jsonc.createScanner(text, true);
+  let depth = 0;
+  for (let token: number = scanner.scan(); token !== endOfFile; token = scanner.scan()) {
+    if (opening.has(token)) depth += 1;
+    else if (closing.has(token)) depth -= 1;
+    if (depth > maximumDepth) return scanner.getTokenOffset();
+  }
+  return undefined;
+}
+
+function convert(node: Node, onDuplicate: (key: string, offset: number) => void): unknown {
+  if (node.type === "array") return (node.children ?? []).map((item) => convert(item, onDuplicate));
+  if (node.type !== "object") return node.value;
+  const record: Record<string, unknown> = {};
+  for (const property of node.children ?? []) {
+    const [key, value] = property.children ?? [];
+    const name = String(key?.value);
+    if (name === "__proto__" || name === "<<") throw new ForbiddenKey(name, property.offset);
+    if (Object.hasOwn(record, name)) onDuplicate(name, property.offset);
+    if (value !== undefined) record[name] = convert(value, onDuplicate);
+  }
+  return record;
+}
+
+/** A file can have more lines and more questions about them than can be counted again each time. */
+function createLineFinder(text: string): (offset: number) => number {
+  let starts: number[] | undefined;
+  return (offset) => {
+    if (starts === undefined) {
+      starts = [0];
+      for (let at = text.indexOf("\n"); at !== -1; at = text.indexOf("\n", at + 1)) {
+        starts.push(at + 1);
+      }
+    }
+    let [from, to] = [0, starts.length];
+    while (to - from > 1) {
+      const middle = (from + to) >> 1;
+      if ((starts[middle] ?? 0) <= offset) from = middle;
+      else to = middle;
+    }
+    return from + 1;
+  };
+}
+
+/** Where a key or an item stands, or the nearest that it would be in. Objects are gone through once. */
+function createOffsetFinder(root: Node): (path: YamlPath) => number {
+  const known = new Map<Node, ReadonlyMap<string, Node>>();
+  const propertiesOf = (node: Node): ReadonlyMap<string, Node> => {
+    let properties = known.get(node);
+    if (properties === undefined) {
+      const children = node.children ?? [];
+      properties = new Map(children.map((each) => [String(each.children?.[0]?.value), each]));
+      known.set(node, properties);
+    }
+    return properties;
+  };
+  return (path) => {
+    let [node, offset]: [Node | undefined, number] = [root, root.offset];
+    for (const step of path) {
+      const isList: boolean = node?.type === "array";
+      const found: Node | undefined = isList
+        ? node?.children?.[Number(step)]
+        : node?.type === "object"
+          ? propertiesOf(node).get(String(step))
+          : undefined;
+      if (found === undefined) break;
+      offset = found.offset;
+      node = isList ? found : found.children?.[1];
+    }
+    return offset;
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { readJsonc } from "./read-jsonc.ts";
+import { readJsonc } from "./read-data.ts";
 
 function read(text: string) {
   const data = readJsonc(text);

@@ -1,19 +1,18 @@
+import { MandateError } from "../../ports/mandate-error.ts";
+import { firstSentence } from "../../text.ts";
 import { readFrontMatter } from "../documents/front-matter.ts";
-import { firstSentence } from "../profiles/first-sentence.ts";
-import { parseMarkdownProfile } from "../profiles/parse-markdown-profile.ts";
-import type { AgentFormat, ImportedAgent } from "./agent-file.ts";
-import { guardedKeysOf } from "./authority-keys.ts";
+import { type ParsedProfile, parseMarkdownProfile } from "../profiles/profile-document.ts";
+import type { AgentFormat, Findings, ForeignAgent, ImportedAgent } from "./agent-file.ts";
+import { guardedKeysOf, knownKeys, proseKeys } from "./agent-keys.ts";
 import { formatOfFields, isAgentLike, isNote } from "./detect-format.ts";
-import { importClaude } from "./dialects/claude.ts";
-import { importGemini } from "./dialects/gemini.ts";
-import { importMarkdown } from "./dialects/markdown.ts";
-import { importOpencode } from "./dialects/opencode.ts";
-import { importSkill } from "./dialects/skill.ts";
-import type { Findings } from "./findings.ts";
-import type { ForeignAgent } from "./foreign-agent.ts";
-import { knownKeys, proseKeys } from "./known-keys.ts";
+import {
+  importClaude,
+  importGemini,
+  importMarkdown,
+  importOpencode,
+  importSkill,
+} from "./dialects.ts";
 import { toPlainText } from "./plain-data.ts";
-import { readOwnProfile } from "./read-own-profile.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 export interface MarkdownSource {
@@ -90,4 +89,27 @@ function withoutFrontMatter({ fallbackName, findings, format, text }: MarkdownSo
 function isKey(line: string): boolean {
   const key = /[\w-]+/.exec(line)?.[0] ?? "";
   return knownKeys.has(key);
+}
+
+/** A profile of ours, by our own loader: strict, and nothing of it is lost. */
+export function readOwnProfile(
+  { fallbackName, findings, path, text }: MarkdownSource,
+  parse: (source: string, file: string) => ParsedProfile,
+): ReadAgents {
+  try {
+    const { name, fields } = parse(text, path);
+    const agent = { name: name ?? toProfileName(fallbackName, fallbackName), fields, loss: [] };
+    return { format: "mandate", agents: [agent] };
+  } catch (error) {
+    if (!(error instanceof MandateError)) throw error;
+    for (const problem of error.message.split("\n")) refuseAtLine(problem, path, findings);
+    return { format: "mandate", agents: [] };
+  }
+}
+
+/** A report names the file already. */
+function refuseAtLine(problem: string, path: string, findings: Findings): void {
+  const own = problem.startsWith(`${path}:`) ? problem.slice(path.length) : problem;
+  const [, line, message = problem] = /^:(\d+): (.*)$/s.exec(own) ?? [];
+  findings.refuse(message, line === undefined ? undefined : Number(line));
 }

@@ -1,7 +1,8 @@
+import type { ToolsPlace } from "./agent-file.ts";
 import { recordOf } from "./plain-data.ts";
 
 /** What stands where tools are listed, before any name is understood. */
-export type ToolsValue =
+type ToolsValue =
   | { readonly kind: "all" }
   /** `reason`: it is empty in a way that can be a mistake. */
   | { readonly kind: "none"; readonly reason?: string }
@@ -82,4 +83,20 @@ function splitOutsideParentheses(text: string, separator: RegExp): string[] {
   }
   items.push(text.slice(start));
   return items.filter((item) => item.trim() !== "");
+}
+
+/** A list of names in any of the shapes that lists of tools have. Empty in any way is none. */
+export function readNames(value: unknown, { field, findings, line }: ToolsPlace) {
+  const split = splitTools(value);
+  switch (split.kind) {
+    case "all":
+      return "*" as const;
+    case "none":
+      if (split.reason !== undefined) findings.warn(`"${field}" names none: ${split.reason}`, line);
+      return [];
+    case "map":
+      return split.entries.filter(([, isIn]) => isIn !== false).map(([name]) => name);
+    case "items":
+      return split.items;
+  }
 }

@@ -1,4 +1,4 @@
-import { reservedName } from "../profiles/reserved-name.ts";
+import { reservedName } from "../profiles/profile.ts";
 
 const maximumLength = 64;
 

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { matchGlob } from "../../contracts/match-glob.ts";
+import { Findings } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { readDeniedTools } from "./denied-tools.ts";
-import { Findings } from "./findings.ts";
 import { readPermission } from "./permission.ts";
-import { canonicalTools } from "./tool-names.ts";
 import { toMatches } from "./tool-patterns.ts";
+import { canonicalTools } from "./tool-reference.ts";
 
 function place() {
   return { field: "tools", line: 3, findings: new Findings(), servers: ["my_docs"] };

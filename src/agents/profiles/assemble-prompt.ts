@@ -3,9 +3,9 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import { PathDenied } from "../../workspaces/resolve-inside.ts";
-import { decodeText } from "../documents/decode-text.ts";
+import { decodeText } from "../documents/read-text-file.ts";
 import type { Profile } from "./profile.ts";
-import { defaultBootstrapFiles, maximumPromptFileBytes, promptFileHash } from "./prompt-files.ts";
+import { defaultBootstrapFiles, maximumPromptFileBytes, promptFileHash } from "./profile-hash.ts";
 
 export interface PromptRequest {
   readonly profile: Profile;

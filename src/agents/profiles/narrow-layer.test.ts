@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { includes, isSubset, type Selection } from "../../contracts/selection.ts";
 import { cases } from "../../testing/cases.test-support.ts";
-import { mergeLayers } from "./merge-layers.ts";
 import { narrowLayer } from "./narrow-layer.ts";
 import type { Profile, ProfileFields } from "./profile.ts";
-import type { ProfileLayer } from "./profile-layer.ts";
+import { mergeLayers, type ProfileLayer } from "./profile-layer.ts";
 
 const tried = cases(1_000);
 

@@ -3,6 +3,7 @@ import { intersect, type Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
 import type {
+  CutField,
   ExitRule,
   MayDelegate,
   ModelPolicy,
@@ -11,16 +12,7 @@ import type {
   Triggers,
   WorkspacePolicy,
 } from "./profile.ts";
-import { defaultBootstrapFiles } from "./prompt-files.ts";
-
-/** A value of a project's layer that does not count as it was written. */
-export interface CutField {
-  /** A dotted path: `limits.tokens`. */
-  readonly field: string;
-  readonly asked: unknown;
-  /** What counts in its place; absent: what the profile says without the project. */
-  readonly kept?: unknown;
-}
+import { defaultBootstrapFiles } from "./profile-hash.ts";
 
 export interface NarrowedLayer {
   readonly fields: ProfileFields;

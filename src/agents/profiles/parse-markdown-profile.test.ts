@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { cases } from "../../testing/cases.test-support.ts";
-import { parseMarkdownProfile } from "./parse-markdown-profile.ts";
+import { parseMarkdownProfile } from "./profile-document.ts";
 
 function parse(source: string | Uint8Array) {
   return parseMarkdownProfile(source, "a.md");

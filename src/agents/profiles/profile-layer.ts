@@ -1,8 +1,8 @@
+import type { RuleSet } from "../../contracts/tool-rule.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { mergeLayers } from "./merge-layers.ts";
-import { parseProfileDocument } from "./parse-profile-document.ts";
-import type { Profile, ProfileFields } from "./profile.ts";
-import type { PromptFiles } from "./prompt-files.ts";
+import { narrowLayer } from "./narrow-layer.ts";
+import type { ModelPolicy, Profile, ProfileFields, ProjectPart, PromptFiles } from "./profile.ts";
+import { parseProfileDocument } from "./profile-document.ts";
 
 /** What one source says about one name. Several layers of a name make a profile. */
 export interface ProfileLayer {
@@ -50,4 +50,138 @@ function requireProfile({ fields, name, origin }: ProfileLayer): void {
     throw new MandateError("profile-invalid", error.message.replaceAll(`${file}:1:`, `${file}:`));
   }
   mergeLayers([{ name, fields, origin }]);
+}
+
+/** Fields whose own fields are merged one by one; all others are replaced whole. */
+const compound: ReadonlySet<string> = new Set([
+  ...["model", "mayDelegate", "workspace", "limits", "triggers", "exit", "servers", "metadata"],
+]);
+
+/**
+ * One profile of all that is said about a name, later layers over earlier ones, field by field.
+ * Each field remembers the layer it came from. A project's layers only narrow what the person and
+ * the product say. `usual` holds the amounts that count where a profile names none. Throws when the
+ * whole says too little to be used.
+ */
+export function mergeLayers(layers: readonly ProfileLayer[], usual: ProfileFields = {}): Profile {
+  const own = layers.filter(({ isProjects }) => isProjects !== true);
+  if (own.length === layers.length) return finish(joinFields(layers), layers);
+  const without = joinFields(own);
+  if (!isWhole(without.fields)) {
+    // The person says only what differs from the project's profile, so their word comes last.
+    const projects = layers.filter(({ isProjects }) => isProjects === true);
+    const ordered = [...projects, ...own];
+    return finish(joinFields(ordered), ordered, { cut: [], files: filesOf(projects) });
+  }
+  const most = joinFields([{ name: "", origin: "", fields: usual }, ...own]).fields;
+  const cut: ProjectPart["cut"][number][] = [];
+  const rules: RuleSet[] = [];
+  const narrowed = layers.map((layer): ProfileLayer => {
+    if (layer.isProjects !== true) return layer;
+    requireFewRules(layer);
+    const less = narrowLayer(most, layer.fields);
+    cut.push(...less.cut.map((each) => ({ ...each, origin: layer.origin })));
+    if (less.rules.length > 0) rules.push(less.rules);
+    return { ...layer, fields: less.fields };
+  });
+  const part = { own: finish(without, own), cut, files: {} };
+  const merged = finish(joinFields(narrowed), narrowed, part);
+  return rules.length === 0 ? merged : { ...merged, addedRules: rules };
+}
+
+interface Joined {
+  readonly fields: ProfileFields;
+  readonly origins: Readonly<Record<string, string>>;
+}
+
+function joinFields(layers: readonly ProfileLayer[]): Joined {
+  const fields: Record<string, unknown> = {};
+  const origins: Record<string, string> = {};
+  for (const layer of layers) {
+    for (const [key, value] of Object.entries(layer.fields)) {
+      if (value === undefined) continue;
+      if (!compound.has(key)) {
+        fields[key] = value;
+        origins[key] = layer.origin;
+        continue;
+      }
+      if (key === "model") dropRivals(value as ModelPolicy, fields, origins);
+      fields[key] = { ...(fields[key] as object), ...(value as object) };
+      for (const inner of Object.keys(value as object)) {
+        origins[`${key}.${inner}`] = layer.origin;
+      }
+    }
+  }
+  return { fields: fields as ProfileFields, origins };
+}
+
+function finish(
+  { fields, origins }: Joined,
+  layers: readonly ProfileLayer[],
+  project?: ProjectPart,
+): Profile {
+  const { name = "", origin = "" } = layers.at(-1) ?? {};
+  const problem = whatIsWrong(fields);
+  if (problem !== undefined) {
+    throw new MandateError("profile-invalid", `${origin}: the profile "${name}" ${problem}`);
+  }
+  return {
+    capabilities: ["subtask"],
+    prompt: "",
+    ...fields,
+    name,
+    description: fields.description ?? "",
+    origin,
+    origins,
+    ...(project && { project }),
+  };
+}
+
+/** Later layers win, as their fields do. */
+function filesOf(layers: readonly ProfileLayer[]): ProjectPart["files"] {
+  return Object.assign({}, ...layers.map(({ promptFiles }) => promptFiles ?? {}));
+}
+
+/** A model and a pool say the same thing in two ways: the later one is meant. */
+function dropRivals(
+  said: ModelPolicy,
+  fields: Record<string, unknown>,
+  origins: Record<string, string>,
+): void {
+  if (said.model === undefined && said.pool === undefined) return;
+  const { model: _model, pool: _pool, ...rest } = (fields["model"] ?? {}) as ModelPolicy;
+  fields["model"] = rest;
+  delete origins["model.model"];
+  delete origins["model.pool"];
+}
+
+/** Characters of patterns in one profile's rules: each call is held against all of them. */
+const longestRules = 20_000;
+
+function requireFewRules({ fields, name, origin }: ProfileLayer): void {
+  const problem = tooManyRules(fields);
+  if (problem === undefined) return;
+  throw new MandateError("profile-invalid", `${origin}: the profile "${name}" ${problem}`);
+}
+
+function tooManyRules({ toolRules = [] }: ProfileFields): string | undefined {
+  const length = toolRules.reduce((sum, { match = "" }) => sum + match.length, 0);
+  if (length <= longestRules) return undefined;
+  return `has rules of more than ${longestRules} characters; use fewer`;
+}
+
+function whatIsWrong(fields: ProfileFields): string | undefined {
+  const { description, prompt, systemPromptFile } = fields;
+  const rules = tooManyRules(fields);
+  if (rules !== undefined) return rules;
+  if (description === undefined) return "has no description; say in a line what it is for";
+  if (prompt === undefined && systemPromptFile === undefined) {
+    return "has no prompt; write it below the front matter";
+  }
+  return undefined;
+}
+
+/** Whether these fields are a profile by themselves, and not only a part of one. */
+function isWhole({ description, prompt, systemPromptFile }: ProfileFields): boolean {
+  return description !== undefined && (prompt !== undefined || systemPromptFile !== undefined);
 }

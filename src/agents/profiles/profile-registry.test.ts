@@ -8,7 +8,7 @@ import type { Profile } from "./profile.ts";
 import { layerOf, type ProfileLayer } from "./profile-layer.ts";
 import { loadProfiles } from "./profile-registry.ts";
 import { FolderSource, fixedSource } from "./profile-source.ts";
-import { shippedProfiles } from "./shipped-profiles.ts";
+import { shippedProfiles } from "./read-profile-file.ts";
 
 let base: string;
 

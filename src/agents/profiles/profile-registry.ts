@@ -1,11 +1,9 @@
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { mergeLayers } from "./merge-layers.ts";
-import type { Profile, ProfileFields } from "./profile.ts";
-import type { ProfileLayer } from "./profile-layer.ts";
+import { type Profile, type ProfileFields, reservedName } from "./profile.ts";
+import { mergeLayers, type ProfileLayer } from "./profile-layer.ts";
 import { type ProfileSource, type SourceContent, withoutTwins } from "./profile-source.ts";
 import type { ProfileProblem } from "./read-profile-file.ts";
-import { reservedName } from "./reserved-name.ts";
 
 export interface ProfileRegistry {
   get(name: string): Profile | undefined;

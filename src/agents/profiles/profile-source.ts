@@ -1,7 +1,8 @@
 import { readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
+import type { McpServer } from "../../contracts/mcp-server.ts";
+import { promptFilesIn } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
-import { promptFilesIn } from "./prompt-files.ts";
 import {
   type ProfileFolder,
   type ProfileProblem,
@@ -179,4 +180,32 @@ export function fileStamp(file: string): string {
     return "gone";
   }
   return `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
+}
+
+/** A source of the person's own: its servers may name the folder that they start in. */
+export function withOwnServers(source: ProfileSource): ProfileSource {
+  let before: SourceContent | undefined;
+  let marked: SourceContent | undefined;
+  return {
+    read() {
+      const content = source.read();
+      if (marked === undefined || content !== before) {
+        marked = { ...content, layers: content.layers.map(ownLayer) };
+      }
+      before = content;
+      return marked;
+    },
+  };
+}
+
+/** The layer, with its servers marked as declared by the person or their program. */
+export function ownLayer(layer: ProfileLayer): ProfileLayer {
+  const { servers } = layer.fields;
+  if (servers === undefined) return layer;
+  const own = Object.entries(servers).map(([name, server]) => [name, ownServer(server)]);
+  return { ...layer, fields: { ...layer.fields, servers: Object.fromEntries(own) } };
+}
+
+function ownServer(server: McpServer): McpServer {
+  return server.kind === "stdio" ? { ...server, isOwn: true } : server;
 }

@@ -1,9 +1,8 @@
+import { externalProfile } from "../../contracts/contract.ts";
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { RuleSet, ToolRule } from "../../contracts/tool-rule.ts";
 import type { Effort } from "../../ports/model.ts";
-import type { CutField } from "./narrow-layer.ts";
-import type { PromptFiles } from "./prompt-files.ts";
 
 /**
  * Who an agent is. Every format (Markdown, JSON, YAML, TOML, records, other programs' files) becomes
@@ -32,6 +31,18 @@ export interface ProjectPart {
   /** What the files that its layers name for the prompt held when they were trusted. */
   readonly files: PromptFiles;
 }
+
+/** A value of a project's layer that does not count as it was written. */
+export interface CutField {
+  /** A dotted path: `limits.tokens`. */
+  readonly field: string;
+  readonly asked: unknown;
+  /** What counts in its place; absent: what the profile says without the project. */
+  readonly kept?: unknown;
+}
+
+/** For each file that a profile names for its prompt, the SHA-256 of what it holds. */
+export type PromptFiles = Readonly<Record<string, string>>;
 
 /** What one source says of a profile. Merged field by field over what earlier sources say. */
 export interface ProfileFields {
@@ -144,4 +155,12 @@ export interface ExitRule {
   readonly evidence?: "none" | "tool_calls" | "files";
   /** Who looks at what `submit_for_review` hands in, and how often before a person decides. */
   readonly review?: { readonly profile: string; readonly rounds?: number };
+}
+
+export const howReserved = `"${externalProfile}", which is reserved for agents that other programs run`;
+
+/** Why no profile can have this name, in one sentence; undefined: one can. */
+export function reservedName(name: string): string | undefined {
+  if (name !== externalProfile) return undefined;
+  return `A profile cannot be called ${howReserved}. Choose another name.`;
 }

@@ -1,16 +1,12 @@
 import { realpathSync } from "node:fs";
 import { extname } from "node:path";
+import { fileURLToPath } from "node:url";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { readRegularFile } from "../documents/read-regular-file.ts";
-import {
-  maximumProfileBytes,
-  parseDataProfile,
-  parseMarkdownProfile,
-} from "./parse-markdown-profile.ts";
-import { contentHash } from "./profile-hash.ts";
+import { readRegularFile } from "../documents/read-text-file.ts";
+import { maximumProfileBytes, parseDataProfile, parseMarkdownProfile } from "./profile-document.ts";
+import { contentHash, hashPromptFiles } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
-import { hashPromptFiles } from "./prompt-files.ts";
 
 /** Whose files a folder holds, which decides what they need before they count. */
 export interface ProfileFolder {
@@ -109,3 +105,9 @@ function describe(error: unknown, path: string): string {
   const { code, message } = error as NodeJS.ErrnoException;
   return `${path}: ${code === undefined ? message : `cannot be read (${code})`}`;
 }
+
+/** The profiles that come with the product: the first place to look, so that all others win. */
+export const shippedProfiles: ProfileFolder = {
+  path: fileURLToPath(new URL("../shipped", import.meta.url)),
+  origin: "built in",
+};

@@ -1,10 +1,10 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
-import { mergeLayers } from "./merge-layers.ts";
-import { parseMarkdownProfile } from "./parse-markdown-profile.ts";
 import type { Profile } from "./profile.ts";
-import { shippedProfiles } from "./shipped-profiles.ts";
+import { parseMarkdownProfile } from "./profile-document.ts";
+import { mergeLayers } from "./profile-layer.ts";
+import { shippedProfiles } from "./read-profile-file.ts";
 
 const names = [
   ...["analyst", "builder", "coder", "general", "oracle", "orchestrator", "pair", "planner"],

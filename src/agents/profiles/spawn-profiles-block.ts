@@ -1,5 +1,4 @@
-import { clip, oneLine } from "../../text.ts";
-import { escapeXml } from "./escape-xml.ts";
+import { clip, escapeXml, oneLine } from "../../text.ts";
 import type { Profile } from "./profile.ts";
 
 const maximumDescription = 300;

@@ -2,7 +2,6 @@ import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import type { SkillProblem } from "./skill.ts";
-import { stampOf } from "./stamp-of.ts";
 
 /** A place whose folders are skills. */
 export interface SkillDirectory {
@@ -26,7 +25,7 @@ export interface SkillFolder {
   readonly name: string;
 }
 
-export interface FoundFolders {
+interface FoundFolders {
   readonly skills: readonly SkillFolder[];
   readonly problems: readonly SkillProblem[];
   /** Every place that was looked at, as it was then: while none has changed, nothing was added. */
@@ -112,4 +111,14 @@ function describe(error: unknown): string | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ENOTDIR") return undefined;
   return code === undefined ? message : `cannot be read (${code})`;
+}
+
+/** Tells whether a file or folder is what it was: equal stamps, nothing changed. */
+export function stampOf(place: string): string {
+  try {
+    const { ctimeNs, ino, size } = statSync(place, { bigint: true });
+    return `${ctimeNs} ${size} ${ino}`;
+  } catch (error) {
+    return String((error as NodeJS.ErrnoException).code);
+  }
 }

@@ -1,10 +1,13 @@
 import { hash } from "node:crypto";
-import { type Dirent, readdirSync, readlinkSync } from "node:fs";
-import { join, relative, sep } from "node:path";
+import { type Dirent, readdirSync, readlinkSync, readSync } from "node:fs";
+import { isAbsolute, join, relative, sep, win32 } from "node:path";
 import { readWholeFile } from "../../files.ts";
-import { openSkillFile } from "./open-skill-file.ts";
+import { CallDenied, MandateError } from "../../ports/mandate-error.ts";
+import { type OpenFile, openFile } from "../../workspaces/open-file.ts";
+import { PathDenied } from "../../workspaces/resolve-inside.ts";
+import type { ScannedSkill } from "./scan-skills.ts";
 
-export interface SkillFiles {
+interface SkillFiles {
   /** Regular files, relative to the folder, with `/`, sorted. */
   readonly files: readonly string[];
   /** Links, by what they say. They are followed when one is read, never while looking around. */
@@ -93,4 +96,84 @@ export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
 /** What a person trusts of a project's skill: its name, and everything that can be read through it. */
 export function skillHash(name: string, digest: SkillDigest): string {
   return hash("sha256", JSON.stringify(["skill", name, digest.hash]));
+}
+
+const maximumShownBytes = 256 * 1024;
+
+/** One file of a skill, as far as it is shown. */
+interface SkillText {
+  readonly path: string;
+  readonly size: number;
+  /** Absent: it is not text. */
+  readonly text?: string;
+  readonly isCut: boolean;
+}
+
+/** What a file holds now, when that is what was acknowledged. */
+export function readSkillText({ digest, skill }: ScannedSkill, file: string): SkillText {
+  const opened = openSkillFile(skill.folder, file);
+  try {
+    const { descriptor, path } = opened;
+    let bytes: Buffer;
+    if (digest === undefined) {
+      bytes = readBeginning(descriptor, maximumShownBytes);
+    } else {
+      const whole = readWholeFile(descriptor, maximumBytes);
+      if (whole === null || digest.files.get(path) !== hash("sha256", whole)) {
+        throw new MandateError(
+          "conflict",
+          `${path} of the skill "${skill.name}" is not what was listed: it has changed since, or ` +
+            "is none of its files. A changed skill has to be acknowledged again.",
+        );
+      }
+      bytes = whole.subarray(0, maximumShownBytes);
+    }
+    const size = Math.max(opened.stats.size, bytes.length);
+    const isCut = bytes.length < size;
+    if (bytes.includes(0)) return { path, size, isCut };
+    return { path, size, isCut, text: new TextDecoder().decode(bytes, { stream: isCut }) };
+  } finally {
+    opened.close();
+  }
+}
+
+/**
+ * Opens a file of a skill by the boundary that workspaces have: what lies outside the folder, by
+ * its path or through a link, and whatever is no regular file, is denied. `folder` is a real path.
+ */
+export function openSkillFile(folder: string, file: string): OpenFile {
+  if (isAbsolute(file) || win32.isAbsolute(file)) throw outside(file);
+  const binding = {
+    root: folder,
+    isolation: "shared",
+    allowWrites: false,
+    writeRoots: [],
+  } as const;
+  try {
+    return openFile(binding, file);
+  } catch (error) {
+    // The boundary speaks of workspaces and their tools, which are of no use here.
+    if (error instanceof PathDenied && error.rule === "path_outside_workspace") throw outside(file);
+    throw error;
+  }
+}
+
+function outside(file: string): CallDenied {
+  return new CallDenied(
+    "path_outside_skill",
+    `${JSON.stringify(file)} points outside the skill's folder. Name a file below it, such as ` +
+      '"references/guide.md"; without a file, load_skill lists what there is.',
+  );
+}
+
+/** The first bytes of an open file: all of it when there are fewer than `maximumBytes`. */
+export function readBeginning(descriptor: number, maximumBytes: number): Buffer {
+  const buffer = Buffer.allocUnsafe(maximumBytes);
+  let length = 0;
+  while (length < maximumBytes) {
+    const count = readSync(descriptor, buffer, length, maximumBytes - length, length);
+    if (count === 0) break;
+    length += count;
+  }
+  return Buffer.from(buffer.subarray(0, length));
 }

@@ -1,11 +1,9 @@
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { SkillDirectory } from "./find-skill-folders.ts";
-import { readSkillText } from "./read-skill-text.ts";
-import { hasChanged, type Scan, type ScannedSkill, scanSkills } from "./scan-skills.ts";
-import type { Skill, SkillProblem, SkillRegistry } from "./skill.ts";
-import { parseSkill } from "./skill-document.ts";
-import { skillName } from "./skill-name.ts";
+import { hasChanged, parseSkill, type Scan, type ScannedSkill, scanSkills } from "./scan-skills.ts";
+import { type Skill, type SkillProblem, type SkillRegistry, skillName } from "./skill.ts";
+import { readSkillText } from "./skill-files.ts";
 
 export interface SkillSources {
   /** Of those that count, earlier ones win. */

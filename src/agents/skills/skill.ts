@@ -1,3 +1,6 @@
+import type { Selection } from "../../contracts/selection.ts";
+import { escapeXml, oneLine } from "../../text.ts";
+
 /** Knowledge that an agent loads when it needs it: a folder with a SKILL.md. */
 export interface Skill {
   readonly name: string;
@@ -26,4 +29,54 @@ export interface SkillRegistry {
   readonly problems: readonly SkillProblem[];
   /** The body of SKILL.md, or of another file below the skill's folder. */
   read(name: string, file?: string): Promise<string>;
+}
+
+const maximumLength = 128;
+
+/**
+ * The one name of a skill, however it was written: `skill:writing_helpers` and `writing_helpers`
+ * are the same, `Code Review` is `code-review`. Letters of every script stay. Empty when nothing is
+ * left, and no skill has that name.
+ */
+export function skillName(id: string): string {
+  const bare = id.trim().replace(/^skill:/i, "");
+  const slug = bare
+    .normalize("NFC")
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{M}\p{N}._-]+/gu, "-")
+    .replaceAll(/^[-.]+|[-.]+$/g, "");
+  return [...slug].slice(0, maximumLength).join("");
+}
+
+/**
+ * Whether a contract's selection lets an agent use this skill. `"*"` covers all but the hidden
+ * ones: a skill that is hidden from models has to be named.
+ */
+export function grantsSkill(
+  selection: Selection,
+  skill: Pick<Skill, "name"> & { readonly hidden?: boolean },
+): boolean {
+  if (selection === "*") return skill.hidden !== true;
+  return selection.some((id) => skillName(id) === skill.name);
+}
+
+/** The skills that an agent sees in its prompt. */
+export function offeredSkills(skills: readonly Skill[], selection: Selection): readonly Skill[] {
+  return skills.filter((skill) => grantsSkill(selection, skill));
+}
+
+/**
+ * The part of a prompt that lists the skills an agent can load: the same text for the same skills, since
+ * providers cache by prefix. Empty when there are none. Names and texts come from files, so they
+ * are escaped: a description cannot close the tag.
+ */
+export function skillsBlock(skills: readonly Skill[]): string {
+  if (skills.length === 0) return "";
+  const lines = [...skills]
+    .sort((left, right) => (left.name < right.name ? -1 : 1))
+    .map(
+      ({ name, description }) =>
+        `  <skill name="${escapeXml(name)}">${escapeXml(oneLine(description))}</skill>`,
+    );
+  return ["<available_skills>", ...lines, "</available_skills>"].join("\n");
 }

@@ -1,7 +1,5 @@
 import { expect, test } from "vitest";
-import { grantsSkill, offeredSkills } from "./grants-skill.ts";
-import type { Skill } from "./skill.ts";
-import { skillsBlock } from "./skills-block.ts";
+import { grantsSkill, offeredSkills, type Skill, skillsBlock } from "./skill.ts";
 
 function skill(name: string, more: Partial<Skill> = {}): Skill {
   return { name, description: `About ${name}.`, folder: `/${name}`, origin: "test", ...more };

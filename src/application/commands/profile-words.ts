@@ -1,6 +1,5 @@
-import { firstSentence } from "../../agents/profiles/first-sentence.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
-import { storedLine } from "../../text.ts";
+import { firstSentence, storedLine } from "../../text.ts";
 import { type AnyCommand, defineCommand } from "./command.ts";
 import { commandTable } from "./command-table.ts";
 import { claimTriggers, describeClaimants } from "./trigger-claims.ts";

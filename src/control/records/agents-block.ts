@@ -1,5 +1,4 @@
-import { escapeXml } from "../../agents/profiles/escape-xml.ts";
-import { oneLine } from "../../text.ts";
+import { escapeXml, oneLine } from "../../text.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 
 /**

@@ -1,6 +1,6 @@
-import { parseProfileDocument } from "../../agents/profiles/parse-profile-document.ts";
+import { reservedName } from "../../agents/profiles/profile.ts";
+import { parseProfileDocument } from "../../agents/profiles/profile-document.ts";
 import type { ProfileLayer } from "../../agents/profiles/profile-layer.ts";
-import { reservedName } from "../../agents/profiles/reserved-name.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { quote } from "./shown-text.ts";
 

@@ -1,5 +1,5 @@
 import type { MayDelegate, Profile } from "../../agents/profiles/profile.ts";
-import { skillName } from "../../agents/skills/skill-name.ts";
+import { skillName } from "../../agents/skills/skill.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
 import type { EntryClaims, ProfileClaims } from "../../contracts/narrow.ts";

@@ -1,5 +1,5 @@
 import type { Profile } from "../../agents/profiles/profile.ts";
-import { skillName } from "../../agents/skills/skill-name.ts";
+import { skillName } from "../../agents/skills/skill.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
 import {

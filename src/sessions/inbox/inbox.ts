@@ -1,4 +1,4 @@
-import { type Keys, requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
+import { type Keys, requireKnownKeys } from "../../agents/documents/nearest-key.ts";
 import { openAskOf } from "../../events/delegation.ts";
 import { type InboxItem, inboxKinds } from "../../events/inbox-item.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

@@ -1,4 +1,4 @@
-import type { Keys } from "../../agents/documents/require-known-keys.ts";
+import type { Keys } from "../../agents/documents/nearest-key.ts";
 import type { DiffOptions } from "../../application/kept-work/diff-of-delegation.ts";
 import type { DiscardKeptOptions, MergeOptions } from "../../application/kept-work/kept-work.ts";
 import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";

@@ -1,4 +1,4 @@
-import { requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
+import { requireKnownKeys } from "../../agents/documents/nearest-key.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
 import type { Runtime } from "../../runtime.ts";

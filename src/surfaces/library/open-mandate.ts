@@ -1,4 +1,4 @@
-import { requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
+import { requireKnownKeys } from "../../agents/documents/nearest-key.ts";
 import { withoutEmptyFields } from "../../agents/documents/without-empty.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { commandContext } from "../../application/commands/command-context.ts";

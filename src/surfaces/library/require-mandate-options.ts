@@ -1,5 +1,4 @@
-import { nearestKey } from "../../agents/documents/nearest-key.ts";
-import { type Keys, requireKnownKeys } from "../../agents/documents/require-known-keys.ts";
+import { type Keys, nearestKey, requireKnownKeys } from "../../agents/documents/nearest-key.ts";
 import type { Middleware } from "../../delegations/middleware.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MandateOptions } from "./mandate.ts";

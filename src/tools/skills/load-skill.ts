@@ -1,9 +1,12 @@
 import { z } from "zod";
-import { grantsSkill, offeredSkills } from "../../agents/skills/grants-skill.ts";
-import { openSkillFile } from "../../agents/skills/open-skill-file.ts";
-import type { Skill, SkillRegistry } from "../../agents/skills/skill.ts";
-import { listSkillFiles } from "../../agents/skills/skill-files.ts";
-import { skillName } from "../../agents/skills/skill-name.ts";
+import {
+  grantsSkill,
+  offeredSkills,
+  type Skill,
+  type SkillRegistry,
+  skillName,
+} from "../../agents/skills/skill.ts";
+import { listSkillFiles, openSkillFile } from "../../agents/skills/skill-files.ts";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";

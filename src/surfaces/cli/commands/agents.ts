@@ -1,6 +1,5 @@
 import { resolve } from "node:path";
-import { decodeText } from "../../../agents/documents/decode-text.ts";
-import { readRegularFile } from "../../../agents/documents/read-regular-file.ts";
+import { decodeText, readRegularFile } from "../../../agents/documents/read-text-file.ts";
 import { commandContext } from "../../../application/commands/command-context.ts";
 import { executeCommand } from "../../../application/commands/execute-command.ts";
 import { fromUser } from "../../../application/commands/user-text.ts";

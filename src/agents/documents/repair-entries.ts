@@ -1,5 +1,4 @@
 import type { FrontMatterProblem } from "./front-matter.ts";
-import { readEntryText } from "./front-matter-text.ts";
 import { parseYaml } from "./read-yaml.ts";
 
 export interface EntryLine {
@@ -8,7 +7,7 @@ export interface EntryLine {
   readonly line: number;
 }
 
-export interface RepairedEntries {
+interface RepairedEntries {
   readonly fields: Record<string, unknown>;
   /** Lines that belong to no value: text that slipped into the front matter. */
   readonly leftOver: readonly string[];
@@ -130,4 +129,37 @@ function parseValue(lines: readonly string[]): { readonly value: unknown } | und
 
 function dedent(line: string, indent: number): string {
   return line.slice(Math.min(indent, line.length - line.trimStart().length));
+}
+
+/**
+ * The value of an entry that YAML cannot read, as the text that was meant: line breaks stay,
+ * quotes that were opened are taken off whether or not they were closed, common indentation goes.
+ */
+function readEntryText(
+  first: string,
+  more: readonly string[],
+  options: { readonly isProse: boolean },
+): string {
+  const block = /^[|>][-+0-9]*\s*(?:#.*)?$/.test(first);
+  const lines = [...(block ? [] : [first]), ...withoutIndent(more)];
+  let text = lines.join("\n").trim();
+  if (block) return text;
+  const quote = /^["']/.exec(text)?.[0];
+  if (quote !== undefined) text = withoutQuotes(text, quote);
+  // Two characters that a program wrote in place of a line break, in a value that does not parse.
+  return options.isProse ? text.replaceAll("\\n", "\n").trim() : text;
+}
+
+function withoutQuotes(text: string, quote: string): string {
+  const isClosed = text.length > 1 && text.endsWith(quote);
+  const inside = text.slice(1, isClosed ? -1 : undefined).trim();
+  if (quote === "'") return inside.replaceAll("''", "'");
+  return inside.replaceAll('\\"', '"');
+}
+
+function withoutIndent(lines: readonly string[]): string[] {
+  const filled = lines.filter((line) => line.trim() !== "");
+  const indents = filled.map((line) => line.length - line.trimStart().length);
+  const common = indents.reduce((least, indent) => Math.min(least, indent), 1024);
+  return lines.map((line) => line.slice(Math.min(common, line.length)).trimEnd());
 }

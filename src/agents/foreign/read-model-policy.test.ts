@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { Findings } from "./findings.ts";
-import { readModel } from "./model-names.ts";
+import { Findings } from "./agent-file.ts";
+import { readModel } from "./read-model-policy.ts";
 
 test.each<[unknown, unknown]>([
   [undefined, undefined],

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { foreignFiles } from "../foreign-files.test-support.ts";
-import { readAgentFile } from "../read-agent-file.ts";
+import { foreignFiles } from "./foreign-files.test-support.ts";
+import { readAgentFile } from "./read-agent-file.ts";
 
 const { agent, read, root, write } = foreignFiles();
 

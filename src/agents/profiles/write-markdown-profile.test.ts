@@ -1,10 +1,9 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
-import { parseMarkdownProfile } from "../profiles/parse-markdown-profile.ts";
-import type { ProfileFields } from "../profiles/profile.ts";
-import { toPlainData } from "./plain-data.ts";
-import { writeMarkdownProfile } from "./write-markdown-profile.ts";
+import { toPlainData } from "../foreign/plain-data.ts";
+import type { ProfileFields } from "./profile.ts";
+import { parseMarkdownProfile, writeMarkdownProfile } from "./profile-document.ts";
 
 function again(fields: ProfileFields) {
   return parseMarkdownProfile(writeMarkdownProfile("a", fields), "a.md");

@@ -1,9 +1,9 @@
 import { headOf } from "../../text.ts";
 import type { FrontMatterProblem } from "./front-matter.ts";
-import type { EntryLine } from "./front-matter-entries.ts";
 import { nearestKey } from "./nearest-key.ts";
+import type { EntryLine } from "./repair-entries.ts";
 
-export interface GuardedText {
+interface GuardedText {
   readonly lines: readonly EntryLine[];
   readonly body: readonly string[];
   readonly bodyLine: number;

@@ -1,0 +1,152 @@
+import type { ForeignAgent, ImportedAgent } from "./agent-file.ts";
+import { readAllowedTools } from "./allowed-tools.ts";
+import { readDeniedTools } from "./denied-tools.ts";
+import { importAgent, type Meaning, readText } from "./import-agent.ts";
+import { isRecord, recordOf } from "./plain-data.ts";
+import type { ToolAuthority } from "./tool-authority.ts";
+
+/** Agents that are Markdown: the body is the prompt, unless it was written as a key. */
+const markdownMeaning: Meaning = {
+  prompt: ["systemPrompt", "system_prompt", "instructions", "developer_instructions", "prompt"],
+};
+
+/**
+ * Dialects without a meaning of their own: VS Code's agents and chat modes, Cursor, pi, and Kiro's
+ * Markdown, in which `allowedTools` is the list of tools.
+ */
+export function importMarkdown(agent: ForeignAgent): ImportedAgent {
+  return importAgent(agent, markdownMeaning);
+}
+
+/** Claude Code: `.claude/agents/*.md`, and what most other programs have copied from it. */
+export function importClaude(agent: ForeignAgent): ImportedAgent {
+  return importAgent(agent, { ...markdownMeaning, parts: capabilityParts(agent) });
+}
+
+/** A habit of some collections: tools inside a map of capabilities. It narrows, so it counts. */
+function capabilityParts({ fields, findings, lineOf }: ForeignAgent) {
+  const { allowed_tools, restricted_tools } = recordOf(fields["capabilities"]);
+  const line = lineOf("capabilities");
+  const placeOf = (key: string) => ({ field: `capabilities.${key}`, line, findings, servers: [] });
+  return [
+    ...(allowed_tools === undefined
+      ? []
+      : [readAllowedTools(allowed_tools, placeOf("allowed_tools"))]),
+    ...(restricted_tools === undefined
+      ? []
+      : [readDeniedTools(restricted_tools, placeOf("restricted_tools"))]),
+  ];
+}
+
+/** Gemini CLI: `.gemini/agents/*.md`. Far more lenient than its own reader, which is strict. */
+export function importGemini(agent: ForeignAgent): ImportedAgent {
+  if (agent.fields["kind"] === "remote" || agent.fields["agent_card_url"] !== undefined) {
+    agent.findings.refuse("a remote agent runs elsewhere; it cannot be a profile");
+  }
+  return importAgent(agent, markdownMeaning);
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** opencode, as Markdown and as an entry of its configuration. */
+export function importOpencode(agent: ForeignAgent): ImportedAgent {
+  const prompt = includeFiles(agent.fields["prompt"] ?? agent.fields["system"], agent);
+  const body = [agent.body, prompt].filter((text) => text !== "").join("\n\n");
+  const used = ["prompt", "system"];
+  // An entry may only change an agent that opencode brings itself.
+  const substitute = `The agent ${agent.fallbackName} of an opencode configuration.`;
+  const isEntry = agent.format === "opencode-json";
+  return importAgent({ ...agent, body }, { used, ...(isEntry && { substitute }) });
+}
+
+/**
+ * An agent of a configuration together with what that says for all agents: the agent's own words
+ * come last, and the last match decides.
+ */
+export function withConfiguration(own: unknown, configuration: Fields): unknown {
+  if (!isRecord(own)) return own;
+  const tools = deniedTools(configuration["tools"]);
+  return {
+    ...own,
+    ...(configuration["permission"] !== undefined && {
+      permission: mergePermissions(configuration["permission"], own["permission"]),
+    }),
+    ...(Object.keys(tools).length > 0 &&
+      (own["tools"] === undefined || isRecord(own["tools"])) && {
+        tools: { ...tools, ...recordOf(own["tools"]) },
+      }),
+  };
+}
+
+function mergePermissions(common: unknown, own: unknown): unknown {
+  if (own === undefined) return common;
+  // Whatever is not a map of tools decides by itself, and where it is broken denies.
+  if (!isRecord(own)) return own;
+  return { ...(isRecord(common) ? common : { "*": common }), ...own };
+}
+
+function deniedTools(tools: unknown): Fields {
+  return Object.fromEntries(Object.entries(recordOf(tools)).filter(([, isOn]) => isOn !== true));
+}
+
+/** Codex: `.codex/agents/*.toml`. It has no list of tools; `sandbox_mode` restricts. */
+export function importCodex(agent: ForeignAgent): ImportedAgent {
+  return importAgent(agent, { prompt: ["developer_instructions", "instructions"] });
+}
+
+/**
+ * Kiro's JSON: `tools` are there, and `allowedTools` only says which of them need no question.
+ * Without `tools` it is the only list there is, and is read as one.
+ */
+export function importKiroJson(agent: ForeignAgent): ImportedAgent {
+  const body = includeFiles(agent.fields["prompt"], agent);
+  const preApproved = agent.fields["tools"] === undefined ? [] : ["allowedTools"];
+  return importAgent({ ...agent, body }, { used: ["prompt"], preApproved });
+}
+
+/** One of Roo's modes. Groups are required there, so that a mode without them has no tools. */
+export function importRoo(agent: ForeignAgent): ImportedAgent {
+  const { fields, findings } = agent;
+  const parts: ToolAuthority[] = [];
+  if (!Object.keys(fields).some((key) => /^groups$/i.test(key))) {
+    findings.warn('"groups" is missing; no tool is allowed');
+    parts.push({ tools: [], rules: [] });
+  }
+  return importAgent(agent, {
+    name: ["slug", "name"],
+    title: ["name"],
+    description: ["whenToUse", "description"],
+    prompt: ["roleDefinition", "customInstructions"],
+    parts,
+  });
+}
+
+/**
+ * A SKILL.md read as an agent: its text is the prompt. `allowed-tools` approves calls beforehand
+ * where skills run; it neither restricts nor grants here.
+ */
+export function importSkill(agent: ForeignAgent): ImportedAgent {
+  return importAgent(agent);
+}
+
+/** Agents in plain YAML, as some collections put them beside the Markdown of Claude Code. */
+export function importYamlAgent(agent: ForeignAgent): ImportedAgent {
+  const { capabilities } = agent.fields;
+  const words = Array.isArray(capabilities) ? readText(capabilities.map(String)) : undefined;
+  return importAgent(agent, {
+    ...(words !== undefined && { substitute: `For ${words.replaceAll("\n", ", ")}.` }),
+    prompt: ["systemPrompt", "system_prompt", "instructions", "prompt"],
+    description: ["description", "summary"],
+  });
+}
+
+/** A prompt with the files that it names in place of `{file:…}`, or as a whole by `file://`. */
+function includeFiles(value: unknown, agent: ForeignAgent): string {
+  const text = readText(value) ?? "";
+  const whole = /^file:\/\/(\S+)$/.exec(text)?.[1];
+  if (whole !== undefined) return agent.include(whole) ?? "";
+  return text.replaceAll(
+    /\{file:([^{}\n]+)\}/g,
+    (_, path: string) => agent.include(path.trim()) ?? "",
+  );
+}

@@ -1,0 +1,140 @@
+import { stringify } from "yaml";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { headOf } from "../../text.ts";
+import { describeProblem } from "../documents/describe-problem.ts";
+import { decodeText } from "../documents/read-text-file.ts";
+import { type ParsedYaml, parseYaml, type YamlPath } from "../documents/read-yaml.ts";
+import type { ProfileFields } from "./profile.ts";
+import { fieldsOfDocument, profileSchema } from "./profile-schema.ts";
+
+export const maximumProfileBytes = 256 * 1024;
+
+const code = "profile-invalid";
+
+/**
+ * A profile written as Markdown: front matter says what it may do, the body is its prompt. Throws
+ * a MandateError that names file:line; nothing that was not understood is passed over.
+ */
+export function parseMarkdownProfile(source: Uint8Array | string, file: string): ParsedProfile {
+  const text = decodeProfile(source, file);
+  const { frontMatter, body } = split(text, file);
+  const yaml = parseYaml(frontMatter, file, { code, firstLine: 2 });
+  return parseProfileDocument(yaml, file, { prompt: body.trim() });
+}
+
+/** A profile written as JSON or YAML: the same keys, and `prompt` for the text. */
+export function parseDataProfile(source: Uint8Array | string, file: string): ParsedProfile {
+  return parseProfileDocument(parseYaml(decodeProfile(source, file), file, { code }), file);
+}
+
+function decodeProfile(source: Uint8Array | string, file: string): string {
+  const bytes = typeof source === "string" ? Buffer.from(source) : source;
+  if (bytes.length > maximumProfileBytes) throw invalid(file, 1, "the file is larger than 256 KB");
+  const decoded = decodeText(bytes);
+  if ("problem" in decoded) throw invalid(file, 1, decoded.problem);
+  return decoded.text;
+}
+
+function split(text: string, file: string) {
+  const lines = text.split("\n");
+  const first = lines[0]?.trimEnd() ?? "";
+  if (first !== "---") {
+    throw invalid(
+      file,
+      1,
+      first.startsWith("---")
+        ? `the first line must be --- alone, for YAML; "${headOf(first, 40)}" is not read`
+        : "the front matter is missing; begin the file with a line ---",
+    );
+  }
+  const end = lines.findIndex((line, index) => index > 0 && line.trimEnd() === "---");
+  if (end < 0) throw invalid(file, 1, "the front matter is not closed; end it with a line ---");
+  const body = lines.slice(end + 1);
+  const start = body.findIndex((line) => line.trim() !== "");
+  // A rule at the top of a text is fine; a second list of keys is a restriction in the wrong place.
+  if (body[start]?.trimEnd() === "---" && /^[\w-]+\s*:/.test(body[start + 1] ?? "")) {
+    throw invalid(file, end + start + 2, "a second front matter; put its keys into the first one");
+  }
+  return { frontMatter: lines.slice(1, end).join("\n"), body: body.join("\n") };
+}
+
+function invalid(file: string, line: number, problem: string): MandateError {
+  return new MandateError(code, `${file}:${line}: ${problem}`);
+}
+
+/** What a file in one of our own formats says; a name that it leaves to its file is undefined. */
+export interface ParsedProfile {
+  readonly name: string | undefined;
+  readonly fields: ProfileFields;
+}
+
+/** Judges parsed data as a profile. Throws a MandateError that names file:line. */
+export function parseProfileDocument(
+  parsed: ParsedYaml,
+  file: string,
+  more: { readonly prompt?: string } = {},
+): ParsedProfile {
+  const refuse = (path: YamlPath, problem: string) =>
+    new MandateError("profile-invalid", `${file}:${parsed.lineOf(path)}: ${problem}`);
+  const empty = findEmpty(parsed.value, []);
+  if (empty !== undefined) throw refuse(empty, describeEmpty(empty));
+  const document = profileSchema.safeParse(parsed.value);
+  if (!document.success) {
+    const { lineOf } = parsed;
+    throw new MandateError(
+      "profile-invalid",
+      describeProblem(document.error, { file, lineOf, schema: profileSchema }),
+    );
+  }
+  const fields = fieldsOfDocument(document.data);
+  const prompt = more.prompt ?? "";
+  if (prompt === "") return { name: document.data.name, fields };
+  if (fields.prompt !== undefined) {
+    throw refuse(["prompt"], '"prompt" and the text below the front matter; keep one of them');
+  }
+  return { name: document.data.name, fields: { ...fields, prompt } };
+}
+
+const lists: ReadonlySet<unknown> = new Set([
+  ...["allowedTools", "tools", "skills", "mcpServers", "scopes", "network", "waysOut", "models"],
+  ...["bootstrapFiles", "bootstrap_files", "writeRoots", "checks", "allow", "fallbacks"],
+  "toolRules",
+]);
+
+/** What may hold null: a JSON Schema, and what other programs wrote. */
+const anything: ReadonlySet<unknown> = new Set(["outputSchema", "metadata"]);
+
+/** A key without a value. Some formats take it for «all»; here it is asked what was meant. */
+function findEmpty(value: unknown, path: YamlPath): YamlPath | undefined {
+  if (value === null) return path;
+  if (typeof value !== "object" || anything.has(path.at(-1))) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    const found = findEmpty(inner, [...path, key]);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+function describeEmpty(path: YamlPath): string {
+  if (path.length === 0) return "there is nothing in it; a description is needed";
+  const key = path.join(".");
+  if (!lists.has(path.at(-1))) return `"${key}" has no value; write one, or leave the key out`;
+  return `"${key}" has no value; write [] for none, or leave the key out to inherit`;
+}
+
+/**
+ * A profile in our own format: loading it gives the same fields. The prompt is the body, unless
+ * it begins like a front matter or with blanks that a body cannot keep.
+ */
+export function writeMarkdownProfile(name: string, fields: ProfileFields): string {
+  const { prompt, ...rest } = fields;
+  const isBody = prompt !== undefined && !prompt.startsWith("---") && prompt === prompt.trim();
+  const front = { name, ...rest, ...(prompt !== undefined && !isBody && { prompt }) };
+  const yaml = stringify(front, {
+    version: "1.2",
+    schema: "core",
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+  });
+  return `---\n${yaml}---\n${isBody ? `\n${prompt}\n` : ""}`;
+}
