@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it, vi } from "vitest";
 import { createSampleProject } from "../src/surfaces/cli/demonstration/sample-project.ts";
-import { demoApplication, demoPlaybook } from "../src/surfaces/cli/playbook-application.ts";
+import { demoApplication, demoPlaybook } from "../src/surfaces/cli/open-runtime.ts";
 import { openEngine, type TestEngine } from "../src/testing/engine-fixture.ts";
 import { findBarriers, openPage, overflow, serve, shots } from "./browser.test-support.ts";
 import { testBrowser } from "./test-browser.test-support.ts";

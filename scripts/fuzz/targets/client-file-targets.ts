@@ -2,15 +2,13 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse } from "smol-toml";
 import {
+  entryAt,
   readJsonObject,
   removeJsonEntry,
-  setJsonEntry,
-} from "../../../src/surfaces/cli/clients/edit-json-entry.ts";
-import {
-  entryAt,
   removeTomlEntry,
+  setJsonEntry,
   setTomlEntry,
-} from "../../../src/surfaces/cli/clients/edit-toml-entry.ts";
+} from "../../../src/surfaces/cli/init/edit-entry.ts";
 import { attempt } from "../expect-refusal.ts";
 import { mutatedText } from "../mutate-text.ts";
 import { defineTarget } from "../target.ts";

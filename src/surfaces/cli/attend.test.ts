@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Cause } from "../../events/cause.ts";
 import { exampleCauses } from "../../events/example-causes.test-support.ts";
-import type { Arguments } from "./arguments.ts";
 import { reportOutcome } from "./attend.ts";
+import type { Arguments } from "./command.ts";
 import type { Io } from "./io.ts";
 import type { WorkOutcome } from "./work-on.ts";
 

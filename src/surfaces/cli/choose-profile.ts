@@ -1,3 +1,4 @@
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { effectiveProfile } from "../../application/effective-profile.ts";
 import { requireTrustable } from "../../application/judge-waiting.ts";
@@ -5,7 +6,6 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import type { Io } from "./io.ts";
 import { printable, printableLine } from "./printable.ts";
-import { unknownProfile } from "./profiles/unknown-profile.ts";
 
 export interface ChosenProfile {
   /** A name or a handle, as the engine takes it. */
@@ -72,4 +72,14 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
     await control.plane.acknowledge(hash, { file: origin, name }, by);
   }
   await control.view.refresh(true);
+}
+
+/** A name that nobody has: the nearest one, and all that there are. */
+export function unknownProfile(name: string, known: readonly string[]): MandateError {
+  const nearest = nearestKey(name, known);
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+  return new MandateError(
+    "unknown-profile",
+    `There is no profile ${JSON.stringify(name)}.${hint} There are: ${known.join(", ")}.`,
+  );
 }

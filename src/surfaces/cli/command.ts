@@ -1,4 +1,6 @@
-import type { Arguments } from "./arguments.ts";
+import { parseArgs } from "node:util";
+import { nearestKey } from "../../agents/documents/nearest-key.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { Io } from "./io.ts";
 
 /** One word of the command line. Loaded when it is called, so that no command pays for another. */
@@ -36,3 +38,142 @@ export type CommandOption =
     };
 
 export const jsonOption: CommandOption = { type: "flag", help: "print one JSON document" };
+
+/** What was typed after a command's name, checked against what the command takes. */
+export class Arguments {
+  readonly words: readonly string[];
+  readonly #flags: ReadonlySet<string>;
+  readonly #texts: ReadonlyMap<string, readonly string[]>;
+
+  constructor(
+    words: readonly string[],
+    flags: ReadonlySet<string>,
+    texts: ReadonlyMap<string, readonly string[]>,
+  ) {
+    this.words = words;
+    this.#flags = flags;
+    this.#texts = texts;
+  }
+
+  flag(name: string): boolean {
+    return this.#flags.has(name);
+  }
+
+  /** Given more than once: the last. */
+  text(name: string): string | undefined {
+    return this.texts(name).at(-1);
+  }
+
+  /** Of an option that may be given several times. */
+  texts(name: string): readonly string[] {
+    return this.#texts.get(name) ?? [];
+  }
+
+  /** A positive whole number. */
+  count(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const number = /^[0-9]{1,15}$/.test(text) ? Number(text) : 0;
+    if (number > 0) return number;
+    throw new MandateError("usage", `--${name} takes a positive whole number; it is "${text}".`);
+  }
+
+  /** Dollars, from `2`, `0.50` or `$3`. */
+  dollars(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const dollars = Number(/^\$?(\d{1,9}(?:\.\d{1,9})?)$/.exec(text)?.[1] ?? 0);
+    if (dollars > 0) return dollars;
+    throw new MandateError("usage", `--${name} takes US dollars, such as 2.50; it is "${text}".`);
+  }
+
+  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`; who writes a bare 5 hardly means as many ms. */
+  duration(name: string): number | undefined {
+    const text = this.text(name);
+    if (text === undefined) return undefined;
+    const [, number = "", unit = ""] = /^(\d{1,10}(?:\.\d+)?)(ms|s|m|min|h)$/.exec(text) ?? [];
+    const ms = Math.round(Number(number) * (units[unit] ?? 0));
+    if (number !== "" && ms > 0 && ms < 2 ** 31) return ms;
+    const takes = "a time with its unit, such as 90s, 5m or 1h";
+    throw new MandateError("usage", `--${name} takes ${takes}; it is "${text}".`);
+  }
+}
+
+const units: Readonly<Record<string, number>> = {
+  ms: 1,
+  s: 1000,
+  m: 60_000,
+  min: 60_000,
+  h: 3_600_000,
+};
+
+const help: CommandOption = { type: "flag", short: "h", help: "say what this command takes" };
+
+export function parseArguments(command: Command, typed: readonly string[]): Arguments {
+  const known: Readonly<Record<string, CommandOption>> = { ...command.options, help };
+  const { tokens } = parseArgs({
+    args: [...typed],
+    strict: false,
+    tokens: true,
+    allowPositionals: true,
+    options: Object.fromEntries(
+      Object.entries(known).map(([name, { type, short }]) => [
+        name,
+        {
+          type: type === "text" ? ("string" as const) : ("boolean" as const),
+          ...(short && { short }),
+        },
+      ]),
+    ),
+  });
+  const words: string[] = [];
+  const flags = new Set<string>();
+  const texts = new Map<string, string[]>();
+  for (const token of tokens) {
+    if (token.kind === "positional") words.push(token.value);
+    if (token.kind !== "option") continue;
+    const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
+    if (option === undefined) throw unknownOption(command, token.rawName, Object.keys(known));
+    if (option.type === "flag") {
+      if (token.value !== undefined) throw usage(command, `${token.rawName} takes no value.`);
+      flags.add(token.name);
+    } else if (option.type === "optional") {
+      texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? option.implied]);
+    } else {
+      // «--profile --json» is a forgotten value rather than a profile called --json.
+      const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;
+      if (token.value === undefined || isForgotten) {
+        const remedy = isForgotten
+          ? ` One that begins with a dash is written ${token.rawName}=VALUE.`
+          : "";
+        throw usage(
+          command,
+          `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`,
+        );
+      }
+      texts.set(token.name, [...(texts.get(token.name) ?? []), token.value]);
+    }
+  }
+  if (!flags.has("help")) requireWords(command, words.length);
+  return new Arguments(words, flags, texts);
+}
+
+function requireWords(command: Command, given: number): void {
+  const { words } = command;
+  if ("needs" in words && given < words.least) {
+    throw usage(command, `${command.name} needs ${words.needs}.`);
+  }
+  const { most } = words;
+  if (given > most) throw usage(command, `That is ${given - most} word(s) too many.`);
+}
+
+function unknownOption(command: Command, name: string, known: readonly string[]): MandateError {
+  const nearest = nearestKey(name.replace(/^-+/, ""), known);
+  const hint = nearest === undefined ? "" : ` Did you mean --${nearest}?`;
+  return usage(command, `There is no option ${name}.${hint}`);
+}
+
+function usage(command: Command, problem: string): MandateError {
+  const form = `mandate ${command.name} ${command.usage}`.trimEnd();
+  return new MandateError("usage", `${problem}\nUsage: ${form}`);
+}

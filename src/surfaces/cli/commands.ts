@@ -37,7 +37,7 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   tree: {
     summary: "show who delegated to whom, what each spent, how it ended",
-    load: async () => (await import("./commands/tree.ts")).treeCommand,
+    load: async () => (await import("./commands/show.ts")).treeCommand,
   },
   show: {
     summary: "show a run, or a delegation with its contract and receipt",
@@ -57,11 +57,11 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   answer: {
     summary: "answer a question that an agent asked",
-    load: async () => (await import("./commands/answer.ts")).answerCommand,
+    load: async () => (await import("./commands/inbox.ts")).answerCommand,
   },
   cancel: {
     summary: "cancel a run or a delegation, with everything below it",
-    load: async () => (await import("./commands/cancel.ts")).cancelCommand,
+    load: async () => (await import("./commands/resume.ts")).cancelCommand,
   },
   resume: {
     summary: "resume what was paused, interrupted, cancelled or failed",
@@ -73,23 +73,23 @@ export const commands: Readonly<Record<string, CommandEntry>> = {
   },
   diff: {
     summary: "show what a delegation changed in its own copy",
-    load: async () => (await import("./commands/diff.ts")).diffCommand,
+    load: async () => (await import("./commands/kept-work.ts")).diffCommand,
   },
   merge: {
     summary: "take over the changes that a failed delegation left",
-    load: async () => (await import("./commands/merge.ts")).mergeCommand,
+    load: async () => (await import("./commands/kept-work.ts")).mergeCommand,
   },
   discard: {
     summary: "delete the changes that a failed delegation left",
-    load: async () => (await import("./commands/discard.ts")).discardCommand,
+    load: async () => (await import("./commands/kept-work.ts")).discardCommand,
   },
   agents: {
     summary: "show and change who can be delegated to by name, and what is pinned",
-    load: async () => (await import("./commands/agents.ts")).agentsCommand,
+    load: async () => (await import("./commands/slash.ts")).agentsCommand,
   },
   command: {
     summary: "execute a chat command: /status, /oracle, /review, and what /help lists",
-    load: async () => (await import("./commands/command.ts")).commandCommand,
+    load: async () => (await import("./commands/slash.ts")).commandCommand,
   },
   profiles: {
     summary: "show who an agent can be, check agent files, trust a project's own",

@@ -1,5 +1,13 @@
+import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import type { RunOutcome } from "../../events/run-outcome.ts";
+import { summarize } from "../../events/summarize.ts";
+import { formatElapsed } from "./amounts.ts";
+import { wrap } from "./display-width.ts";
+import type { Io } from "./io.ts";
+import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
+import { type Paint, type Style, styleFor } from "./style.ts";
 
 /** How people see work in progress: a tree that moves, plain lines, or nothing. */
 export interface Display {
@@ -16,4 +24,118 @@ export interface Display {
   clearFor(write: () => void): void;
   /** Draws what is to stay, and nothing more after it. */
   end(): void;
+}
+
+/** For pipes, files and dumb terminals: one line for each event that matters. */
+export class PlainDisplay implements Display {
+  readonly #io: Io;
+
+  constructor(io: Io) {
+    this.#io = io;
+  }
+
+  note(event: StoredEvent, view: RunView): void {
+    if (importanceOf(event) === "never") return;
+    const style = styleFor(this.#io.stderr, this.#io);
+    this.say(noteOf(event, view, style, Number.POSITIVE_INFINITY));
+  }
+
+  say(text: string): void {
+    this.#io.stderr.write(`${text}\n`);
+  }
+
+  clearFor(write: () => void): void {
+    write();
+  }
+
+  add(): void {}
+  pause(): void {}
+  proceed(): void {}
+  end(): void {}
+}
+
+/** Says what it is told to say, and nothing of what happens by itself. */
+export class QuietDisplay extends PlainDisplay {
+  override note(): void {}
+}
+
+/**
+ * How much an event matters to somebody who watches: `always` stays on the screen above a live
+ * tree, `plain` is a line where there is no tree to see it in, and the rest is for `mandate logs`.
+ */
+type Importance = "always" | "plain" | "never";
+
+export function importanceOf(event: StoredEvent): Importance {
+  switch (event.type) {
+    case "agent.tool_denied":
+    case "agent.tool_outcome_unknown":
+    case "agent.model_clamped":
+    case "agent.skills_clamped":
+    case "agent.answered":
+    case "agent.interjected":
+    case "agent.compacted":
+    case "run.late_result":
+      return "always";
+    case "agent.subagent_failed":
+      return event.payload.code === "cancelled" ? "plain" : "always";
+    case "agent.retried":
+      return event.payload.what === "attempt" ? "always" : "plain";
+    case "agent.subagent_attempt":
+      return event.payload.attempt > 1 ? "plain" : "never";
+    case "run.started":
+    case "run.resumed":
+    case "agent.resumed":
+    case "run.finished":
+    case "agent.subagent_created":
+    case "agent.subagent_waiting_for_merge":
+    case "agent.interrupted":
+    case "agent.paused":
+    case "agent.tool_failed":
+      return "plain";
+    default:
+      return "never";
+  }
+}
+
+/** When, who, what. On a terminal it is broken between words, so that times stand out. */
+export function noteOf(
+  event: StoredEvent,
+  { state }: RunView,
+  { glyphs, paint }: Style,
+  columns: number,
+): string {
+  const time = formatElapsed(event.at - state.startedAt).padStart(5);
+  const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
+  const who = delegation ? `${printableLine(shownName(delegation))} ${delegation.id}` : state.id;
+  const tone = toneOf(event, paint);
+  // Summaries are shortened for the log, whatever this terminal can show.
+  const what = printableLine(summarize(event)).replaceAll("…", glyphs.ellipsis);
+  const [first = "", ...more] = wrap(`${who}  ${what}`, columns - 8);
+  return [
+    `${paint.dim(time)}  ${paint.strong(who)}${tone(first.slice(who.length))}`,
+    ...more.map((line) => `       ${tone(line)}`),
+  ].join("\n");
+}
+
+/** The colour of a run's end: good, bad, or neither when it was cancelled. */
+export function toneOfOutcome(outcome: RunOutcome, paint: Paint): (text: string) => string {
+  if (outcome === "cancelled") return paint.warn;
+  return outcome === "succeeded" ? paint.good : paint.bad;
+}
+
+function toneOf(event: StoredEvent, paint: Paint): (text: string) => string {
+  switch (event.type) {
+    case "agent.subagent_failed":
+      return paint.bad;
+    case "run.finished":
+      return toneOfOutcome(event.payload.outcome, paint);
+    case "agent.tool_denied":
+    case "agent.retried":
+    case "agent.tool_outcome_unknown":
+    case "agent.model_clamped":
+    case "agent.skills_clamped":
+      return paint.warn;
+    default:
+      return (text) => text;
+  }
 }

@@ -1,11 +1,10 @@
 import { atMost, atMostCost, spentIn } from "../../events/spent.ts";
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
-import { shorten } from "./display-width.ts";
-import { drawRows, type RowFrame } from "./draw-rows.ts";
+import { displayWidth, padEnd, padStart, shorten } from "./display-width.ts";
 import { printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import type { Style } from "./style.ts";
-import { type TreeRow, treeRows } from "./tree-rows.ts";
+import { type Mark, type TreeRow, treeRows } from "./tree-rows.ts";
 
 export interface TreeFrame extends RowFrame {
   readonly now: number;
@@ -54,4 +53,99 @@ function sumLine({ state, isInterrupted }: RunView, { glyphs }: Style, now: numb
     atMostCost(formatCost(spent.cost), spent),
     isInterrupted ? "interrupted" : formatElapsed((state.finishedAt ?? now) - state.startedAt),
   ].join(` ${glyphs.dot} `);
+}
+
+/** The column keeps its width while agents change what they wait on. */
+const usualActivity = 18;
+/** Fewer letters of a task than this say nothing. */
+const leastTitle = 12;
+const leastForNumbers = 60;
+
+export interface RowFrame {
+  readonly columns: number;
+  /** Which picture of the spinner; absent: it stands still. */
+  readonly beat?: number;
+}
+
+/** The agents of a tree, one line each, in columns that fit the width. */
+export function drawRows(rows: readonly TreeRow[], style: Style, frame: RowFrame): string[] {
+  const { paint, glyphs } = style;
+  const numbers = frame.columns < leastForNumbers ? [] : numberColumns(rows);
+  const stems = rows.map((row) => stemOf(row, style));
+  const widest = Math.max(
+    ...rows.map((row, index) => displayWidth((stems[index] ?? "") + row.who)),
+    0,
+  );
+  const nameWidth = Math.min(widest, 36);
+  const idWidth = Math.max(...rows.map(({ id }) => id.length), 0);
+  // One cell stays free at the end: some terminals break a line that is exactly full.
+  const room =
+    frame.columns - 1 - (2 + nameWidth + 1 + idWidth + 2) - (displayWidth(numbers[0] ?? "") + 2);
+  const longest = Math.max(...rows.map(({ activity }) => activity.length), usualActivity);
+  const rest = room - Math.min(longest, 32) - 2;
+  const titleWidth = rest >= leastTitle ? rest : 0;
+  const activityWidth = Math.max(0, titleWidth > 0 ? room - titleWidth - 2 : room);
+  const column = (text: string, width: number) =>
+    padEnd(shorten(text, width, glyphs.ellipsis), width);
+  return rows.map((row, index) => {
+    const stem = stems[index] ?? "";
+    return [
+      paint.dim(stem),
+      `${drawMark(row.mark, style, frame.beat)} `,
+      column(row.who, nameWidth - displayWidth(stem)),
+      ` ${paint.dim(row.id)}  `,
+      titleWidth > 0 ? `${column(row.title, titleWidth)}  ` : "",
+      `${toneOf(row, style)(column(row.activity, activityWidth))}  `,
+      paint.dim(numbers[index] ?? ""),
+    ].join("");
+  });
+}
+
+function stemOf({ lineage }: TreeRow, { glyphs }: Style): string {
+  return lineage
+    .map((more, level) => {
+      if (level === lineage.length - 1) return more ? glyphs.branch : glyphs.lastBranch;
+      return more ? glyphs.stem : glyphs.space;
+    })
+    .join("");
+}
+
+/** Numbers stand below each other, as wide as the widest of them. */
+function numberColumns(rows: readonly TreeRow[]): string[] {
+  const widthOf = (pick: (row: TreeRow) => string) =>
+    Math.max(...rows.map((row) => pick(row).length), 0);
+  const tokens = widthOf((row) => row.tokens);
+  const cost = widthOf((row) => row.cost);
+  const elapsed = widthOf((row) => row.elapsed);
+  return rows.map((row) =>
+    [padStart(row.tokens, tokens), padStart(row.cost, cost), padStart(row.elapsed, elapsed)].join(
+      "  ",
+    ),
+  );
+}
+
+function drawMark(mark: Mark, { paint, glyphs }: Style, beat: number | undefined): string {
+  switch (mark) {
+    case "working":
+      return paint.accent(glyphs.spinner[(beat ?? 0) % glyphs.spinner.length] ?? "");
+    case "queued":
+      return paint.dim(glyphs.queued);
+    case "asking":
+      return paint.warn(glyphs.asking);
+    case "done":
+      return paint.good(glyphs.done);
+    case "failed":
+      return paint.bad(glyphs.failed);
+    case "stopped":
+      return paint.warn(glyphs.stopped);
+    default:
+      return mark satisfies never;
+  }
+}
+
+function toneOf({ mark, activity }: TreeRow, { paint }: Style): (text: string) => string {
+  if (mark === "failed") return paint.bad;
+  if (mark === "asking" || mark === "stopped") return paint.warn;
+  if (activity.includes("refused") || activity.includes("attempt")) return paint.warn;
+  return mark === "done" ? paint.good : (text) => text;
 }

@@ -1,6 +1,11 @@
+import { statSync } from "node:fs";
+import { resolve } from "node:path";
 import { tellPruned } from "../../events/pruned-runs.ts";
+import { realPathOr } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
+import { listSessions } from "../../sessions/list-sessions.ts";
+import type { Arguments } from "./command.ts";
 import type { Io } from "./io.ts";
 
 /** What an id on the command line means. */
@@ -31,4 +36,30 @@ export async function findTarget(store: Store, id: string | undefined, io: Io): 
   }
   const run = id === runId ? undefined : await store.readRun(runId);
   return { runId, delegationId: run?.delegations.has(id) ? id : null };
+}
+
+/** The folder that a run is about: the one that was named, or where it was typed. */
+export function findFolder(given: Arguments, io: Io): string {
+  const path = resolve(io.cwd, given.text("workspace") ?? ".");
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats?.isDirectory()) return path;
+  const problem = stats === undefined ? "does not exist" : "is not a folder";
+  throw new MandateError("usage", `The workspace ${path} ${problem}.`);
+}
+
+/** The id that was typed, or the latest session of a folder. */
+export async function findSession(
+  store: Store,
+  id: string | undefined,
+  folder: string,
+  io: Io,
+): Promise<string> {
+  if (id !== undefined) return id;
+  // As runs name their folders: by one name each.
+  const [latest] = await listSessions(store, { workspace: realPathOr(folder), limit: 1 });
+  if (latest !== undefined) return latest.id;
+  throw new MandateError(
+    "unknown-run",
+    `There is no session in this folder yet. Start one: ${io.program} run "…". Others: ${io.program} sessions --all`,
+  );
 }

@@ -12,11 +12,11 @@ import type { Principal } from "../../control/records/principal.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf } from "./amounts.ts";
-import type { Arguments } from "./arguments.ts";
-import type { CommandOption } from "./command.ts";
+import type { Arguments, CommandOption } from "./command.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { styleFor } from "./style.ts";
+import { withControl } from "./with-store.ts";
 
 /** The options of every command that starts work in a folder. */
 export const consentOptions: Readonly<Record<string, CommandOption>> = {
@@ -84,7 +84,6 @@ export function requireProjectFolder(given: Arguments, io: Io): void {
 
 /** The person who sets a folder up wants agents in it. An earlier answer stays as it is. */
 export async function consentByInit(given: Arguments, io: Io): Promise<void> {
-  const { withControl } = await import("./with-control.ts");
   const mode = await withControl(io, async ({ plane }) => {
     const options = { plane, environment: io.environment, isNamed: false, force: false };
     const folders = new FolderConsents(options);

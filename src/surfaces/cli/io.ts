@@ -1,3 +1,5 @@
+import { exitCode } from "./exit-code.ts";
+
 /** Everything the command line has of the outside world, so that tests can give it another one. */
 export interface Io {
   readonly stdout: Writer;
@@ -31,4 +33,16 @@ export interface Writer {
   /** May change while the program runs. */
   readonly columns: number;
   readonly rows: number;
+}
+
+/** Resolves with the first signal, which ends a command in order; the second ends it at once. */
+export function untilStopped(io: Io): Promise<void> {
+  const { promise, resolve: stop } = Promise.withResolvers<void>();
+  let isStopping = false;
+  io.onSignal(() => {
+    if (isStopping) io.leave(exitCode.interrupted);
+    isStopping = true;
+    stop();
+  });
+  return promise;
 }

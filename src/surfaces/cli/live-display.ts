@@ -1,12 +1,10 @@
 import type { StoredEvent } from "../../events/event.ts";
-import type { Display } from "./display.ts";
+import { type Display, importanceOf, noteOf } from "./display.ts";
 import { displayWidth } from "./display-width.ts";
 import { drawTree } from "./draw-tree.ts";
 import type { Io } from "./io.ts";
-import { importanceOf, noteOf } from "./noteworthy.ts";
 import type { RunView } from "./run-view.ts";
-import { type Style, styleFor } from "./style.ts";
-import { onOwnLines } from "./terminal-letters.ts";
+import { onOwnLines, type Style, styleFor } from "./style.ts";
 
 const beatMs = 100;
 /** Terminals that know them show a frame at once; the others ignore them. */

@@ -1,12 +1,13 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
-import { parseArguments } from "./arguments.ts";
+import { type Command, parseArguments } from "./command.ts";
 import { commands } from "./commands.ts";
+import { padEnd } from "./display-width.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
 import type { Io, Writer } from "./io.ts";
 import { printable } from "./printable.ts";
-import { styleFor } from "./style.ts";
+import { type Style, styleFor } from "./style.ts";
 
 /** The command line: what was typed after the program's name in, an exit code out. */
 export async function main(typed: readonly string[], given: Io): Promise<number> {
@@ -52,7 +53,6 @@ async function dispatch(typed: readonly string[], io: Io): Promise<number> {
 }
 
 async function help([word]: readonly string[], io: Io, writer: Io["stdout"]): Promise<void> {
-  const { describeCommand, describeCommands } = await import("./help.ts");
   const style = styleFor(writer, io);
   if (word === undefined) {
     writer.write(describeCommands(style, io.program));
@@ -80,4 +80,65 @@ function describe(error: unknown, io: Io): string {
   const message = printable(error instanceof Error ? error.message : String(error));
   if (error instanceof MandateError) return `${paint.bad("mandate:")} ${message}`;
   return `${paint.bad("mandate:")} ${message}\nThis is a mistake in Mandate itself; MANDATE_DEBUG=1 shows where.`;
+}
+
+function describeCommands({ paint }: Style, program: string): string {
+  const rows = Object.entries(commands).map(([name, { summary }]) => [name, summary] as const);
+  return [
+    `${paint.strong("mandate")}: delegate work to sub-agents under a contract that code enforces`,
+    "",
+    `${paint.strong("Usage:")} ${program} COMMAND [options]`,
+    "",
+    ...columns(rows, paint.accent),
+    "",
+    `${program} help COMMAND, or COMMAND --help, says more. --version prints the version.`,
+    "",
+    `${paint.strong("Environment")}`,
+    ...columns(
+      [
+        ["MANDATE_HOME", "where everything is kept"],
+        ["MANDATE_MODEL", "the default model, provider/model"],
+        ["MANDATE_PLAYBOOK", "a file with scripted answers instead of a language model"],
+        ["MANDATE_CONFIG", "a configuration file instead of the nearest mandate.yaml"],
+        ["ANTHROPIC_API_KEY …", `keys of providers; ${program} doctor names them all`],
+        ["NO_COLOR", "no colours"],
+        ["MANDATE_DEBUG", "show where an error comes from"],
+      ],
+      paint.accent,
+    ),
+    "",
+    `${paint.strong("Exit codes")} 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 130 interrupted`,
+    "",
+  ].join("\n");
+}
+
+function describeCommand(command: Command, { paint }: Style, program: string): string {
+  const options = Object.entries(command.options).map(([name, option]) => {
+    const short = option.short === undefined ? "" : `-${option.short}, `;
+    const value =
+      option.type === "flag"
+        ? ""
+        : option.type === "text"
+          ? ` ${option.value}`
+          : `[=${option.value}]`;
+    return [`${short}--${name}${value}`, option.help] as const;
+  });
+  return [
+    `${paint.strong("Usage:")} ${`${program} ${command.name} ${command.usage}`.trimEnd()}`,
+    "",
+    command.about,
+    ...(options.length > 0 ? ["", ...columns(options, paint.accent)] : []),
+    ...(command.examples
+      ? ["", paint.strong("Examples"), ...command.examples.map((each) => `  ${program} ${each}`)]
+      : []),
+    "",
+  ].join("\n");
+}
+
+function columns(
+  rows: readonly (readonly [string, string])[],
+  paint: (text: string) => string,
+): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${paint(padEnd(left, width))}  ${right}`);
 }

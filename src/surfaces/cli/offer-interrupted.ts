@@ -1,12 +1,15 @@
+import { describeResumed } from "../../application/commands/runs/describe-resumed.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf, formatAge } from "./amounts.ts";
 import type { Display } from "./display.ts";
 import { shorten } from "./display-width.ts";
 import type { Io, StopSignal } from "./io.ts";
-import { printableLine } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
+import type { Work } from "./work-on.ts";
 
 interface InterruptedRun {
   readonly id: string;
@@ -122,5 +125,26 @@ async function ask(
     return signal === undefined ? "" : "left";
   } finally {
     release();
+  }
+}
+
+type Resuming = Pick<Work, "runtime" | "display" | "io">;
+type Watch = Parameters<Work["begin"]>[0];
+
+/** Resumes runs beside new work, which none of them keeps from starting. */
+export async function resumeBeside(
+  { runtime: { engine }, display }: Resuming,
+  watch: Watch,
+  ids: readonly string[],
+): Promise<void> {
+  for (const id of ids) {
+    try {
+      const resumed = await engine.resume(id);
+      display.say(printable(describeResumed(resumed, id)));
+      for (const run of resumed.runs) await watch(run);
+    } catch (error) {
+      if (!(error instanceof MandateError)) throw error;
+      display.say(printable(error.message));
+    }
   }
 }

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
 import type { Io, StopSignal, Writer } from "./io.ts";
-import { terminalLetters } from "./terminal-letters.ts";
+import { terminalLetters } from "./style.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 

@@ -4,9 +4,8 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
 import { countOf, formatSpan } from "./amounts.ts";
 import type { Display } from "./display.ts";
-import { indented } from "./indented.ts";
 import type { Io } from "./io.ts";
-import { printable, printableLine } from "./printable.ts";
+import { indented, printable, printableLine } from "./printable.ts";
 import type { RunView } from "./run-view.ts";
 import { styleFor } from "./style.ts";
 

@@ -2,7 +2,7 @@ import { fileURLToPath } from "node:url";
 import type { RunState } from "../../events/run-state.ts";
 import { ownNode } from "../../workspaces/processes/find-program.ts";
 import { startProgram } from "../../workspaces/processes/start-program.ts";
-import type { Arguments } from "./arguments.ts";
+import type { Arguments } from "./command.ts";
 import type { Io } from "./io.ts";
 
 /** Options of `run` that concern what the other process still starts. */

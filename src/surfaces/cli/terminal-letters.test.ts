@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { speaksUtf8, terminalLetters } from "./terminal-letters.ts";
+import { speaksUtf8, terminalLetters } from "./style.ts";
 
 test.each([
   [{}, true],

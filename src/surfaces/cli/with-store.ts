@@ -1,9 +1,12 @@
+import type { KeptWork } from "../../application/kept-work/kept-work.ts";
 import { loadConfig } from "../../control/load-config.ts";
+import { findPlaces } from "../../control/places.ts";
+import type { Control } from "../../open-control.ts";
 import { openStore } from "../../open-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Io } from "./io.ts";
 
-/** Opens the database for reading, and closes it whatever happens. */
+/** Opens the database without models or agents, and always closes it. */
 export async function withStore<Value>(
   io: Io,
   use: (store: Store) => Promise<Value>,
@@ -13,6 +16,40 @@ export async function withStore<Value>(
   const store = await openStore({ ...own.database, environment });
   try {
     return await use(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** Opens the copies in which agents left changes, without models or agents. */
+export function withKeptWork<Value>(
+  io: Io,
+  use: (work: KeptWork) => Promise<Value>,
+): Promise<Value> {
+  return withStore(io, async (store) => {
+    const { KeptWork } = await import("../../application/kept-work/kept-work.ts");
+    return use(new KeptWork({ store, home: findPlaces(io.environment).home }));
+  });
+}
+
+/** Opens profiles, skills and records without models or agents, and always closes them. */
+export async function withControl<Value>(
+  io: Io,
+  use: (control: Control) => Promise<Value>,
+): Promise<Value> {
+  const { cwd, environment } = io;
+  const { openControl } = await import("../../open-control.ts");
+  const { settleByRecords } = await import("../../control/records/settle-by-records.ts");
+  const loaded = await loadConfig({ cwd, environment });
+  const store = await openStore({ ...loaded.own.database, environment });
+  try {
+    const settled = await settleByRecords(loaded, store);
+    const control = await openControl({ ...settled, cwd, environment, store });
+    try {
+      return await use(control);
+    } finally {
+      control.close();
+    }
   } finally {
     await store.close();
   }

@@ -1,8 +1,7 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import { isMissingPackage } from "../../ports/message-of.ts";
 import type { Io } from "../cli/io.ts";
-import type { Style } from "../cli/style.ts";
-import { onOwnLines, terminalLetters } from "../cli/terminal-letters.ts";
+import { onOwnLines, type Style, terminalLetters } from "../cli/style.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { PanelScreen } from "./panel-screen.ts";
 

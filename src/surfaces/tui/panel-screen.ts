@@ -1,6 +1,5 @@
 import type { Io, Writer } from "../cli/io.ts";
-import type { Style } from "../cli/style.ts";
-import { onOwnLines } from "../cli/terminal-letters.ts";
+import { onOwnLines, type Style } from "../cli/style.ts";
 import type { ChatState } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { drawPanelScreen } from "./draw/draw-panel-screen.ts";

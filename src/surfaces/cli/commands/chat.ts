@@ -1,19 +1,24 @@
 import { basename, resolve } from "node:path";
 import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Arguments } from "../arguments.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import type { Command } from "../command.ts";
+import type { Arguments, Command } from "../command.ts";
+import { PlainDisplay } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
+import { findFolder, findSession } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { offerInterrupted } from "../offer-interrupted.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { PlainDisplay } from "../plain-display.ts";
-import { applicationFor, playbookOf } from "../playbook-application.ts";
-import { findFolder } from "../run-folder.ts";
-import { findSession } from "../sessions/find-session.ts";
-import { roleOf, roleOption, sessionOption } from "../speaker.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  playbookOf,
+  roleOf,
+  roleOption,
+  runtimeOptions,
+  sessionOption,
+} from "../open-runtime.ts";
 import { startDetached } from "../start-detached.ts";
 import { withStore } from "../with-store.ts";
 

@@ -1,12 +1,13 @@
-import { diagnose } from "../../../diagnose.ts";
+import { createServer } from "node:net";
+import { type Diagnosis, diagnose } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { countOf } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
+import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson } from "../printable.ts";
-import { describeDiagnosis } from "../setup/describe-diagnosis.ts";
-import { isPortFree } from "../setup/is-port-free.ts";
-import { styleFor } from "../style.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
 
 /** Where `mandate serve` listens. */
 const usualPort = 4848;
@@ -58,4 +59,227 @@ async function printSchema(name: string, io: Io): Promise<number> {
   }
   io.stdout.write(`${printableJson(schema, 2)}\n`);
   return exitCode.done;
+}
+
+export interface Findings extends Diagnosis {
+  readonly port: { readonly number: number; readonly isFree: boolean };
+}
+
+/** `missing`: it works without it. `wrong`: it does not. Both say what to do. */
+type Level = "good" | "missing" | "wrong";
+type Row = readonly [level: Level, label: string, text: string];
+
+/** What `mandate doctor` found, for people: a line for each, and at the end what comes next. */
+export function describeDiagnosis(found: Findings, style: Style, program: string): string {
+  const groups: readonly (readonly [string, readonly Row[]])[] = [
+    ["Mandate", aboutItself(found, program)],
+    ["Models", aboutModels(found)],
+    ["Pools", aboutPools(found)],
+    ["This machine", aboutMachine(found, program)],
+  ];
+  const { glyphs, paint } = style;
+  const marks = {
+    good: paint.good(glyphs.done),
+    missing: paint.dim(glyphs.queued),
+    wrong: paint.bad(glyphs.failed),
+  };
+  const rows = groups.flatMap(([, each]) => each);
+  const wrong = rows.filter(([level]) => level === "wrong").map(([, label]) => label);
+  return [
+    ...groups.flatMap(([title, each]) => [
+      paint.strong(title),
+      // A problem may have several lines, one for each mistake in a file.
+      ...each.map(([level, label, text]) => {
+        const lines = text.split("\n").map(printableLine);
+        return `${marks[level]} ${padEnd(label, 14)} ${lines.join(`\n${" ".repeat(17)}`)}`;
+      }),
+      "",
+    ]),
+    whatNext(found, wrong, program),
+    "",
+  ].join("\n");
+}
+
+function whatNext({ models }: Findings, wrong: readonly string[], program: string): string {
+  if (wrong.length > 0) return `To mend: ${wrong.join(", ")} (above). Then: ${program} doctor`;
+  return isWithoutModel(models) ? `Without a model: ${program} demo` : `Ready: ${program} run "…"`;
+}
+
+function aboutItself(
+  { configuration, database, exposed, home, node }: Findings,
+  program: string,
+): Row[] {
+  const { isUsable, path, problem, runs, schema, synchronous } = database;
+  const survives = synchronous === "full" ? "survives a power cut" : "survives a killed process";
+  return [
+    node.isSupported
+      ? ["good", "node", node.version]
+      : [
+          "wrong",
+          "node",
+          `${node.version}: 22.18 or newer is needed. Install Node 24 (nodejs.org)`,
+        ],
+    [isUsable ? "good" : "wrong", "home", home],
+    ...exposed.map(
+      ({ fix, mode, path }): Row => [
+        "missing",
+        "privacy",
+        `Other users of this machine can reach ${path} (mode ${mode}). Close it: ${fix}`,
+      ],
+    ),
+    isUsable
+      ? [
+          "good",
+          "database",
+          `${path} (schema ${schema}, ${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`,
+        ]
+      : ["wrong", "database", problem ?? ""],
+    configuration.isUsable
+      ? [
+          "good",
+          "configuration",
+          [
+            configuration.files.join(", ") ||
+              "defaults (no file of yours, and no trusted mandate.yaml here or above)",
+            ...configuration.notTaken,
+            ...configuration.waiting.map(
+              (file) =>
+                `${file} has no effect: it is not trusted as it is now. Look at it, then: ${program} profiles trust ${file}`,
+            ),
+          ].join("\n"),
+        ]
+      : [
+          "wrong",
+          "configuration",
+          `${configuration.problem ?? ""}\nUntil that is mended, nothing starts here. What can be said: docs/reference/configuration.md, or ${program} doctor --schema mandate`,
+        ],
+  ];
+}
+
+function isWithoutModel({ default: name }: Findings["models"]): boolean {
+  return name === null || name.startsWith("scripted/");
+}
+
+function aboutDefault({ default: name, problem }: Findings["models"]): Row {
+  const set = "set a key below, or MANDATE_MODEL";
+  if (name === null) return ["missing", "default", `none, so no work can start: ${set}`];
+  if (problem !== null) return ["wrong", "default", `${name} cannot answer: ${problem}`];
+  if (!name.startsWith("scripted/")) return ["good", "default", name];
+  return ["missing", "default", `${name}: not a language model; ${set}`];
+}
+
+function aboutModels({ models }: Findings): Row[] {
+  const known = `as of ${models.pricesAsOf}; others under models.prices`;
+  return [
+    aboutDefault(models),
+    models.hasPrice || isWithoutModel(models)
+      ? ["good", "prices", known]
+      : [
+          "missing",
+          "prices",
+          `${known}. The price of ${models.default} is not known: its cost is shown as $0, and a run with a cost cap refuses it. Set models.prices; { input: 0, output: 0 } if it costs nothing`,
+        ],
+    ...models.providers.map(aboutProvider),
+    ...models.local.map((endpoint): Row => ["good", "running", aboutEndpoint(endpoint, models)]),
+    ...(models.local.length === 0
+      ? [
+          [
+            "missing",
+            "running",
+            "no local model server. Start Ollama (127.0.0.1:11434) or LM Studio's (127.0.0.1:1234) to use one without a key",
+          ] as const,
+        ]
+      : []),
+  ];
+}
+
+function aboutProvider({
+  isUsable,
+  provider,
+  set = "",
+}: Diagnosis["models"]["providers"][number]): Row {
+  if (isUsable) return ["good", provider, "configured"];
+  // What was set and cannot be used comes as a sentence.
+  if (!/^[A-Z][A-Z0-9_]*$/.test(set)) return ["missing", provider, set];
+  const isAddress = /_(HOST|URL)$/.test(set);
+  return [
+    "missing",
+    provider,
+    isAddress ? `start it on this machine, or set ${set}` : `set ${set}`,
+  ];
+}
+
+/** With the line that makes it the one that answers, where it is not already. */
+function aboutEndpoint(
+  endpoint: Diagnosis["models"]["local"][number],
+  models: Diagnosis["models"],
+): string {
+  const { baseUrl, models: listed, provider } = endpoint;
+  const what = `${provider} at ${baseUrl}, ${countOf(listed.length, "model")}`;
+  if (models.default?.startsWith(`${provider}/`) && models.problem === null) return what;
+  const name = suggestLocalModel(endpoint);
+  if (name !== undefined) return `${what}. To use it: export MANDATE_MODEL=${name}`;
+  return `${what}. Give it one that can talk${provider === "ollama" ? ": ollama pull qwen3" : ""}`;
+}
+
+function aboutPools({ models }: Findings): Row[] {
+  return models.pools.map(({ first, models: names, pool }) =>
+    first === null
+      ? ["missing", pool, `none of ${names.join(", ")}: set the key of one of them`]
+      : ["good", pool, first],
+  );
+}
+
+/** What each program is for, and where it comes from. */
+const withoutProgram: Readonly<Record<string, string>> = {
+  git: "not found: install git 2.38 or newer (git-scm.com). Children that write need it",
+  ripgrep: "not found: searching works without it, more slowly. Install ripgrep",
+  bubblewrap:
+    "not found: agents have no shell without it. On Linux: apt install bubblewrap (or dnf, pacman, apk)",
+};
+
+function aboutMachine({ enforcement, port, programs }: Findings, program: string): Row[] {
+  const { copies, files, shell } = enforcement;
+  return [
+    ...Object.entries(programs).map(([name, path]): Row => {
+      if (path !== null) return ["good", name, path];
+      // The sandbox is looked for in the system's folders as well.
+      const isElsewhere = name === "bubblewrap" && shell.startsWith("in a sandbox");
+      if (isElsewhere) return ["good", name, "found, though not in PATH"];
+      return ["missing", name, withoutProgram[name] ?? "not found"];
+    }),
+    ["good", "files", files],
+    [shell.startsWith("in a sandbox") ? "good" : "missing", "shell", shell],
+    [copies.startsWith("children that write work") ? "good" : "missing", "copies", copies],
+    port.isFree
+      ? ["good", "port", `${port.number} is free for ${program} serve`]
+      : [
+          "missing",
+          "port",
+          `${port.number} is taken. If by Mandate: ${program} serve --link opens its page. If not: ${program} serve --port 0 takes another`,
+        ],
+  ];
+}
+
+/** Whether somebody could listen at this port of this machine now. */
+export function isPortFree(port: number): Promise<boolean> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const server = createServer();
+  server.once("error", () => resolve(false));
+  server.listen({ port, host: "127.0.0.1" }, () => server.close(() => resolve(true)));
+  return promise;
+}
+
+type LocalEndpoint = Diagnosis["models"]["local"][number];
+
+/** The models of a local server that can talk, as `provider/model`. */
+export function talkingModels({ models, provider }: LocalEndpoint): readonly string[] {
+  return models
+    .filter((model) => !/embed|rerank|whisper/i.test(model))
+    .map((model) => `${provider}/${model}`);
+}
+
+/** One of them; undefined: there is none. */
+export function suggestLocalModel(endpoint: LocalEndpoint): string | undefined {
+  return talkingModels(endpoint)[0];
 }

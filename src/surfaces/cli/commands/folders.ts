@@ -10,7 +10,7 @@ import { exitCode } from "../exit-code.ts";
 import { user } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";
-import { withControl } from "../with-control.ts";
+import { withControl } from "../with-store.ts";
 
 export const foldersCommand: Command = {
   name: "folders",

@@ -1,13 +1,17 @@
 import { Forks } from "../../../application/forks.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Arguments } from "../arguments.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
-import type { Command } from "../command.ts";
+import type { Arguments, Command } from "../command.ts";
 import { findTarget } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { applicationFor, playbookOf } from "../playbook-application.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  playbookOf,
+  runtimeOptions,
+} from "../open-runtime.ts";
 import { withStore } from "../with-store.ts";
 import type { Work } from "../work-on.ts";
 

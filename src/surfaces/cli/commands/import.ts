@@ -9,8 +9,7 @@ import {
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableJson, printableLine } from "../printable.ts";

@@ -1,14 +1,13 @@
+import type { InboxItem } from "../../../events/inbox-item.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { Inbox } from "../../../sessions/inbox/inbox.ts";
-import { countOf } from "../amounts.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
-import { drawInboxItem } from "../draw-inbox-item.ts";
+import { countOf, formatAge, formatSpan } from "../amounts.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
-import { followItems } from "../follow-items.ts";
-import { type InboxPage, type InboxView, readInboxPage } from "../inbox-page.ts";
 import type { Io } from "../io.ts";
-import { printableJson } from "../printable.ts";
+import { indented, printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
 export const inboxCommand: Command = {
@@ -76,3 +75,181 @@ function print({ items, seen, unread }: InboxPage, view: InboxView, io: Io): voi
     io.stderr.write(`\n${number} more that you have not seen: ${io.program} inbox --unread\n`);
   }
 }
+
+/** `news`: what waits for an answer, and what was not seen. */
+export type InboxView = "news" | "all" | "unread" | "open";
+
+/** What is shown of an inbox at once. */
+export interface InboxPage {
+  readonly items: readonly InboxItem[];
+  /** Up to where the reader had seen it. */
+  readonly seen: number;
+  readonly unread: number;
+  /** Up to where it will have, because nothing is left out before that. */
+  readonly through: number;
+}
+
+export async function readInboxPage(
+  inbox: Inbox,
+  view: InboxView,
+  limit: number,
+): Promise<InboxPage> {
+  const seen = await inbox.seen();
+  const unread = await inbox.unreadCount();
+  const page = (items: readonly InboxItem[], through: number): InboxPage => {
+    return { items, seen, unread, through };
+  };
+  if (view === "open") return page(await inbox.open({ limit }), seen);
+  if (view === "all") {
+    const items = await inbox.read({ limit });
+    const shown = items.filter(({ id }) => id > seen).length;
+    return page(items, shown < unread ? seen : lastOf(items, seen));
+  }
+  const news = await inbox.unread({ limit });
+  const through = lastOf(news, seen);
+  if (view === "unread") return page(news, through);
+  const open = (await inbox.open({ limit })).filter(({ id }) => id <= seen || id > through);
+  return page(
+    [...open, ...news].sort((left, right) => left.id - right.id),
+    through,
+  );
+}
+
+function lastOf(items: readonly InboxItem[], otherwise: number): number {
+  return items.at(-1)?.id ?? otherwise;
+}
+
+interface Following {
+  isWanted(item: InboxItem): boolean;
+  draw(item: InboxItem): string;
+  /** What is shown counts as seen. */
+  readonly marks: boolean;
+}
+
+/** Shows a page of an inbox, then everything that comes, until somebody has seen enough. */
+export async function followItems(
+  inbox: Inbox,
+  page: InboxPage,
+  io: Io,
+  { draw, isWanted, marks }: Following,
+): Promise<number> {
+  const shown = new Set<number>();
+  let marking: Promise<unknown> = Promise.resolve();
+  const show = (item: InboxItem): void => {
+    if (shown.has(item.id) || !isWanted(item)) return;
+    shown.add(item.id);
+    io.stdout.write(draw(item));
+    // One after the other; that one could not be kept is no reason to stop showing.
+    if (marks) marking = marking.then(() => inbox.markRead(item.id)).catch(() => undefined);
+  };
+  // Listening begins before reading, so that nothing falls between; what comes meanwhile waits.
+  const early: InboxItem[] = [];
+  let isReading = true;
+  const stop = inbox.on((item) => (isReading ? early.push(item) : show(item)));
+  let end: () => void = () => undefined;
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const release = io.onSignal(() => end());
+  try {
+    for (const item of page.items) if (item.id <= page.through || item.isOpen) show(item);
+    await readOn(page.through);
+    isReading = false;
+    early.forEach(show);
+    await ended;
+  } finally {
+    release();
+    stop();
+    await marking;
+  }
+  return exitCode.interrupted;
+
+  async function readOn(from: number): Promise<void> {
+    const items = await inbox.read({ after: from, limit: 200 });
+    items.forEach(show);
+    const last = items.at(-1);
+    if (last !== undefined && items.length === 200) await readOn(last.id);
+  }
+}
+
+/** An item of the inbox in two lines, and below them how it is answered. */
+export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
+  const style = styleFor(io.stdout, io);
+  const { glyphs, paint } = style;
+  const room = io.stdout.isTerminal ? Math.max(20, io.stdout.columns - 3) : 1000;
+  const cut = (text: string) => shorten(text, room, glyphs.ellipsis);
+  const title = cut(printableLine(item.title));
+  const where = item.delegationId === undefined ? item.runId : `${item.runId} ${item.delegationId}`;
+  const when = formatAge(io.now() - item.at);
+  const lines = [
+    `${markOf(item, style)} ${isUnread ? paint.strong(title) : title}`,
+    ...bodyOf(item, cut),
+    `  ${paint.dim(cut(`${when} ${glyphs.dot} ${printableLine(where)}`))}`,
+  ];
+  const answers = item.isOpen && item.ask ? howToAnswer(item.kind, item.ask, io) : [];
+  for (const line of answers) lines.push(`  ${paint.warn(cut(line))}`);
+  return `${lines.join("\n")}\n`;
+}
+
+/** One line, but of an open question all of it: a person decides by what is shown here. */
+function bodyOf({ ask, isOpen, text }: InboxItem, cut: (text: string) => string): string[] {
+  if (isOpen && ask?.question !== undefined) return [indented(ask.question)];
+  return text === "" ? [] : [`  ${cut(printableLine(text))}`];
+}
+
+/** Commands to be copied. Of an approval both that there are, for it takes no other word. */
+function howToAnswer(
+  kind: InboxItem["kind"],
+  ask: NonNullable<InboxItem["ask"]>,
+  io: Io,
+): readonly string[] {
+  const left = ask.deadlineAt - io.now();
+  const time = left > 0 ? `${formatSpan(left)} left` : "its time is over";
+  const then = ask.default === null ? "" : `, then "${printableLine(ask.default)}"`;
+  const answer = `${io.program} answer ${printableLine(ask.id)}`;
+  const about = `(${time}${then})`;
+  return kind === "approval"
+    ? [`${answer} yes  ${about}`, `${answer} no`]
+    : [`${answer} "…"  ${about}`];
+}
+
+function markOf({ isOpen, kind, severity }: InboxItem, { glyphs, paint }: Style): string {
+  if (isOpen) return paint.warn(glyphs.asking);
+  if (severity === "critical") return paint.bad(glyphs.refused);
+  switch (kind) {
+    case "finished":
+    case "review":
+    case "run":
+      return severity === "info" ? paint.good(glyphs.done) : paint.bad(glyphs.failed);
+    case "interjection":
+      return severity === "info" ? paint.dim(glyphs.dot) : paint.warn(glyphs.refused);
+    case "ask":
+    case "approval":
+    case "answer":
+    case "plan":
+      return paint.dim(glyphs.dot);
+    default:
+      return kind satisfies never;
+  }
+}
+
+export const answerCommand: Command = {
+  name: "answer",
+  usage: '[options] ASK "TEXT"',
+  about: "Answers a question that an agent asked. The first answer counts.",
+  options: { json: jsonOption },
+  words: {
+    least: 2,
+    most: Number.POSITIVE_INFINITY,
+    needs: "the ID of a question, and your answer: see mandate inbox",
+  },
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const [askId = "", ...words] = given.words;
+      const outcome = await new Inbox(store).tryAnswer(askId, words.join(" "));
+      if (given.flag("json")) io.stdout.write(`${printableJson({ askId, ...outcome }, 2)}\n`);
+      else if (outcome.accepted) io.stdout.write(`Answered ${askId}.\n`);
+      else throw new MandateError("ask-closed", outcome.reason);
+      return outcome.accepted ? exitCode.done : exitCode.failed;
+    }),
+};

@@ -12,8 +12,8 @@ import {
 import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { mcpClients } from "../clients/mcp-clients.ts";
 import { Desk } from "../desk.test-support.ts";
+import { mcpClients } from "../init/mcp-clients.ts";
 
 let desk: Desk;
 

@@ -3,13 +3,11 @@ import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "n
 import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { userHomeOf } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Arguments } from "../arguments.ts";
-import { type ClientChange, carryOut, planEntry, planRemoval } from "../clients/client-file.ts";
-import type { Launch, McpClient, UserPlace } from "../clients/mcp-client.ts";
-import { mcpClients } from "../clients/mcp-clients.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
+import { type ClientChange, carryOut, planEntry, planRemoval } from "../init/client-file.ts";
+import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
 import type { Io } from "../io.ts";
 import { printable, printableJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
@@ -76,7 +74,7 @@ async function setUp(given: Arguments, io: Io): Promise<number> {
     const known = `There are ${names.join(", ")}.`;
     throw new MandateError("usage", `Name a client: --client NAME. ${known}`);
   }
-  const { setUpProject } = await import("../setup/set-up-project.ts");
+  const { setUpProject } = await import("../init/set-up-project.ts");
   return setUpProject(given, io);
 }
 

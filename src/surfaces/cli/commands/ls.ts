@@ -7,13 +7,12 @@ import type { RunRow, Store } from "../../../ports/store.ts";
 import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";
 import { type ListedRun, listedRun } from "../../../sessions/listed-run.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { displayWidth, padEnd, padStart, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { keptChanges } from "../kept-changes.ts";
 import { printableJson, printableLine } from "../printable.ts";
+import { keptChanges } from "../run-hints.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 

@@ -2,14 +2,12 @@ import { realpathSync } from "node:fs";
 import { loadConfig } from "../../../control/load-config.ts";
 import type { OfferedWays } from "../../mcp/instructions.ts";
 import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
-import type { Arguments } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import type { Arguments, Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
+import { findFolder } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { applicationFor } from "../playbook-application.ts";
-import { findFolder } from "../run-folder.ts";
+import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 
 export const mcpCommand: Command = {
   name: "mcp",

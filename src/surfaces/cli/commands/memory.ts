@@ -2,13 +2,11 @@ import { Memories } from "../../../application/memories.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
 import { countOf, formatAge } from "../amounts.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
-import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { indented, printableJson, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 

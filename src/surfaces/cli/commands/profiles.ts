@@ -1,11 +1,19 @@
+import { resolve } from "node:path";
+import type { Profile } from "../../../agents/profiles/profile.ts";
+import { checkAgentFiles, type FileReport } from "../../../application/check-agent-files.ts";
+import { waitingContent } from "../../../application/waiting-content.ts";
+import { loadConfig } from "../../../control/load-config.ts";
+import { type Control, skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { countOf } from "../amounts.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { displayWidth, padEnd, shorten } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { checkProfiles } from "../profiles/check-profiles.ts";
-import { listProfiles } from "../profiles/list-profiles.ts";
-import { showProfile } from "../profiles/show-profile.ts";
-import { trustProfiles } from "../profiles/trust-profiles.ts";
+import { printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
+import { withControl } from "../with-store.ts";
+import { showProfile, trustProfiles } from "./profile-trust.ts";
 
 export const profilesCommand: Command = {
   name: "profiles",
@@ -49,4 +57,135 @@ async function profiles(given: Arguments, io: Io): Promise<number> {
   if (perform !== undefined) return perform(given, io, names);
   const known = Object.keys(words).join(", ");
   throw new MandateError("usage", `profiles knows ${known}; it does not know "${word}".`);
+}
+
+export function listProfiles(given: Arguments, io: Io): Promise<number> {
+  return withControl(io, async (control) => {
+    if (given.flag("json")) io.stdout.write(`${printableJson(asJson(control), 2)}\n`);
+    else writeTable(control, io);
+    return exitCode.done;
+  });
+}
+
+function asJson(control: Control): unknown {
+  const { profiles, skills } = control;
+  return {
+    profiles: profiles.all().map(withoutSecrets),
+    waiting: waitingContent(control),
+    problems: profiles.problems,
+    skills: skills.all(),
+    skillProblems: skills.problems,
+  };
+}
+
+function writeTable(control: Control, io: Io): void {
+  const { profiles, skills } = control;
+  const { glyphs, paint } = styleFor(io.stdout, io);
+  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
+  const rows = profiles
+    .all()
+    .map((profile) => [
+      profile.name,
+      profile.capabilities.join(" "),
+      placeOf(profile),
+      printableLine(profile.description),
+    ]);
+  const head = ["PROFILE", "FOR", "FROM", "DESCRIPTION"];
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => displayWidth(row[column] ?? ""))),
+  );
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(20, columns - 1 - before);
+  const draw = (row: readonly string[]): string =>
+    row
+      .map((cell, column) =>
+        column === head.length - 1
+          ? shorten(cell, room, glyphs.ellipsis)
+          : padEnd(cell, widths[column] ?? 0),
+      )
+      .join("  ");
+  io.stdout.write(`${paint.dim(draw(head))}\n`);
+  for (const row of rows) io.stdout.write(`${draw(row)}\n`);
+  const waiting = waitingContent(control);
+  if (waiting.length > 0) {
+    const title = "Came with this project, and has no effect because it is not trusted:";
+    io.stdout.write(`\n${paint.warn(title)}\n`);
+    for (const { file, isChanged, kind, name } of waiting) {
+      const since = isChanged === true ? "  (changed since it was trusted)" : "";
+      io.stdout.write(
+        `  ${glyphs.asking} ${kind} ${printableLine(name)}  ${paint.dim(printableLine(file))}${since}\n`,
+      );
+    }
+    io.stderr.write(
+      `Look with: ${io.program} profiles show NAME-OR-PATH. Then: ${io.program} profiles trust NAME-OR-PATH\n`,
+    );
+  }
+  for (const { message } of [...profiles.problems, ...skills.problems]) {
+    io.stderr.write(`${paint.bad(glyphs.failed)} ${printableLine(message)}\n`);
+  }
+}
+
+/** The place alone: the file is in `show`. */
+function placeOf({ origin }: Profile): string {
+  return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
+}
+
+/** A declaration may hold a secret that somebody wrote into it; `show` describes servers. */
+function withoutSecrets(profile: Profile): object {
+  const { origins: _origins, project: _project, prompt: _prompt, servers, ...rest } = profile;
+  return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
+}
+
+/** Reports on every agent file that is found; exits 1 when one of them cannot be used. */
+export async function checkProfiles(
+  given: Arguments,
+  io: Io,
+  paths: readonly string[],
+): Promise<number> {
+  if (paths.length === 0) {
+    throw new MandateError("usage", "profiles check takes files or folders: check .claude/agents");
+  }
+  const files = paths.map((path) => resolve(io.cwd, path));
+  const { cwd, environment } = io;
+  const { own } = await loadConfig({ cwd, environment });
+  const reports = checkAgentFiles(files, undefined, {
+    skill: skillNamesAt(cwd, environment),
+    server: new Set(Object.keys(own.mcp.servers)),
+  });
+  if (given.flag("json")) io.stdout.write(`${printableJson(reports, 2)}\n`);
+  else {
+    const style = styleFor(io.stdout, io);
+    for (const report of reports) io.stdout.write(describe(report, style));
+    io.stdout.write(`${summary(reports)}\n`);
+  }
+  return reports.some(({ status }) => status === "error") ? exitCode.failed : exitCode.done;
+}
+
+function describe(report: FileReport, { glyphs, paint }: Style): string {
+  const { diagnostics, file, format, loss, name, names, servers, status } = report;
+  const mark = {
+    ok: paint.good(glyphs.done),
+    warning: paint.warn("!"),
+    error: paint.bad(glyphs.failed),
+    skipped: paint.dim(glyphs.queued),
+  }[status];
+  const of = (agent: string | undefined): string => (agent === undefined ? "" : `${agent}: `);
+  const agents = names === undefined ? (name ?? "") : `${names.length} agents`;
+  const isServers = servers !== undefined && name === null;
+  const who = isServers ? countOf(servers.length, "server") : agents;
+  const lines = [`${mark} ${printableLine(file)}  ${paint.dim(`${format} ${printableLine(who)}`)}`];
+  for (const { agent, line, message } of diagnostics) {
+    const place = line === undefined ? "" : `line ${line}: `;
+    lines.push(`    ${place}${printableLine(of(agent) + message)}`);
+  }
+  for (const { agent, detail, field, kind } of loss) {
+    lines.push(paint.dim(`    ${kind} ${printableLine(`${of(agent)}${field}: ${detail}`)}`));
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+function summary(reports: readonly FileReport[]): string {
+  const count = (status: FileReport["status"]): number =>
+    reports.filter((report) => report.status === status).length;
+  return `${countOf(reports.length, "file")}: ${count("ok")} ok, ${count("warning")} with warnings, ${count("error")} that cannot be used, ${count("skipped")} skipped`;
 }

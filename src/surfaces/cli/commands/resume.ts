@@ -1,23 +1,39 @@
 import { describeResumed } from "../../../application/commands/runs/describe-resumed.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import type { RunOutcome } from "../../../events/run-outcome.ts";
 import { sleep, systemClock } from "../../../ports/clock.ts";
+import type { DelegationResult } from "../../../ports/delegator.ts";
 import type { Store } from "../../../ports/store.ts";
-import type { Arguments } from "../arguments.ts";
-import { announceModel, attendOptions, displayFor } from "../attend.ts";
-import { Background } from "../background.ts";
-import type { Command } from "../command.ts";
-import { exitCode } from "../exit-code.ts";
+import { resultOf } from "../../../sessions/delegation-result.ts";
+import {
+  type Aftermath,
+  announceModel,
+  attendOptions,
+  Background,
+  displayFor,
+  lookBack,
+  reportOutcome,
+} from "../attend.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { applicationFor, playbookOf } from "../playbook-application.ts";
-import { printable } from "../printable.ts";
-import { reportResumed } from "../report-resumed.ts";
-import { sessionOption } from "../speaker.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  ordinaryApplication,
+  playbookOf,
+  runtimeOptions,
+  sessionOption,
+} from "../open-runtime.ts";
+import { printable, printableJson, printableLine } from "../printable.ts";
+import { tellKept } from "../run-hints.ts";
 import { withStore } from "../with-store.ts";
-import { type Work, workOn } from "../work-on.ts";
+import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
+import { printResult } from "./result.ts";
 
 export const resumeCommand: Command = {
   name: "resume",
@@ -132,4 +148,114 @@ async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
     isWorkedOn: run?.outcome === null && !(await isRunInterrupted(store, run)),
     workspace: run?.workspace ?? null,
   };
+}
+
+/** What was resumed, as `engine.resume` gives it. */
+type Resumed = Awaited<ReturnType<Work["runtime"]["engine"]["resume"]>>;
+
+interface AgentResult {
+  readonly runId: string;
+  readonly title: string;
+  /** Null: it has not ended. */
+  readonly result: DelegationResult | null;
+  /** How the run ended, where the agent is its root. */
+  readonly end: RunOutcome | null;
+}
+
+/** What came of a resumption, in words and as an exit code. */
+export async function reportResumed(
+  resumed: Resumed,
+  outcome: WorkOutcome,
+  { given, isPrinted, work }: { given: Arguments; work: Work; isPrinted: boolean },
+): Promise<number> {
+  const { runs } = resumed;
+  const aftermath = await Promise.all(runs.map((run) => lookBack(run, work)));
+  const kept = aftermath.flatMap((of) => of.kept);
+  const isOfRoots = runs.every(({ agents, delegationId }) => agents.includes(delegationId));
+  const [first] = aftermath;
+  if (outcome.ended !== "result" || (runs.length === 1 && isOfRoots)) {
+    const { cause = null, end = null } = first ?? {};
+    return reportOutcome(outcome, given, work.io, { end, kept, cause }, isPrinted);
+  }
+  return reportAgents(await resultsOf(resumed, aftermath, work), kept, given, work);
+}
+
+async function resultsOf(
+  { runs }: Resumed,
+  aftermath: readonly Aftermath[],
+  { runtime: { store } }: Work,
+): Promise<readonly AgentResult[]> {
+  const found: AgentResult[] = [];
+  for (const [index, { agents, delegationId, runId }] of runs.entries()) {
+    const state = await store.readRun(runId);
+    for (const id of agents) {
+      const title = `${state?.delegations.get(id)?.profile} ${id}`;
+      const result = state ? resultOf(state, id) : null;
+      const end = id === delegationId ? (aftermath[index]?.end ?? null) : null;
+      found.push({ runId, title, result, end });
+    }
+  }
+  return found;
+}
+
+/** Each has a result of its own; the exit code is that of the first that did not complete. */
+function reportAgents(
+  results: readonly AgentResult[],
+  kept: readonly string[],
+  given: Arguments,
+  { io }: Work,
+): number {
+  if (given.flag("json")) {
+    const told = results.map(({ end, result, runId }) => ({
+      runId,
+      ...(end !== null && { outcome: end }),
+      ...result,
+    }));
+    io.stdout.write(`${printableJson({ results: told, keptChanges: kept }, 2)}\n`);
+  } else {
+    for (const [index, { result, runId, title }] of results.entries()) {
+      io.stderr.write(
+        `Sub-agent ${index + 1} of ${results.length}, ${printableLine(title)} in ${runId}:\n`,
+      );
+      if (result !== null) printResult(result, io);
+    }
+    tellKept(kept, io);
+  }
+  const codes = results.map(({ end, result }) =>
+    result === null ? exitCode.failed : exitCodeOfResult(result, end),
+  );
+  return codes.find((code) => code !== exitCode.done) ?? exitCode.done;
+}
+
+export const cancelCommand: Command = {
+  name: "cancel",
+  usage: "[options] ID",
+  about:
+    "Cancels a run or a delegation and everything below it, whoever works on it. Cancelling what has\n" +
+    "ended changes nothing. What was cancelled can be resumed.",
+  options: {
+    json: jsonOption,
+    reason: { type: "text", value: "TEXT", help: "why, for the log" },
+  },
+  words: { least: 1, most: 1, needs: "the ID of a run or a delegation: see mandate ls" },
+  run: cancel,
+};
+
+async function cancel(given: Arguments, io: Io): Promise<number> {
+  const runtime = await openRuntime(given, io, ordinaryApplication);
+  try {
+    const { runId, delegationId } = await findTarget(runtime.store, given.words[0], io);
+    const id = delegationId ?? runId;
+    const outcome = await runtime.engine.cancel(
+      id,
+      given.text("reason") ?? "cancelled from the command line",
+    );
+    if (given.flag("json")) io.stdout.write(`${printableJson({ id, outcome }, 2)}\n`);
+    else if (outcome === "cancelled") {
+      io.stdout.write(`Cancelled ${id}. Resume: ${io.program} resume ${id}\n`);
+    } else io.stdout.write(`${id} had ended already; nothing was changed.\n`);
+    return exitCode.done;
+  } finally {
+    await runtime.close();
+  }
 }

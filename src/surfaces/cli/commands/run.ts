@@ -1,21 +1,33 @@
+import { resolve } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Arguments } from "../arguments.ts";
-import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
-import { backgroundOf, backgroundOption } from "../background.ts";
+import {
+  announceModel,
+  attend,
+  attendOptions,
+  backgroundOf,
+  backgroundOption,
+  displayFor,
+} from "../attend.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import type { Command } from "../command.ts";
-import { describeReceipt, reductions } from "../describe-contract.ts";
+import type { Arguments, Command } from "../command.ts";
+import { describeReceipt, reductions } from "../describe-delegation.ts";
 import type { Display } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
+import { findFolder, findSession } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { offerInterrupted } from "../offer-interrupted.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { applicationFor } from "../playbook-application.ts";
-import { resumeBeside } from "../resume-runs.ts";
-import { findFolder } from "../run-folder.ts";
-import { sessionOption } from "../speaker.ts";
+import { offerInterrupted, resumeBeside } from "../offer-interrupted.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  playbookOf,
+  runtimeOptions,
+  sessionOption,
+} from "../open-runtime.ts";
+import { withStore } from "../with-store.ts";
 import type { StartedRun, Work } from "../work-on.ts";
 
 export const runCommand: Command = {
@@ -81,15 +93,14 @@ async function run(given: Arguments, io: Io): Promise<number> {
     throw new MandateError("usage", "--background is for a task: --goal and --plan wait for all.");
   }
   if (given.flag("continue")) {
-    const { continueRun } = await import("../sessions/continue-run.ts");
     return continueRun(given, io);
   }
   if (given.texts("goal").length > 0) {
-    const { runGoals } = await import("../plans/run-goals.ts");
+    const { runGoals } = await import("./run-queue.ts");
     return runGoals(given, io);
   }
   if (given.text("plan") !== undefined) {
-    const { runPlan } = await import("../plans/run-plan.ts");
+    const { runPlan } = await import("./run-plan.ts");
     return runPlan(given, io);
   }
   if (given.flag("dry-run")) {
@@ -162,4 +173,92 @@ async function sayReductions({ store }: Runtime, run: StartedRun, display: Displ
     }
     return;
   }
+}
+
+interface Continued {
+  readonly sessionId: string;
+  readonly message: string;
+  /** Scripted words go on as such, unless another playbook was asked for. */
+  readonly playbook: string | undefined;
+  readonly workspace: string | null;
+}
+
+/** `run --continue`: the next message of a session, in a new run on the conversation so far. */
+export async function continueRun(given: Arguments, io: Io): Promise<number> {
+  refuseWhatIsAgreed(given);
+  const { message, playbook, sessionId, workspace } = await withStore(io, (store) =>
+    understand(store, given, io),
+  );
+  const cwd = workspace ?? io.cwd;
+  const readOnly = given.flag("read-only");
+  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd });
+  try {
+    await requireConsent(workspace, { given, io, runtime });
+    const display = displayFor(given, io);
+    const except = await runtime.store.findRun(sessionId);
+    const beside = await offerInterrupted({ runtime, io, display, except });
+    if (beside === "left") return exitCode.interrupted;
+    const work: Work = {
+      runtime,
+      io,
+      display,
+      async begin(watch) {
+        announceModel(runtime.models.defaultModel, playbook, work);
+        await resumeBeside(work, watch, beside);
+        const limits = { isTyped: true, readOnly, session: given.text("session-id") };
+        const started = await runtime.engine.continueSession(sessionId, message, limits);
+        await watch(started);
+        return started;
+      },
+    };
+    return await attend(given, work);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Who it is and what it may do was agreed when the session began. */
+function refuseWhatIsAgreed(given: Arguments): void {
+  const agreed = ["profile", "context", "max-tokens", "max-cost", "timeout"];
+  const one = agreed.find((name) => given.text(name) !== undefined);
+  if (one === undefined) return;
+  throw new MandateError(
+    "usage",
+    `--${one} was agreed when the session began, and goes on as it was. Leave it out, or start another session without --continue.`,
+  );
+}
+
+/** The first word is the session if there is one of that name, and part of the message if not. */
+async function understand(store: Store, given: Arguments, io: Io): Promise<Continued> {
+  const [first = "", ...rest] = given.words;
+  const isId = await isSession(store, first);
+  // A mistyped id must not become a message to whatever session was the latest.
+  if (!isId && looksLikeId(first)) {
+    throw new MandateError(
+      "unknown-run",
+      `There is no session ${first} here. ${io.program} sessions lists what can be continued. If it is what you say: put all of it in quotes.`,
+    );
+  }
+  const message = (isId ? rest : given.words).join(" ");
+  if (message.trim() === "") {
+    throw new MandateError(
+      "task-required",
+      `A session goes on with a message: ${io.program} run --continue ${isId ? first : "[ID]"} "what is to be done next"`,
+    );
+  }
+  const folder = resolve(io.cwd, given.text("workspace") ?? ".");
+  const sessionId = await findSession(store, isId ? first : undefined, folder, io);
+  const run = await store.readRun((await store.findRun(sessionId)) ?? "");
+  const playbook = chosenPlaybook(given, io) ?? playbookOf(run?.application ?? "");
+  return { sessionId, message, playbook, workspace: run?.workspace ?? null };
+}
+
+/** No word of a language: there are some with six letters from a to f, and none with digits. */
+function looksLikeId(word: string): boolean {
+  return /^(?:r[0-9a-f]{6,8}|(?=.*\d)[0-9a-f]{6}(?:[0-9a-f]{2})?)$/.test(word);
+}
+
+async function isSession(store: Store, word: string): Promise<boolean> {
+  if (!/^r?[0-9a-f]{6,8}$/.test(word)) return false;
+  return (await store.findRun(word)) !== undefined;
 }

@@ -10,18 +10,14 @@ import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { isLoopback } from "../../http/is-loopback.ts";
 import type { RunningServer } from "../../http/serve.ts";
-import type { Arguments } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import type { Arguments, Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
-import type { Io } from "../io.ts";
+import { type Io, untilStopped } from "../io.ts";
 import { openBrowser } from "../open-browser.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { requestPageLink } from "../page-link.ts";
-import { applicationFor } from "../playbook-application.ts";
+import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { printable, printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
-import { untilStopped } from "../until-stopped.ts";
 
 const usualPort = 4848;
 
@@ -180,4 +176,28 @@ function workspacesOf(given: Arguments, io: Io): readonly string[] {
     const problem = stats === undefined ? "does not exist" : "is not a folder";
     throw new MandateError("usage", `The workspace ${path} ${problem}.`);
   });
+}
+
+/** Asks a server that runs for an address that opens its page, once. */
+export async function requestPageLink(server: string, token: string): Promise<string> {
+  let response: Response;
+  try {
+    response = await fetch(`${server}/api/v1/page-code`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}` },
+    });
+  } catch (cause) {
+    throw new MandateError(
+      "usage",
+      `No server answers at ${server}. Start one with \`mandate serve\`, or say which one with --port.`,
+      { cause },
+    );
+  }
+  const said: unknown = await response.json().catch(() => undefined);
+  const { url } = (said ?? {}) as { readonly url?: unknown };
+  if (response.status === 201 && typeof url === "string") return url;
+  throw new MandateError(
+    "usage",
+    `The server at ${server} gave no address of a page (status ${response.status}). It may be another program's, or of another MANDATE_HOME.`,
+  );
 }

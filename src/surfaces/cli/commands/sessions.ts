@@ -1,18 +1,27 @@
+import { shownName } from "../../../events/delegation.ts";
+import { atMost, atMostCost } from "../../../events/spent.ts";
+import { realPathOr } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import {
   exportSession,
   type SessionFormat,
   sessionFormats,
 } from "../../../sessions/export-session.ts";
+import { listSessions } from "../../../sessions/list-sessions.ts";
+import { type AgentSession, readSession } from "../../../sessions/read-session.ts";
+import type { AgentSessionContext } from "../../../sessions/session.ts";
+import type { SessionEntry } from "../../../sessions/session-entry.ts";
+import type { SessionRow } from "../../../sessions/session-row.ts";
 import { renameSession } from "../../../sessions/session-title.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { isByPerson, type SessionTrigger } from "../../../sessions/session-trigger.ts";
+import { formatAge, formatCost, formatTokens } from "../amounts.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
+import { findSession } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
-import { findSession } from "../sessions/find-session.ts";
-import { listSessionsAt } from "../sessions/list-sessions-at.ts";
-import { showSession } from "../sessions/show-session.ts";
+import { indented, printableJson, printableLine } from "../printable.ts";
+import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
 export const sessionsCommand: Command = {
@@ -97,4 +106,163 @@ async function exportTo(given: Arguments, io: Io, [id]: readonly string[]): Prom
     }
     return exitCode.done;
   });
+}
+
+/** The sessions of this folder, or of all of them. */
+export async function listSessionsAt(given: Arguments, io: Io): Promise<number> {
+  const query = {
+    limit: given.count("limit"),
+    before: given.text("before"),
+    workspace: given.flag("all") ? undefined : realPathOr(io.cwd),
+  };
+  const sessions = await withStore(io, (store) => listSessions(store, query));
+  if (given.flag("json")) {
+    io.stdout.write(`${printableJson(sessions, 2)}\n`);
+    return exitCode.done;
+  }
+  if (sessions.length === 0) {
+    const where = given.flag("all")
+      ? ""
+      : ` in this folder (elsewhere: ${io.program} sessions --all)`;
+    io.stderr.write(`There are no sessions${where}. Start one: ${io.program} run "…"\n`);
+    return exitCode.done;
+  }
+  for (const line of table(sessions, io)) io.stdout.write(`${line}\n`);
+  return exitCode.done;
+}
+
+const head = ["SESSION", "STATUS", "AGENT", "RUNS", "TOKENS", "COST", "UPDATED", "TITLE"];
+
+function table(sessions: readonly SessionRow[], io: Io): string[] {
+  const { glyphs, paint } = styleFor(io.stdout, io);
+  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
+  const rows = sessions.map((session) => [
+    session.id,
+    session.status,
+    printableLine(shownName(session)),
+    String(session.runs),
+    atMost(formatTokens(session.tokens), session),
+    atMostCost(formatCost(session.cost), session),
+    formatAge(io.now() - session.updatedAt),
+    printableLine(session.title),
+  ]);
+  const widths = head.map((title, column) =>
+    Math.max(title.length, ...rows.map((row) => displayWidth(row[column] ?? ""))),
+  );
+  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
+  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1 - before);
+  const draw = (row: readonly string[]): string =>
+    row
+      .map((cell, column) =>
+        column === head.length - 1
+          ? shorten(cell, room, glyphs.ellipsis)
+          : padEnd(cell, widths[column] ?? 0),
+      )
+      .join("  ");
+  const last = (session: SessionRow): string =>
+    paint.dim(
+      `  ${shorten(printableLine(session.lastMessage), columns === 0 ? 120 : columns - 3)}`,
+    );
+  return [
+    paint.dim(draw(head)),
+    ...rows.flatMap((row, index) => {
+      const session = sessions[index];
+      return session === undefined || session.lastMessage === ""
+        ? [draw(row)]
+        : [draw(row), last(session)];
+    }),
+  ];
+}
+
+/** One session: who, where, how it came to be, and what was said. */
+export function showSession(given: Arguments, io: Io, [id]: readonly string[]): Promise<number> {
+  return withStore(io, async (store) => {
+    const session = await readSession(store, await findSession(store, id, io.cwd, io));
+    io.stdout.write(
+      given.flag("json")
+        ? `${printableJson(session, 2)}\n`
+        : `${describeSession(session, styleFor(io.stdout, io)).join("\n")}\n`,
+    );
+    if (session.context?.parentId === null && session.context.finishedAt !== null) {
+      io.stderr.write(`Go on with it: ${io.program} run --continue ${session.sessionId} "…"\n`);
+    }
+    return session.problems.length === 0 ? exitCode.done : exitCode.failed;
+  });
+}
+
+function describeSession(session: AgentSession, style: Style): string[] {
+  const { paint } = style;
+  const { context } = session;
+  return [
+    `${paint.strong(printableLine(session.title))}  ${paint.dim(session.sessionId)}`,
+    ...(context === null ? [] : describeContext(context)),
+    ...session.problems.map((problem) => paint.bad(printableLine(problem))),
+    ...session.entries.flatMap((entry) => ["", ...describeEntry(entry, context, style)]),
+  ];
+}
+
+function describeContext(context: AgentSessionContext): string[] {
+  const { agentId, capability, closeReason, runIds, status, trigger, workspace } = context;
+  const ended = closeReason === null ? status : `${status} (${closeReason})`;
+  const writes = workspace.allowWrites ? "" : ", read only";
+  return [
+    `${printableLine(agentId)} as ${capability}, ${ended}, by ${describeTrigger(trigger)}`,
+    ...(workspace.root === null ? [] : [`workspace ${printableLine(workspace.root)}${writes}`]),
+    ...(runIds.length > 1 ? [`runs ${runIds.join(", ")}`] : []),
+  ];
+}
+
+function describeTrigger(trigger: SessionTrigger): string {
+  switch (trigger.by) {
+    case "person":
+      return "a person";
+    case "program":
+      return printableLine(trigger.name);
+    case "tool":
+      return printableLine(trigger.tool);
+    case "slash":
+      return printableLine(trigger.word);
+    case "step":
+      return `step ${printableLine(trigger.step)} of a plan`;
+    case "watcher":
+      return `watching ${printableLine(trigger.watches)}`;
+    default:
+      return trigger satisfies never;
+  }
+}
+
+function describeEntry(
+  entry: SessionEntry,
+  context: AgentSessionContext | null,
+  { paint }: Style,
+): string[] {
+  switch (entry.kind) {
+    case "person":
+      return [
+        paint.strong(context === null || isByPerson(context.trigger) ? "Person" : "Task"),
+        indented(entry.text),
+      ];
+    case "agent":
+      return [paint.strong(printableLine(context?.agentId ?? "Agent")), indented(entry.text)];
+    case "call":
+      return [paint.dim(`  ${printableLine(entry.tool)}: ${entry.outcome}`)];
+    case "remark":
+      return [
+        `${printableLine(entry.from)} (${printableLine(entry.severity)})`,
+        indented(entry.text),
+      ];
+    case "question":
+      return ["Question", indented(entry.text), indented(entry.answer ?? "No answer.")];
+    case "child": {
+      const { delegationId, profile, status, summary } = entry.breadcrumb;
+      const who = `${printableLine(profile)} ${delegationId} ${status}`;
+      return [paint.dim(`  ${who}: ${printableLine(summary)}`)];
+    }
+    case "note":
+      return [paint.dim(`  ${printableLine(entry.text)}`)];
+    case "lost":
+      return [paint.bad(`  Something is missing here: ${printableLine(entry.text)}`)];
+    default:
+      return entry satisfies never;
+  }
 }

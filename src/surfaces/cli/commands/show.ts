@@ -3,20 +3,19 @@ import { keptWorkIn } from "../../../application/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
+import { childrenByParent } from "../../../events/run-state.ts";
 import type { Store } from "../../../ports/store.ts";
-import { earlyAnswerIn, earlyAnswerOf } from "../../../sessions/delegation-result.ts";
-import type { Arguments } from "../arguments.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { earlyAnswerIn, earlyAnswerOf, infoOf } from "../../../sessions/delegation-result.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { describeDelegation } from "../describe-delegation.ts";
 import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
-import { indented } from "../indented.ts";
 import type { Io } from "../io.ts";
-import { lineWidth } from "../line-width.ts";
-import { printable, printableJson } from "../printable.ts";
+import { indented, printable, printableJson } from "../printable.ts";
+import { keptChanges, resumeHint, tellKept } from "../run-hints.ts";
 import { RunView } from "../run-view.ts";
-import { styleFor } from "../style.ts";
+import { lineWidth, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 import { readResult } from "./result.ts";
 
@@ -124,4 +123,63 @@ function describeRun(view: RunView, state: string, result: string | undefined, i
     `  ${io.program} logs ${id}  every event`,
     "",
   ].join("\n");
+}
+
+export const treeCommand: Command = {
+  name: "tree",
+  usage: "[options] [RUN]",
+  about:
+    "Shows a run's agents as a tree: what each waits on or how it ended, the tokens it and those\n" +
+    "below it used of its cap, cost and time. Without an id, the latest run.",
+  options: { json: jsonOption },
+  words: { least: 0, most: 1 },
+  run: (given, io) =>
+    withStore(io, async (store) => {
+      const { runId } = await findTarget(store, given.words[0], io);
+      const view = await RunView.read(store, runId);
+      await view.readBudgets();
+      if (given.flag("json")) {
+        io.stdout.write(`${printableJson(treeDocument(view), 2)}\n`);
+        return exitCode.done;
+      }
+      for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);
+      if (view.isInterrupted) io.stderr.write(`\n${resumeHint(view.state, io)}\n`);
+      tellKept(await keptChanges(store, view.state, io), io);
+      return exitCode.done;
+    }),
+};
+
+function treeText(view: RunView, io: Io): string[] {
+  return drawTree(view, styleFor(io.stdout, io), { now: io.now(), columns: lineWidth(io.stdout) });
+}
+
+interface TreeNode extends ReturnType<typeof infoOf> {
+  readonly budget: number | null;
+  readonly refusals: number;
+  readonly children: readonly TreeNode[];
+}
+
+function treeDocument(view: RunView) {
+  const { state } = view;
+  const children = childrenByParent(state);
+  const below = (parentId: string | null): TreeNode[] =>
+    (children.get(parentId) ?? []).map((delegation) => {
+      const { budget, refusals } = view.notesOf(delegation.id);
+      return {
+        ...infoOf(state, delegation, view.isInterrupted),
+        budget,
+        refusals,
+        children: below(delegation.id),
+      };
+    });
+  return {
+    runId: state.id,
+    task: state.task,
+    application: state.application,
+    workspace: state.workspace,
+    state: state.outcome ?? (view.isInterrupted ? "interrupted" : "running"),
+    startedAt: state.startedAt,
+    finishedAt: state.finishedAt,
+    delegations: below(null),
+  };
 }

@@ -1,15 +1,15 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { startRetention } from "../../../application/retention.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Arguments } from "../arguments.ts";
-import type { Command } from "../command.ts";
+import type { RunningWorker } from "../../../start-worker.ts";
+import type { Arguments, Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
-import { chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { applicationFor } from "../playbook-application.ts";
+import { type Io, untilStopped } from "../io.ts";
+import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
 import { printable } from "../printable.ts";
-import { untilStopped } from "../until-stopped.ts";
 
 const usualGraceMs = 30_000;
 
@@ -61,7 +61,6 @@ async function work(given: Arguments, io: Io): Promise<number> {
   const log = (said: string): void =>
     io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
   const { startWorker } = await import("../../../start-worker.ts");
-  const { serveHealth } = await import("../worker-health.ts");
   const runtimes = await openAll(given, io, named, atOnce);
   try {
     const worker = await startWorker({ runtimes, log, atOnce, queues });
@@ -103,4 +102,38 @@ async function openAll(
     if (runtime.queues === null) throw new MandateError("usage", "A worker needs Postgres.");
   }
   return runtimes;
+}
+
+export interface HealthServer {
+  readonly port: number;
+  close(): Promise<void>;
+}
+
+/** For whoever starts and stops workers: whether this one lives, and what it does. */
+export async function serveHealth(
+  port: number | undefined,
+  worker: Pick<RunningWorker, "isDraining" | "names" | "running">,
+): Promise<HealthServer | undefined> {
+  if (port === undefined) return undefined;
+  const server = createServer((request, response) => {
+    const isKnown = request.method === "GET" && request.url === "/health";
+    const status = worker.isDraining ? "draining" : "working";
+    // One that takes nothing more is not to be given work, and not to be restarted for that.
+    response.writeHead(isKnown ? (worker.isDraining ? 503 : 200) : 404, {
+      "content-type": "application/json",
+    });
+    const { names, running } = worker;
+    response.end(isKnown ? JSON.stringify({ status, running, queues: names }) : "{}");
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, "127.0.0.1", resolve);
+  });
+  return {
+    port: (server.address() as AddressInfo).port,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
 }

@@ -4,14 +4,19 @@ import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime.ts";
 import { DeltaHub } from "../../http/streams/sse-deltas.ts";
-import type { Arguments } from "../arguments.ts";
 import { reportOutcome } from "../attend.ts";
-import type { Command } from "../command.ts";
+import type { Arguments, Command } from "../command.ts";
 import type { Io } from "../io.ts";
-import { demoApplication, demoPlaybook } from "../playbook-application.ts";
+import { demoApplication, demoPlaybook } from "../open-runtime.ts";
 import type { WorkOutcome } from "../work-on.ts";
-import { type DemoStage, inHome, performDemo, preparePlace } from "./perform-demo.ts";
-import { tellWhatHappened, tellWhereToLook } from "./tell-what-happened.ts";
+import {
+  type DemoStage,
+  inHome,
+  performDemo,
+  preparePlace,
+  tellWhatHappened,
+  tellWhereToLook,
+} from "./perform-demo.ts";
 
 export const demoCommand: Command = {
   name: "demo",

@@ -2,8 +2,8 @@ import { type Delegation, shownName } from "../../../events/delegation.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import { atMost, spentOf, sumOf } from "../../../events/spent.ts";
 import { headOf } from "../../../text.ts";
-import { describeActivity } from "../../cli/describe-activity.ts";
 import { printableLine } from "../../cli/printable.ts";
+import { describeActivity } from "../../cli/tree-rows.ts";
 
 /** How far the delegations below a call have come, for somebody who waits for it. */
 export interface TreeState {

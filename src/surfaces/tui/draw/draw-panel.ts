@@ -1,7 +1,7 @@
 import { shownName } from "../../../events/delegation.ts";
 import { formatAge } from "../../cli/amounts.ts";
 import { displayWidth, shorten } from "../../cli/display-width.ts";
-import { drawRows } from "../../cli/draw-rows.ts";
+import { drawRows } from "../../cli/draw-tree.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import {

@@ -12,9 +12,16 @@ import { dirname } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { readTextFile } from "../../../agents/documents/read-text-file.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { readJsonObject, removeJsonEntry, setJsonEntry } from "./edit-json-entry.ts";
-import { entryAt, readTomlTable, removeTomlEntry, setTomlEntry } from "./edit-toml-entry.ts";
-import type { Launch, McpClient, UserPlace } from "./mcp-client.ts";
+import {
+  entryAt,
+  readJsonObject,
+  readTomlTable,
+  removeJsonEntry,
+  removeTomlEntry,
+  setJsonEntry,
+  setTomlEntry,
+} from "./edit-entry.ts";
+import type { Launch, McpClient, UserPlace } from "./mcp-clients.ts";
 
 const maximumBytes = 4 * 1024 * 1024;
 

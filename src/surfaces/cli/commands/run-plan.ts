@@ -3,20 +3,18 @@ import { type PlanFile, readPlanFile } from "../../../application/read-plan-file
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";
-import type { Arguments } from "../arguments.ts";
 import { announceModel, displayFor, lookBack, reportOutcome } from "../attend.ts";
+import type { Arguments } from "../command.ts";
 import type { Display } from "../display.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
+import { findFolder } from "../find-target.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { tellKept } from "../kept-changes.ts";
-import { offerInterrupted } from "../offer-interrupted.ts";
-import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
-import { applicationFor } from "../playbook-application.ts";
+import { offerInterrupted, resumeBeside } from "../offer-interrupted.ts";
+import { applicationFor, chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { printable, printableJson, printableLine } from "../printable.ts";
-import { resumeBeside } from "../resume-runs.ts";
-import { findFolder } from "../run-folder.ts";
+import { tellKept } from "../run-hints.ts";
 import { styleFor } from "../style.ts";
 import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { loadTrustedConfig } from "../../../control/load-trusted-config.test-support.ts";
 import { Desk } from "../desk.test-support.ts";
-import { configText } from "./config-text.ts";
+import { configText } from "./set-up-project.ts";
 
 let desk: Desk;
 beforeEach(() => {

@@ -17,3 +17,10 @@ export function keptChanges(
 export function tellKept(kept: readonly string[], io: Io): void {
   for (const id of kept) io.stderr.write(`Changes kept: ${io.program} diff ${id}\n`);
 }
+
+/** How a run continues that no process works on. A distributed one lacks nothing but a worker. */
+export function resumeHint({ id, spread }: Pick<RunState, "id" | "spread">, io: Io): string {
+  return spread === null
+    ? `Resume: ${io.program} resume ${id}`
+    : `Start a worker: ${io.program} worker`;
+}

@@ -1,21 +1,19 @@
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
-import type { Arguments } from "../arguments.ts";
 import { announceModel, displayFor, lookBack, reportOutcome } from "../attend.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import { printResult } from "../commands/result.ts";
+import type { Arguments } from "../command.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
+import { findFolder } from "../find-target.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { tellKept } from "../kept-changes.ts";
-import { offerInterrupted } from "../offer-interrupted.ts";
-import { chosenPlaybook, openRuntime } from "../open-runtime.ts";
-import { applicationFor } from "../playbook-application.ts";
+import { offerInterrupted, resumeBeside } from "../offer-interrupted.ts";
+import { applicationFor, chosenPlaybook, openRuntime } from "../open-runtime.ts";
 import { printableJson, printableLine } from "../printable.ts";
-import { resumeBeside } from "../resume-runs.ts";
-import { findFolder } from "../run-folder.ts";
+import { tellKept } from "../run-hints.ts";
 import { type StartedRun, type Work, workOn } from "../work-on.ts";
+import { printResult } from "./result.ts";
 
 /** `run --goal A --goal B`: each goal a run of its own, one after the other. */
 export async function runGoals(given: Arguments, io: Io): Promise<number> {

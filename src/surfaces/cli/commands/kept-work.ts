@@ -1,0 +1,257 @@
+import { existsSync } from "node:fs";
+import type {
+  DelegationDiff,
+  DiffedFile,
+} from "../../../application/kept-work/diff-of-delegation.ts";
+import {
+  type DiscardedWork,
+  KeptWork,
+  type MergedWork,
+} from "../../../application/kept-work/kept-work.ts";
+import { findPlaces } from "../../../control/places.ts";
+import type { Store } from "../../../ports/store.ts";
+import { countOf } from "../amounts.ts";
+import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { displayWidth, padEnd } from "../display-width.ts";
+import { exitCode } from "../exit-code.ts";
+import { findTarget } from "../find-target.ts";
+import type { Io } from "../io.ts";
+import { openRuntime, ordinaryApplication } from "../open-runtime.ts";
+import { printable, printableJson, printableLine } from "../printable.ts";
+import { type Paint, type Style, styleFor } from "../style.ts";
+import { withKeptWork, withStore } from "../with-store.ts";
+
+export const mergeCommand: Command = {
+  name: "merge",
+  usage: "[options] ID",
+  about:
+    "Takes over what a failed delegation left in its own copy, into the folder that the copy was made\n" +
+    "of: all of it or nothing, and no edit of yours is overwritten. Its contract still counts: which\n" +
+    "paths belong to it, and which checks the merged files have to pass. What was merged needs no copy\n" +
+    "any more. Exits 1 when it conflicts or cannot be merged, 3 when the contract does not let it.",
+  options: {
+    json: jsonOption,
+    "any-path": { type: "flag", help: "also paths that do not belong to its step" },
+    "with-configuration": {
+      type: "flag",
+      help: "also what programs obey without being asked: configuration, hooks, agents",
+    },
+    "skip-checks": { type: "flag", help: "without the checks that its contract asks for" },
+  },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
+  run: merge,
+};
+
+async function merge(given: Arguments, io: Io): Promise<number> {
+  const cwd = (await withStore(io, (store) => workspaceOf(store, given, io))) ?? io.cwd;
+  const runtime = await openRuntime(given, { ...io, cwd }, ordinaryApplication);
+  try {
+    const { home } = findPlaces(io.environment);
+    const work = new KeptWork({ store: runtime.store, home });
+    const by = { id: "local", role: "operator" } as const;
+    const result = await work.merge(given.words[0] ?? "", by, runtime, {
+      anyPath: given.flag("any-path"),
+      skipChecks: given.flag("skip-checks"),
+      withConfiguration: given.flag("with-configuration"),
+    });
+    if (given.flag("json")) io.stdout.write(`${printableJson(result, 2)}\n`);
+    else print(result, io);
+    return codeOf(result);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Where the run was at work, wherever this is typed: what that place obeys is guarded. */
+async function workspaceOf(store: Store, given: Arguments, io: Io): Promise<string | undefined> {
+  const { runId } = await findTarget(store, given.words[0], io);
+  const workspace = (await store.readRun(runId))?.workspace;
+  return workspace && existsSync(workspace) ? workspace : undefined;
+}
+
+function codeOf({ status }: MergedWork): number {
+  if (status === "merged") return exitCode.done;
+  return status === "violation" ? exitCode.refused : exitCode.failed;
+}
+
+function print(result: MergedWork, io: Io): void {
+  const { delegationId: id, into } = result;
+  if (result.status === "merged") {
+    const { paint, glyphs } = styleFor(io.stdout, io);
+    for (const { path, before, after } of result.files) {
+      const letter = before === null ? "A" : after === null ? "D" : "M";
+      io.stdout.write(`${paint.dim(letter)} ${printableLine(path)}\n`);
+    }
+    const what = result.files.length === 0 ? "everything was there already" : sumOf(result);
+    const where = printableLine(into);
+    io.stdout.write(`${paint.good(glyphs.done)} Merged ${id} into ${where}: ${what}\n`);
+    return;
+  }
+  const { paint } = styleFor(io.stderr, io);
+  io.stderr.write(`${paint.bad("mandate:")} ${printableLine(result.sentence)}\n`);
+  io.stderr.write(`Nothing was changed. Look at it: ${io.program} diff ${id}\n`);
+}
+
+function sumOf({ files }: MergedWork): string {
+  return countOf(files.length, "file");
+}
+
+export const diffCommand: Command = {
+  name: "diff",
+  usage: "[options] ID",
+  about:
+    "Shows what a delegation changed in its own copy of the workspace: as the copy is now, also while\n" +
+    "it is at work; after it was merged, as the log has it. The id of a run means its root, or the one\n" +
+    "delegation below it that has changes.",
+  options: { json: jsonOption, stat: { type: "flag", help: "only the files, and how many lines" } },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
+  examples: ["diff 1a2b3c", "diff --stat 1a2b3c", "diff 1a2b3c | git apply --check"],
+  run: (given, io) =>
+    withKeptWork(io, async (work) => {
+      const diff = await work.diff(given.words[0] ?? "");
+      if (given.flag("json")) {
+        const { text, ...stat } = diff;
+        const document = given.flag("stat") ? stat : { ...stat, text };
+        io.stdout.write(`${printableJson(document, 2)}\n`);
+      } else printDiff(diff, given, io);
+      return exitCode.done;
+    }),
+};
+
+function printDiff(diff: DelegationDiff, given: Arguments, io: Io): void {
+  const style = styleFor(io.stdout, io);
+  if (given.flag("stat")) {
+    for (const line of drawStat(diff, style)) io.stdout.write(`${line}\n`);
+  } else if (io.stdout.isTerminal) io.stdout.write(drawPatch(printable(diff.text), style));
+  // A pipe gets every byte as it was, so that the patch can be applied.
+  else io.stdout.writeExact(diff.text);
+  for (const note of notesOf(diff, io.program)) io.stderr.write(`mandate: ${note}\n`);
+}
+
+function notesOf(diff: DelegationDiff, program: string): string[] {
+  const { delegationId: id, files, problems, source, status, truncated } = diff;
+  const isOver = status === "completed" || status === "failed";
+  const isKept = source === "copy" && status === "failed" && files.length > 0;
+  return [
+    ...(files.length === 0 && problems.length === 0 ? [`${id} has changed nothing.`] : []),
+    ...problems.map((sentence) => printableLine(sentence)),
+    ...(truncated ? ["The text was cut: there is more than is shown."] : []),
+    ...(isOver ? [] : [`${id} is still at work: this is how it stands now.`]),
+    ...(isKept
+      ? [`None of this is merged yet: ${program} merge ${id}, or ${program} discard ${id}`]
+      : []),
+  ];
+}
+
+/** The lines of a patch in their colours. Inside of a hunk every line begins with its sign. */
+export function drawPatch(text: string, { paint }: Style): string {
+  let isHunk = false;
+  return text
+    .split("\n")
+    .map((line) => {
+      if (line.startsWith("@@")) {
+        isHunk = true;
+        return paint.accent(line);
+      }
+      if (!/^[-+ \\]/.test(line)) isHunk = false;
+      if (!isHunk) return paint.strong(line);
+      if (line.startsWith("+")) return paint.good(line);
+      return line.startsWith("-") ? paint.bad(line) : line;
+    })
+    .join("\n");
+}
+
+const letters = { added: "A", changed: "M", removed: "D" } as const;
+
+/** A line for each file, and what it comes to. */
+export function drawStat({ files, truncated }: DelegationDiff, { paint }: Style): string[] {
+  const paths = files.map(({ path }) => printableLine(path));
+  const width = Math.max(0, ...paths.map(displayWidth));
+  const added = files.reduce((sum, { lines }) => sum + (lines?.added ?? 0), 0);
+  const removed = files.reduce((sum, { lines }) => sum + (lines?.removed ?? 0), 0);
+  const sum = `${countOf(files.length, "file")}, ${counts({ added, removed }, paint)}`;
+  return [
+    ...files.map(({ change, lines }, index) => {
+      const mark = paint.dim(letters[change]);
+      return `${mark} ${padEnd(paths[index] ?? "", width)}  ${drawLines(lines, truncated, paint)}`;
+    }),
+    ...(files.length === 0
+      ? []
+      : [`${sum}${truncated ? ", and more lines than are counted" : ""}`]),
+  ];
+}
+
+function drawLines(lines: DiffedFile["lines"], truncated: boolean, paint: Paint): string {
+  if (lines !== null) return counts(lines, paint);
+  return paint.dim(truncated ? "not counted" : "binary");
+}
+
+function counts({ added, removed }: NonNullable<DiffedFile["lines"]>, paint: Paint): string {
+  return `${paint.good(`+${added}`)} ${paint.bad(`-${removed}`)}`;
+}
+
+export const discardCommand: Command = {
+  name: "discard",
+  usage: "[options] ID",
+  about:
+    "Deletes the copy that a delegation worked in, with the changes that were not merged, for good.\n" +
+    "Asks first at a terminal; elsewhere it needs --yes when there is something to lose. The log\n" +
+    "stays. What was discarded cannot be resumed on its old files.",
+  options: {
+    json: jsonOption,
+    yes: { type: "flag", short: "y", help: "delete changes that were not merged, without asking" },
+  },
+  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
+  run: (given, io) =>
+    withKeptWork(io, async (work) => {
+      const by = { id: "local", role: "operator" } as const;
+      const [id = ""] = given.words;
+      const first = await work.discard(id, by, { deleteChanges: given.flag("yes") });
+      if (first.status === "discarded") return report(first, given, io);
+      if (!(await isAgreed(first, io))) return refuse(first, given, io);
+      return report(await work.discard(first.delegationId, by, { deleteChanges: true }), given, io);
+    }),
+};
+
+type Kept = Extract<DiscardedWork, { status: "kept" }>;
+
+const shownFiles = 20;
+
+/** Nobody to ask means no. */
+async function isAgreed({ delegationId, files }: Kept, io: Io): Promise<boolean> {
+  if (io.ask === undefined) return false;
+  const { paint } = styleFor(io.stderr, io);
+  for (const path of files.slice(0, shownFiles)) {
+    io.stderr.write(`  ${paint.bad(printableLine(path))}\n`);
+  }
+  const more = files.length - shownFiles;
+  if (more > 0) io.stderr.write(`  and ${countOf(more, "other file")}\n`);
+  const question = `Delete the changes of ${delegationId} for good? [y/N] `;
+  const answer = await io.ask(question, new AbortController().signal).catch(() => "");
+  return /^y(es)?$/i.test(answer.trim());
+}
+
+function refuse(kept: Kept, given: Arguments, io: Io): number {
+  if (given.flag("json")) io.stdout.write(`${printableJson(kept, 2)}\n`);
+  if (io.ask !== undefined) {
+    io.stderr.write("Nothing was discarded.\n");
+    return exitCode.failed;
+  }
+  const { paint } = styleFor(io.stderr, io);
+  const { delegationId: id } = kept;
+  io.stderr.write(
+    `${paint.bad("mandate:")} ${printableLine(kept.sentence)}\n` +
+      `Look: ${io.program} diff ${id}  Merge: ${io.program} merge ${id}  Delete: ${io.program} discard --yes ${id}\n`,
+  );
+  return exitCode.usage;
+}
+
+function report(result: DiscardedWork, given: Arguments, io: Io): number {
+  const { delegationId, files } = result;
+  if (given.flag("json")) io.stdout.write(`${printableJson(result, 2)}\n`);
+  else {
+    const lost = files.length === 0 ? "" : `, with changes to ${countOf(files.length, "file")}`;
+    io.stdout.write(`Discarded the copy of ${delegationId}${lost}.\n`);
+  }
+  return exitCode.done;
+}
