@@ -10,8 +10,7 @@ import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
 import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
 import type { RunGrant } from "./contracts/run-grant.ts";
-import { everything } from "./contracts/selection.ts";
-import { type Config, defaultWaysOut } from "./control/config.ts";
+import type { Config } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
 import { FolderConsents } from "./control/folders/folder-consents.ts";
 import { givenConfig, type LoadedConfig, loadConfig } from "./control/load-config.ts";
@@ -27,7 +26,7 @@ import { compose, type Middleware } from "./delegations/middleware.ts";
 import { tellAgent } from "./delegations/runs/live-runs.ts";
 import { Scheduler } from "./delegations/working-time.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
-import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
+import { type Control, maxOutputTokens, openControl, operatorGrant } from "./open-control.ts";
 import { openStore, type StoreOptions } from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
@@ -36,7 +35,7 @@ import type { Store } from "./ports/store.ts";
 import type { Dispatcher } from "./ports/workers.ts";
 import { productVersion } from "./product-version.ts";
 import type { DbosDispatcher } from "./stores/dbos/dbos-dispatcher.ts";
-import { builtInTools, optInTools } from "./tools/built-in-tools.ts";
+import { builtInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { requireTool } from "./tools/require-tool.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
@@ -286,7 +285,7 @@ export async function wireRuntime(
     ...(options.onDelta && { onDelta: options.onDelta }),
     dispatcher,
   };
-  const engine = new Engine(parts, grantOf(parts, options, config, control));
+  const engine = new Engine(parts, operatorGrant(control, parts, config, options.principal));
   const { agents, application, checksFor, forbidden, guarded, limits, worktrees } = parts;
   const runtime: Runtime = {
     ...{ agents, application, checksFor, clock, forbidden, guarded, limits, skills, toolbox },
@@ -473,40 +472,4 @@ async function loadScripted({ clock, playbook }: RuntimeOptions): Promise<Model 
   const { hasten } = await import("./models/scripted/hasten.ts");
   const { scriptedModel } = await import("./models/scripted/scripted-model.ts");
   return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1), clock);
-}
-
-/** What the operator holds: everything this runtime has, within the configured limits. */
-function grantOf(
-  parts: EngineParts,
-  options: RuntimeOptions,
-  config: Config,
-  control: Control,
-): RunGrant {
-  const spawnIsOn = config.tools.spawn.enabled === true;
-  // Asked for each run: a project's skills count from the moment in which they are trusted.
-  const offered = (): readonly string[] =>
-    control.hasSkills && !control.offersSkills()
-      ? parts.toolbox.names.filter((name) => parts.toolbox.get(name)?.choosesFrom !== "skills")
-      : parts.toolbox.names;
-  return {
-    authority: {
-      get tools() {
-        return [...offered().filter((name) => spawnIsOn || !optInTools.has(name)), "mcp__*"];
-      },
-      skills: everything,
-      mcp_servers: everything,
-      models: everything,
-      scopes: everything,
-      write_roots: [],
-      network: config.network.allow,
-      ways_out: config.network.waysOut ?? defaultWaysOut,
-    },
-    get sessionTools() {
-      return offered();
-    },
-    principal: options.principal ?? { id: "local", role: "operator" },
-    depth: parts.limits.maxDepth,
-    timeMs: parts.limits.runTimeMs,
-    cost: null,
-  };
 }

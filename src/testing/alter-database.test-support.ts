@@ -6,7 +6,7 @@ import { execute } from "./postgres.test-support.ts";
 export const isOnPostgres = process.env["MANDATE_TEST_STORE"] === "postgres";
 
 /** Whether their runs are spread over workers. */
-export const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "spread";
+export const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "distributed";
 
 /** Why a test is skipped there, for those who read the report. */
 export const notOffered = {

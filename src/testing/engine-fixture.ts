@@ -1,5 +1,13 @@
 /** For tests: the whole product on folders of its own, checked when the test is done with it. */
-import { globSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync } from "node:fs";
+import {
+  existsSync,
+  globSync,
+  mkdirSync,
+  mkdtempSync,
+  realpathSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Profile } from "../agents/profiles/profile.ts";
@@ -14,10 +22,12 @@ import type { Playbook } from "../models/scripted/playbook.ts";
 import { type Script, scriptedModel } from "../models/scripted/scripted-model.ts";
 import { openStore } from "../open-store.ts";
 import type { DelegationResult, RunRequest, StartedRun } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import type { Store } from "../ports/store.ts";
 import type { DispatchedWork, Dispatcher } from "../ports/workers.ts";
 import { type Runtime, type RuntimeOptions, wireRuntime } from "../runtime.ts";
+import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 
 export interface EngineOptions
@@ -146,8 +156,8 @@ export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   }
 }
 
-/** `MANDATE_TEST_ENGINE=spread` has every run of every test spread over workers: here, over itself. */
-const isDistributedTest = process.env["MANDATE_TEST_ENGINE"] === "spread";
+/** `MANDATE_TEST_ENGINE=distributed`: every run of every test is distributed, with this process as its only worker. */
+const isDistributedTest = process.env["MANDATE_TEST_ENGINE"] === "distributed";
 
 class SelfDispatch implements Dispatcher {
   worker: Pick<Runtime["engine"]["worker"], "workOn"> | undefined;
@@ -277,4 +287,16 @@ async function requireSound(
   } finally {
     await store.close();
   }
+}
+
+/**
+ * Opens the database of a home, or of a copy of one that tests keep, to read recorded runs from it:
+ * `mandate.db`, and `artifacts` beside it.
+ */
+export function openRecordedStore(home: string): Store {
+  const path = join(home, "mandate.db");
+  if (!existsSync(path)) {
+    throw new MandateError("database-unusable", `There is no recording at ${path}.`);
+  }
+  return new SqliteStore({ path, synchronous: "normal", artifacts: join(home, "artifacts") });
 }

@@ -22,12 +22,13 @@ export {
   type FinishedRun,
   ofType,
   openEngine,
+  openRecordedStore,
   recording,
   type TestEngine,
   testProfile,
 } from "./engine-fixture.ts";
 export { exampleContract } from "./example-contract.ts";
 export { ManualClock, type ManualClockOptions } from "./manual-clock.ts";
-export { openRecordedStore } from "./recorded-store.ts";
-export { type StoreUnderTest, storeSuite, type TestRunner } from "./store-suite.ts";
+export { storeSuite, type TestRunner } from "./store-suite.ts";
+export type { StoreUnderTest } from "./stored-run.ts";
 export { until } from "./until.ts";

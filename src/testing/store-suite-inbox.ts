@@ -4,8 +4,7 @@ import type { InboxItem } from "../events/inbox-item.ts";
 import { touchesInbox } from "../events/inbox-types.ts";
 import { applyToRun, emptyRun } from "../events/run-state.ts";
 import type { InboxQuery, Store } from "../ports/store.ts";
-import type { StoreTest } from "./store-suite.ts";
-import { about, collect, note, refused, StoredRun } from "./stored-run.ts";
+import { about, collect, note, refused, StoredRun, type StoreTest } from "./stored-run.ts";
 
 export const inboxTests: readonly StoreTest[] = [
   {

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { type Memory, memoryMarks, type NewMemory } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
-import type { StoreTest } from "./store-suite.ts";
-import { refused, StoredRun } from "./stored-run.ts";
+import { refused, StoredRun, type StoreTest } from "./stored-run.ts";
 
 const most = 1000;
 let calls = 0;

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { sha256 } from "../events/hash-chain.ts";
 import { summarize } from "../events/summarize.ts";
-import type { StoreTest } from "./store-suite.ts";
-import { about, collect, note, notes, refused, StoredRun } from "./stored-run.ts";
+import { about, collect, note, notes, refused, StoredRun, type StoreTest } from "./stored-run.ts";
 
 export const readingTests: readonly StoreTest[] = [
   {

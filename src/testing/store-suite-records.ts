@@ -1,8 +1,17 @@
 import assert from "node:assert/strict";
+import type { NewEvent, StoredEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import { maximumRecordBytes, maximumRecordDepth } from "../events/record-text.ts";
 import { controlRunId } from "../ports/identity.ts";
-import type { StoreTest } from "./store-suite.ts";
-import { change } from "./stored-records.ts";
-import { collect, refused } from "./stored-run.ts";
+import {
+  assertSound,
+  change,
+  collect,
+  note,
+  refused,
+  StoredRun,
+  type StoreTest,
+} from "./stored-run.ts";
 
 export const recordTests: readonly StoreTest[] = [
   {
@@ -132,6 +141,202 @@ export const recordTests: readonly StoreTest[] = [
       const later = await reopen();
       assert.deepEqual(await later.readRecord("policy", "a"), made);
       assert.equal((await later.listRecords("policy")).length, 2);
+    },
+  },
+];
+
+export const recordValueTests: readonly StoreTest[] = [
+  {
+    title: "keeps awkward values to the letter, apart from what the caller goes on to do with them",
+    async run({ store, reopen }) {
+      const text =
+        '{"__proto__":{"admin":true},"constructor":1,"b":[null,"\\ud800","\\u0000"],"1":1e21}';
+      const value = JSON.parse(text) as { b: unknown[] };
+      const [made] = await store.changeRecords([change("a", 0, value)], "ann");
+      value.b.push("later");
+      assert.ok(made);
+      (made.value as typeof value).b.push("later");
+      const kept = await (await reopen()).readRecord("policy", "a");
+      assert.ok(kept);
+      assert.equal(JSON.stringify(kept.value), JSON.stringify(JSON.parse(text)));
+      assert.ok(Object.hasOwn(kept.value as object, "__proto__"));
+      assert.equal((kept.value as { admin?: unknown }).admin, undefined);
+      assert.equal(({} as { admin?: unknown }).admin, undefined);
+      const unsaid = { said: 1, unsaid: undefined };
+      const [again] = await store.changeRecords([change("a", 1, unsaid)], "ann");
+      assert.equal(JSON.stringify(again?.value), '{"said":1}');
+      for (const [version, plain] of [false, 0, "", [], {}].entries()) {
+        const [record] = await store.changeRecords([change("p", version, plain)], "ann");
+        assert.deepEqual(record?.value, plain);
+      }
+    },
+  },
+  {
+    title: "takes large and deep values up to a limit, and refuses what is more or is no JSON",
+    async run({ store }) {
+      const nested = (depth: number): unknown => JSON.parse("[".repeat(depth) + "]".repeat(depth));
+      const large = "x".repeat(maximumRecordBytes - 2);
+      await store.changeRecords(
+        [change("deep", 0, nested(maximumRecordDepth)), change("large", 0, large)],
+        "ann",
+      );
+      assert.equal((await store.readRecord("policy", "large"))?.value, large);
+      const itself: Record<string, unknown> = {};
+      itself["left"] = itself;
+      itself["right"] = itself;
+      const ownText = { toJSON: () => ({ admin: true }) };
+      const values: readonly unknown[] = [
+        ...[
+          nested(maximumRecordDepth + 1),
+          `${large}x`,
+          "ä".repeat(maximumRecordBytes / 2),
+          itself,
+        ],
+        ...[undefined, () => 1, Symbol("s"), 1n, Number.NaN, Number.POSITIVE_INFINITY, new Date()],
+        ...[new Map(), [undefined], { in: { the: new Set() } }, { f() {} }, ownText],
+        Array.from({ length: maximumRecordBytes }, () => 1),
+      ];
+      const before = await collect(store);
+      for (const value of values) {
+        const changing = store.changeRecords([change("a", 0, "fine"), change("b", 0, value)], "me");
+        await refused(changing, "usage");
+        await assert.rejects(changing, /policy\/b/);
+      }
+      assert.equal(await store.readRecord("policy", "a"), undefined);
+      assert.deepEqual(await collect(store), before);
+    },
+  },
+  {
+    title: "refuses names that are none, and one record twice",
+    async run({ store }) {
+      const good = change("a", 0, 1);
+      for (const resourceType of ["", "Policy", "a/b", "a b", "1a", "x".repeat(65)]) {
+        await refused(store.changeRecords([{ ...good, resourceType }], "ann"), "usage");
+      }
+      for (const id of ["", "a\nb", "a\u0000", "\ud800", "a\u2028b", "x".repeat(2001)]) {
+        await refused(store.changeRecords([change(id, 0, 1)], "ann"), "usage");
+        await refused(store.changeRecords([good], id), "usage");
+      }
+      for (const version of [-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY]) {
+        await refused(store.changeRecords([change("a", version, 1)], "ann"), "usage");
+      }
+      await refused(store.changeRecords([good, change("a", 1, 2)], "ann"), "usage");
+      await refused(store.changeRecords([change("a", 0, null)], "ann"), "usage");
+      assert.deepEqual(await collect(store), []);
+    },
+  },
+];
+
+export const controlLogTests: readonly StoreTest[] = [
+  {
+    title: "writes every change and command down in a log of its own, which can be heard",
+    async run({ store, reopen }) {
+      const heard: StoredEvent[] = [];
+      store.subscribe((events) => heard.push(...events));
+      const run = await StoredRun.start(store);
+      const [made] = await store.changeRecords([change("a", 0, { n: 1 })], "ann");
+      const id = await run.child();
+      await store.noteCommand("/agents list", "bob", "listed");
+      await store.changeRecords([change("a", 1, null)], "bob");
+      await run.append(note(id, "on"));
+      const log = await collect(store, { runId: controlRunId });
+      const hash = sha256('{"n":1}');
+      assert.deepEqual(
+        log.map(({ type, payload, run_seq }) => ({ type, run_seq, ...payload })),
+        [
+          {
+            type: "control.record_changed",
+            run_seq: 1,
+            record: "policy/a",
+            actor: "ann",
+            version: 1,
+            before_hash: null,
+            after_hash: hash,
+          },
+          {
+            type: "command.executed",
+            run_seq: 2,
+            command: "/agents list",
+            actor: "bob",
+            outcome: "listed",
+          },
+          {
+            type: "control.record_changed",
+            run_seq: 3,
+            record: "policy/a",
+            actor: "bob",
+            version: 2,
+            before_hash: hash,
+            after_hash: null,
+          },
+        ],
+      );
+      assert.equal(log[0]?.at, made?.updatedAt);
+      const all = await collect(store);
+      assert.deepEqual(heard, all);
+      assert.deepEqual(
+        all.filter((event) => event.run_id === controlRunId),
+        log,
+      );
+      const after = { runId: controlRunId, after: log[1]?.seq ?? 0 };
+      assert.deepEqual(await collect(await reopen(), after), log.slice(2));
+      await assertSound(store, all);
+    },
+  },
+  {
+    title: "does not take that log for a run, nor anything else into it",
+    async run({ store, reopen }) {
+      await store.changeRecords([change("a", 0, 1)], "ann");
+      const run = await StoredRun.start(store);
+      const id = await run.child();
+      const before = await collect(store);
+      assert.equal(await store.readRun(controlRunId), undefined);
+      assert.equal(await store.findRun(controlRunId), undefined);
+      assert.equal(await store.claimRun(controlRunId), undefined);
+      assert.equal(await (await reopen()).claimRun(controlRunId), undefined);
+      assert.deepEqual(
+        (await store.listRuns({})).map((row) => row.id),
+        [run.id],
+      );
+      const own = { record: "policy/a", actor: "eve", version: 2, before_hash: null };
+      const ofControl: readonly NewEvent[] = [
+        { type: "control.record_changed", payload: { ...own, after_hash: sha256("2") } },
+        { type: "command.executed", payload: { command: "/x", actor: "eve", outcome: "done" } },
+      ];
+      const started: NewEvent = {
+        type: "run.started",
+        payload: {
+          task: "t",
+          application: "a",
+          workspace: null,
+          budget: { tokens: 1 },
+          ...store.ownership,
+        },
+      };
+      for (const event of [...ofControl, started, note(id, "x")]) {
+        for (const by of ["operator", store.ownership] as const) {
+          const appending = store.append({ runId: controlRunId, by, events: [event] });
+          await refused(appending, "illegal-transition");
+        }
+      }
+      for (const event of ofControl) await refused(run.append(event), "illegal-transition");
+      const unborn = { runId: store.newRunId(), by: "operator" } as const;
+      await refused(store.append({ ...unborn, events: [...ofControl] }), "illegal-transition");
+      assert.deepEqual(await collect(store), before);
+      const ids = Array.from({ length: 5000 }, () => store.newRunId());
+      assert.ok(!ids.includes(controlRunId));
+    },
+  },
+  {
+    title: "remembers of a long command its beginning",
+    async run({ store }) {
+      await store.noteCommand(`${"x".repeat(499)}😀 and more`, "a".repeat(900), "o".repeat(900));
+      const [event] = await collect(store, { runId: controlRunId });
+      assert.deepEqual(event?.payload, {
+        command: "x".repeat(499),
+        actor: "a".repeat(500),
+        outcome: "o".repeat(500),
+      });
     },
   },
 ];

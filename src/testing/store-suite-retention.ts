@@ -4,8 +4,15 @@ import type { StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { controlRunId } from "../ports/identity.ts";
 import type { PruneReport, PruneRequest, Store } from "../ports/store.ts";
-import type { StoreTest } from "./store-suite.ts";
-import { about, assertSound, collect, note, refused, StoredRun } from "./stored-run.ts";
+import {
+  about,
+  assertSound,
+  collect,
+  note,
+  refused,
+  StoredRun,
+  type StoreTest,
+} from "./stored-run.ts";
 import { until } from "./until.ts";
 
 const day = 24 * 60 * 60 * 1000;

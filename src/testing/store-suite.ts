@@ -1,39 +1,16 @@
-import type { Store } from "../ports/store.ts";
-import { appendingTests } from "./store-suite-appending.ts";
-import { controlLogTests } from "./store-suite-control-log.ts";
-import { idempotencyTests } from "./store-suite-idempotency.ts";
+import { appendingTests, idempotencyTests } from "./store-suite-appending.ts";
 import { inboxTests } from "./store-suite-inbox.ts";
 import { memoryTests } from "./store-suite-memories.ts";
 import { readingTests } from "./store-suite-reading.ts";
-import { recordSharingTests } from "./store-suite-record-sharing.ts";
-import { recordValueTests } from "./store-suite-record-values.ts";
-import { recordTests } from "./store-suite-records.ts";
+import { controlLogTests, recordTests, recordValueTests } from "./store-suite-records.ts";
 import { retentionTests } from "./store-suite-retention.ts";
-import { sharingTests } from "./store-suite-sharing.ts";
-import { assertSound } from "./stored-run.ts";
-
-/** What the suite needs of a store's surroundings. Every call of `open` is a place of its own. */
-export interface StoreUnderTest {
-  readonly store: Store;
-  /** Opens the same place once more, as another process would, whether or not others have it open. */
-  reopen(): Promise<Store>;
-  /** Changes the stored contract of a delegation behind the store's back. */
-  tamper?(delegationId: string): Promise<void>;
-  /** Closes everything that was opened, and removes the place. */
-  close(): Promise<void>;
-}
+import { recordSharingTests, sharingTests } from "./store-suite-sharing.ts";
+import { assertSound, type StoreTest, type StoreUnderTest } from "./stored-run.ts";
 
 /** What `vitest`, `node:test` and others have in common. */
 export interface TestRunner {
   describe(title: string, body: () => void): unknown;
   it(title: string, body: () => Promise<void>): unknown;
-}
-
-export interface StoreTest {
-  readonly title: string;
-  /** It damages what is stored on purpose; otherwise the place must pass the checker afterwards. */
-  readonly damages?: true;
-  run(place: StoreUnderTest): Promise<void>;
 }
 
 /**

@@ -3,8 +3,27 @@ import { type Acknowledged, checkStore } from "../events/checker/check-store.ts"
 import type { EventPayloads, EventType, NewEvent, StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { MandateError, type MandateErrorCode } from "../ports/mandate-error.ts";
+import type { RecordChange } from "../ports/record-store.ts";
 import type { Append, EventQuery, Ownership, Store } from "../ports/store.ts";
 import { exampleContract } from "./example-contract.ts";
+
+/** What the suite needs of a store's surroundings. Every call of `open` is a place of its own. */
+export interface StoreUnderTest {
+  readonly store: Store;
+  /** Opens the same place once more, as another process would, whether or not others have it open. */
+  reopen(): Promise<Store>;
+  /** Changes the stored contract of a delegation behind the store's back. */
+  tamper?(delegationId: string): Promise<void>;
+  /** Closes everything that was opened, and removes the place. */
+  close(): Promise<void>;
+}
+
+export interface StoreTest {
+  readonly title: string;
+  /** It damages what is stored on purpose; otherwise the place must pass the checker afterwards. */
+  readonly damages?: true;
+  run(place: StoreUnderTest): Promise<void>;
+}
 
 /** A run in a store, written by hand: for tests that are about stores and not about agents. */
 export class StoredRun {
@@ -114,4 +133,28 @@ export async function assertSound(
     violations.filter(({ invariant }) => ownInvariants.has(invariant)),
     [],
   );
+}
+
+/** A change of a record of the type that tests use. */
+export const change = (id: string, expectedVersion: number, value: unknown): RecordChange => ({
+  resourceType: "policy",
+  resourceId: id,
+  expectedVersion,
+  value,
+});
+
+/** Adds one to a number that others add to as well; gives how often another writer was faster. */
+export async function addOne(store: Store, id: string, actor: string): Promise<number> {
+  for (let conflicts = 0; ; conflicts++) {
+    const record = await store.readRecord("policy", id);
+    const count = (record?.value as { count: number } | undefined)?.count ?? 0;
+    try {
+      await store.changeRecords([change(id, record?.version ?? 0, { count: count + 1 })], actor);
+      return conflicts;
+    } catch (error) {
+      if (!(error instanceof MandateError && error.code === "conflict")) throw error;
+      // Those who ran into each other should not do so again at once.
+      await new Promise((resolve) => setTimeout(resolve, Math.random() * 8));
+    }
+  }
 }

@@ -15,7 +15,7 @@ import {
 const profiles = [testProfile("lead", { tools: ["list_files"] })];
 const slow: Script = () => ({ fault: "stall" });
 const quick: Script = () => "done";
-const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "spread";
+const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "distributed";
 
 /** Several runs of a process that died while all of them were at work. */
 async function openAfterDeath(count: number) {

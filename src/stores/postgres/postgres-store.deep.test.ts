@@ -1,7 +1,8 @@
 import { describe, it } from "vitest";
 import { numberOf } from "../../ports/identity.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
-import { type StoreUnderTest, storeSuite } from "../../testing/store-suite.ts";
+import { storeSuite } from "../../testing/store-suite.ts";
+import type { StoreUnderTest } from "../../testing/stored-run.ts";
 import { PostgresStore } from "./postgres-store.ts";
 
 async function openPlace(): Promise<StoreUnderTest> {

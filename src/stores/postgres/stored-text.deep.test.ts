@@ -3,8 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
 import { cases } from "../../testing/cases.test-support.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
-import { change } from "../../testing/stored-records.ts";
-import { assertSound, note, StoredRun } from "../../testing/stored-run.ts";
+import { assertSound, change, note, StoredRun } from "../../testing/stored-run.ts";
 import { PostgresStore } from "./postgres-store.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 

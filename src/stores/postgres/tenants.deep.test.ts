@@ -2,8 +2,7 @@ import pg from "pg";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
-import { change } from "../../testing/stored-records.ts";
-import { about, assertSound, collect, note, StoredRun } from "../../testing/stored-run.ts";
+import { about, assertSound, change, collect, note, StoredRun } from "../../testing/stored-run.ts";
 import { PostgresStore } from "./postgres-store.ts";
 
 let url: string;

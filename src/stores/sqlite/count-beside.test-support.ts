@@ -2,7 +2,7 @@
  * A process that adds to a number in a record beside others:
  * `node count-beside.test-support.ts PATH TIMES`.
  */
-import { addOne } from "../../testing/stored-records.ts";
+import { addOne } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 const [path = "", times = "0"] = process.argv.slice(2);

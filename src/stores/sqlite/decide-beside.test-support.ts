@@ -2,7 +2,7 @@
  * A process that changes three records at once, over and over, and says what was acknowledged:
  * `node decide-beside.test-support.ts PATH`, until it is killed.
  */
-import { change } from "../../testing/stored-records.ts";
+import { change } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 const [path = ""] = process.argv.slice(2);

@@ -6,8 +6,7 @@ import { expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { RecordChange } from "../../ports/record-store.ts";
-import { change } from "../../testing/stored-records.ts";
-import { collect } from "../../testing/stored-run.ts";
+import { change, collect } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 interface Kept {

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, it } from "vitest";
 import { numberOf } from "../../ports/identity.ts";
-import { type StoreUnderTest, storeSuite } from "../../testing/store-suite.ts";
+import { storeSuite } from "../../testing/store-suite.ts";
+import type { StoreUnderTest } from "../../testing/stored-run.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
 async function openPlace(synchronous: "full" | "normal"): Promise<StoreUnderTest> {

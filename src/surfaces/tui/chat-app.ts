@@ -15,7 +15,7 @@ import type { ChatStore } from "./chat-store.ts";
 import { drawApart } from "./draw/draw-entry.ts";
 import { drawScreen } from "./draw/draw-screen.ts";
 import type { Entry } from "./entry.ts";
-import { pressedOf } from "./keys/chord-of.ts";
+import { pressedOf } from "./keys/keys.ts";
 
 export interface ChatAppProps {
   readonly store: ChatStore;

@@ -4,9 +4,9 @@ import { type Candidate, completeCommand } from "../../application/commands/comp
 import { executeCommand } from "../../application/commands/execute-command.ts";
 import { fromUser } from "../../application/commands/user-text.ts";
 import type { StartedRun } from "../cli/work-on.ts";
-import type { ChatSetting } from "./chat-setting.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { chatWordsHelp, completeChatWord } from "./chat-words.ts";
+import type { ChatSetting } from "./conversation.ts";
 import type { Entry } from "./entry.ts";
 
 /** What a person types with a slash: the same words, with the same replies, as everywhere. */

@@ -6,14 +6,12 @@ import { messageOf } from "../../ports/message-of.ts";
 import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import { ChatCommands } from "./chat-commands.ts";
-import type { ChatEffect, ChatInput, Departure } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
-import type { ChatSetting } from "./chat-setting.ts";
-import type { ChatStore } from "./chat-store.ts";
-import { Conversation } from "./conversation.ts";
+import type { ChatEffect, ChatInput, Departure } from "./chat-state.ts";
+import { type ChatStore, InputQueue } from "./chat-store.ts";
+import { type ChatSetting, Conversation } from "./conversation.ts";
 import type { NoteTone } from "./entry.ts";
 import { InboxReader } from "./inbox-reader.ts";
-import { InputQueue } from "./input-queue.ts";
 
 const tickMs = 250;
 

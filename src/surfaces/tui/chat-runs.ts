@@ -1,5 +1,6 @@
 import { isWatching, labelOf } from "../../application/commands/runs/describe-run.ts";
-import { shownName } from "../../events/delegation.ts";
+import type { Contract } from "../../contracts/contract.ts";
+import { type Delegation, isOpen, openAskOf, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { Runtime } from "../../runtime.ts";
@@ -9,9 +10,8 @@ import type { Io } from "../cli/io.ts";
 import { RunView, RunWatch } from "../cli/run-view.ts";
 import { type TreeRow, treeRows } from "../cli/tree-rows.ts";
 import type { AgentLine } from "./chat-state.ts";
-import { agentLines } from "./draw/agent-lines.ts";
 import type { Entry } from "./entry.ts";
-import { endOfChild } from "./fold-turn.ts";
+import { endOfChild } from "./turn.ts";
 
 /** Why a run goes on beside the conversation. */
 type Beside = "command" | "left" | "answered";
@@ -192,4 +192,39 @@ export class ChatRuns {
 function isEndOfRun(event: StoredEvent, { state }: RunView): boolean {
   if (event.type !== "agent.subagent_closed") return event.type === "run.finished";
   return state.delegations.get(event.payload.sub_agent_id)?.depth === 0;
+}
+
+type OnInterrupt = Contract["on_parent_interrupt"];
+
+/** Everybody at work in some runs, for the ledger. */
+function agentLines(
+  views: Iterable<RunView>,
+  contracts: ReadonlyMap<string, OnInterrupt>,
+): readonly AgentLine[] {
+  return [...views].flatMap(({ state }) => {
+    if (state.outcome !== null) return [];
+    const isAnswered = earlyAnswerIn(state) !== null;
+    return [...state.delegations.values()].filter(isOpen).map((delegation) => {
+      const onInterrupt = contracts.get(delegation.id);
+      return {
+        id: delegation.id,
+        runId: state.id,
+        label: labelOf(delegation),
+        state: isAnswered && delegation.depth === 0 ? "answered" : stateOf(delegation),
+        isRoot: delegation.depth === 0,
+        isBackground: isAnswered && delegation.depth > 0 && !isWatching(delegation),
+        isWatching: isWatching(delegation),
+        isAsking: openAskOf(delegation) !== null,
+        ...(onInterrupt !== undefined && { onInterrupt }),
+      };
+    });
+  });
+}
+
+function stateOf(delegation: Delegation): string {
+  if (openAskOf(delegation) !== null) return "asks you";
+  if (delegation.status === "created") return "queued";
+  if (delegation.status !== "running") return "handing in";
+  if (delegation.waitingOn.on === "paused") return "paused";
+  return isWatching(delegation) ? "watching" : "running";
 }

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
 import { withoutPackages } from "../../testing/without-packages.test-support.ts";
+import { loadDrawing } from "./chat-screen.ts";
 
-const load = `await (await import("./surfaces/tui/chat-screen" + ".ts")).loadDrawing();`;
+const load = `await (await import("./surfaces/tui/chat-screen" + ".ts")).${loadDrawing.name}();`;
 
 test("without the packages that draw, chat says what to install", () => {
   const said =

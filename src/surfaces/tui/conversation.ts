@@ -1,19 +1,18 @@
+import type { Principal } from "../../control/records/principal.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
-import { isPaused } from "../../events/run-state.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import type { Runtime } from "../../runtime.ts";
 import { earlyAnswerOf } from "../../sessions/delegation-result.ts";
 import { readSession } from "../../sessions/read-session.ts";
+import type { Io } from "../cli/io.ts";
 import type { StartedRun } from "../cli/work-on.ts";
-import type { Interrupt } from "./chat-input.ts";
 import type { ChatRuns } from "./chat-runs.ts";
-import type { ChatSetting } from "./chat-setting.ts";
-import type { ChatSession } from "./chat-state.ts";
-import type { ChatStore } from "./chat-store.ts";
-import { entriesOfSession } from "./entries-of-session.ts";
-import type { NoteTone } from "./entry.ts";
-import type { InputQueue } from "./input-queue.ts";
+import type { ChatSession, Interrupt } from "./chat-state.ts";
+import type { ChatStore, InputQueue } from "./chat-store.ts";
+import { entriesOfSession, type NoteTone } from "./entry.ts";
 import { beginTurn } from "./turn.ts";
 
 export interface ConversationParts {
@@ -179,4 +178,23 @@ async function startTurn(
   }
   const session = run?.session?.id;
   return runtime.engine.continueSession(sessionId, message, { isTyped: true, readOnly, session });
+}
+
+/** Where a chat takes place, and what was agreed for it. */
+export interface ChatSetting {
+  readonly runtime: Runtime;
+  readonly io: Io;
+  readonly workspace: string;
+  /** Of new sessions. */
+  readonly profile: string;
+  readonly modelNotice: string;
+  readonly modelOverride: string | undefined;
+  readonly readOnly: boolean;
+  /** The name under which the runtime knows this place. */
+  readonly place: string;
+  readonly maxTokens: number | undefined;
+  readonly maxCost: number | undefined;
+  readonly principal: Principal;
+  /** Has a process of its own work on a run, once this one has let go of it. */
+  readonly detach: (run: Pick<RunState, "id" | "workspace">) => Promise<unknown>;
 }

@@ -1,3 +1,7 @@
+import type { AgentSession } from "../../sessions/read-session.ts";
+import type { SessionEntry } from "../../sessions/session-entry.ts";
+import { printableLine } from "../cli/printable.ts";
+
 /** Something of a conversation that has been said, and is drawn once. Texts are as they came. */
 export type Entry =
   | { readonly kind: "person"; readonly text: string }
@@ -35,3 +39,108 @@ export type Entry =
 
 export type EntryMark = "done" | "failed" | "refused" | "stopped" | "unknown";
 export type NoteTone = "plain" | "warn" | "bad";
+
+/** A long conversation is shown by its end; all of it is one command away. */
+const mostEntries = 60;
+
+/** What was said in a session before, as it is drawn. What is still open is drawn when it ends. */
+export function entriesOfSession(session: AgentSession, program: string): readonly Entry[] {
+  const who = session.context?.agentId ?? "agent";
+  const shownOtherwise = callsShownOtherwise(session.entries);
+  const all = [
+    ...session.problems.map((text): Entry => ({ kind: "note", tone: "bad", text })),
+    ...session.entries.flatMap((entry) => entryOf(entry, who, shownOtherwise)),
+  ];
+  const left = all.length - mostEntries;
+  const missing: Entry = {
+    kind: "note",
+    tone: "plain",
+    text: `${left} earlier entries: ${program} sessions show ${session.sessionId}`,
+  };
+  return left > 0 ? [missing, ...all.slice(left)] : all;
+}
+
+const marks: Readonly<Record<string, EntryMark>> = {
+  done: "done",
+  failed: "failed",
+  refused: "refused",
+  unknown: "unknown",
+};
+
+/** Calls whose question, or whose child, has an entry of its own. */
+function callsShownOtherwise(entries: readonly SessionEntry[]): ReadonlySet<string> {
+  const shown = new Set<string>();
+  for (const entry of entries) {
+    if ((entry.kind !== "child" && entry.kind !== "question") || !entry.callId) continue;
+    shown.add(entry.callId);
+    // A call that makes several children names each by a key of its own.
+    shown.add(entry.callId.slice(0, Math.max(0, entry.callId.lastIndexOf("/"))));
+  }
+  return shown;
+}
+
+function entryOf(
+  entry: SessionEntry,
+  who: string,
+  shownOtherwise: ReadonlySet<string>,
+): readonly Entry[] {
+  switch (entry.kind) {
+    case "person":
+      return [{ kind: "person", text: entry.text }];
+    case "agent":
+      return entry.text.trim() === "" ? [] : [{ kind: "agent", who, text: entry.text }];
+    case "call": {
+      const mark = marks[entry.outcome];
+      if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.callId))) return [];
+      const detail = mark === "done" ? {} : { detail: entry.output };
+      return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...detail }];
+    }
+    case "remark":
+      return [{ kind: "remark", from: entry.from, severity: entry.severity, text: entry.text }];
+    case "question":
+      return [{ kind: "question", who, text: entry.text, answer: entry.answer }];
+    case "child": {
+      const { closeReason, delegationId, profile, status, summary } = entry.breadcrumb;
+      if (closeReason === null) return [];
+      const mark = status === "completed" ? "done" : status === "cancelled" ? "stopped" : "failed";
+      return [
+        { kind: "line", mark, who: `${profile}#${delegationId}`, text: status, detail: summary },
+      ];
+    }
+    case "note":
+      // That it ended well is what its answer says.
+      if (entry.end === "completed") return [];
+      return [{ kind: "note", tone: "plain", text: entry.text }];
+    case "lost":
+      return [{ kind: "note", tone: "bad", text: `Something is missing here: ${entry.text}` }];
+    default:
+      return entry satisfies never;
+  }
+}
+
+/** The inputs that say what a call is about, the most telling first. */
+const telling = [
+  "path",
+  "file",
+  "command",
+  "pattern",
+  "query",
+  "url",
+  "name",
+  "profile",
+  "question",
+  "message",
+  "task",
+  "id",
+] as const;
+
+/** What a call is about, in a few words. */
+export function callSubject(input: unknown): string {
+  if (typeof input !== "object" || input === null) return "";
+  const given = input as Readonly<Record<string, unknown>>;
+  for (const key of telling) {
+    const value = Object.hasOwn(given, key) ? given[key] : undefined;
+    if (typeof value === "string" && value !== "") return printableLine(value);
+  }
+  return "";
+}

@@ -1,9 +1,8 @@
 import type { Io, Writer } from "../cli/io.ts";
 import { onOwnLines, type Style } from "../cli/style.ts";
-import type { ChatState } from "./chat-state.ts";
+import { type ChatState, isTooSmall } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { drawPanelScreen } from "./draw/draw-panel-screen.ts";
-import { isTooSmall } from "./draw/least-size.ts";
+import { drawPanelScreen } from "./draw/draw-panel.ts";
 
 const enter = "\u001b[?1049h\u001b[?25l\u001b[2J";
 const leave = "\u001b[?1049l\u001b[?25h";

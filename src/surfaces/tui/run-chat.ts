@@ -6,9 +6,9 @@ import type { Io, StopSignal } from "../cli/io.ts";
 import { styleFor } from "../cli/style.ts";
 import { ChatDriver } from "./chat-driver.ts";
 import { ChatScreen } from "./chat-screen.ts";
-import type { ChatSetting } from "./chat-setting.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
+import type { ChatSetting } from "./conversation.ts";
 import { usableHotkeys } from "./keys/keys.ts";
 
 export interface ChatBeginning {

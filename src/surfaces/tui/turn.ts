@@ -1,3 +1,9 @@
+import type { StoredEvent } from "../../events/event.ts";
+import { atMost } from "../../events/spent.ts";
+import { summarize } from "../../events/summarize.ts";
+import { formatElapsed, formatTokens } from "../cli/amounts.ts";
+import { callSubject, type Entry, type EntryMark } from "./entry.ts";
+
 /** A run that the conversation waits for: the person's last message, being worked on. */
 export interface Turn {
   readonly runId: string;
@@ -57,4 +63,220 @@ export function beginTurn(about: Pick<Turn, "runId" | "rootId" | "profile" | "st
     failure: "",
     ending: "no",
   };
+}
+
+export interface Folded {
+  readonly turn: Turn;
+  /** What is to be drawn, once. */
+  readonly entries: readonly Entry[];
+  readonly isOver: boolean;
+}
+
+/** One event of the run that the conversation waits for. The same event twice is not news. */
+export function foldTurn(turn: Turn, event: StoredEvent): Folded {
+  if (event.run_id !== turn.runId || event.run_seq <= turn.seq) return unchanged(turn);
+  const seen = { ...turn, seq: event.run_seq };
+  if (event.type === "run.finished") return { turn: seen, entries: [], isOver: true };
+  if (event.type === "agent.subagent_created") return foldCreated(seen, event);
+  if (event.type === "agent.asked") return foldAsked(seen, event);
+  if (event.type === "agent.answered") return foldAnswered(seen, event);
+  if (event.type === "agent.subagent_closed") return foldClosed(seen, event);
+  return event.sub_agent_id === turn.rootId ? foldRoot(seen, event) : unchanged(seen);
+}
+
+function unchanged(turn: Turn, entries: readonly Entry[] = []): Folded {
+  return { turn, entries, isOver: false };
+}
+
+function foldRoot(turn: Turn, event: StoredEvent): Folded {
+  switch (event.type) {
+    // Another request begins: what arrived of the one before was not the answer.
+    case "agent.budget_reserved":
+      return unchanged({ ...turn, streamed: "" });
+    case "agent.model_turn": {
+      const { calls = [], text = "" } = event.payload;
+      const open = calls.map(({ id, input, name }) => ({
+        callId: id,
+        tool: name,
+        about: callSubject(input),
+        isStarted: false,
+        isShownOtherwise: false,
+      }));
+      const said: readonly Entry[] =
+        text.trim() === "" ? [] : [{ kind: "agent", who: turn.profile, text }];
+      const lastSaid = said.length === 0 ? turn.lastSaid : text;
+      return unchanged({ ...turn, streamed: "", calls: [...turn.calls, ...open], lastSaid }, said);
+    }
+    case "agent.tool_started":
+      return unchanged(withCall(turn, event.payload.call_id, { isStarted: true }));
+    case "agent.tool_completed":
+      return endCall(
+        turn,
+        event.payload.call_id,
+        event.payload.tool,
+        event.payload.is_error ? "failed" : "done",
+      );
+    case "agent.tool_failed":
+      return endCall(
+        turn,
+        event.payload.call_id,
+        event.payload.tool,
+        "failed",
+        event.payload.error,
+      );
+    case "agent.tool_denied":
+      return endCall(
+        turn,
+        event.payload.call_id,
+        event.payload.tool,
+        "refused",
+        event.payload.error,
+      );
+    case "agent.tool_outcome_unknown":
+      return endCall(
+        turn,
+        event.payload.call_id,
+        event.payload.tool,
+        "unknown",
+        event.payload.error,
+      );
+    case "agent.interjected": {
+      const { from, message: text, severity } = event.payload;
+      const who = turn.names.get(from) ?? from;
+      return unchanged(turn, [{ kind: "remark", from: who, severity, text }]);
+    }
+    case "agent.retried":
+    case "agent.compacted":
+    case "agent.model_clamped":
+    case "agent.skills_clamped":
+      return unchanged({ ...turn, streamed: "" }, [
+        { kind: "note", tone: "warn", text: summarize(event) },
+      ]);
+    // It rests, with those who pause by their contract, until somebody resumes it.
+    case "agent.paused": {
+      const text = `Paused. Resume it: /resume ${turn.runId}`;
+      return { turn, entries: [{ kind: "note", tone: "warn", text }], isOver: true };
+    }
+    case "agent.subagent_waiting_for_merge":
+      return foldOutput({ ...turn, output: event.payload.output }, event.payload.running ?? []);
+    case "agent.subagent_failed":
+      return unchanged({ ...turn, failure: event.payload.error });
+    default:
+      return unchanged(turn);
+  }
+}
+
+function foldCreated(turn: Turn, event: StoredEvent<"agent.subagent_created">): Folded {
+  const { call_id: callId, depth, parent_id: parentId, profile, title } = event.payload;
+  const id = event.sub_agent_id ?? "";
+  const label = `${profile}#${id}`;
+  const names = new Map(turn.names).set(id, label);
+  if (id === turn.rootId) return unchanged({ ...turn, names, profile });
+  const isWatching = parentId === null && depth > 0;
+  if (parentId !== turn.rootId && !isWatching) return unchanged({ ...turn, names });
+  const child = { id, label, title, createdAt: event.at, isWatching };
+  const made = turn.calls.find(
+    (call) => callId === call.callId || callId?.startsWith(`${call.callId}/`),
+  );
+  const known = { ...turn, names, children: [...turn.children, child] };
+  return unchanged(made ? withCall(known, made.callId, { isShownOtherwise: true }) : known);
+}
+
+function foldAsked(turn: Turn, event: StoredEvent<"agent.asked">): Folded {
+  const { ask_id: askId, call_id: callId, kind, question: text } = event.payload;
+  const who = turn.names.get(event.sub_agent_id ?? "") ?? turn.profile;
+  const asked = new Map(turn.asked).set(askId, { who, text, item: event.seq });
+  const next = { ...turn, asked };
+  return unchanged(kind === undefined ? withCall(next, callId, { isShownOtherwise: true }) : next);
+}
+
+function foldAnswered(turn: Turn, event: StoredEvent<"agent.answered">): Folded {
+  const { answer, ask_id: askId } = event.payload;
+  const question = turn.asked.get(askId);
+  if (question === undefined) return unchanged(turn);
+  const asked = new Map(turn.asked);
+  asked.delete(askId);
+  const { text, who } = question;
+  return unchanged({ ...turn, asked }, [{ kind: "question", who, text, answer }]);
+}
+
+/** With children in the background the answer is there before the run ends, and ends the turn. */
+function foldOutput(turn: Turn, running: readonly string[]): Folded {
+  if (running.length === 0) return unchanged(turn);
+  const names = running.map((id) => turn.names.get(id) ?? id).join(", ");
+  const text = `In the background: ${names}`;
+  const entries: readonly Entry[] = [...answerOf(turn), { kind: "note", tone: "plain", text }];
+  return { turn: { ...turn, streamed: "" }, entries, isOver: true };
+}
+
+function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Folded {
+  const { close_reason: reason, final_status: status, sub_agent_id: id } = event.payload;
+  if (id === turn.rootId)
+    return unchanged({ ...turn, streamed: "" }, endOfRoot(turn, status, reason));
+  const child = turn.children.find((each) => each.id === id);
+  if (child === undefined) return unchanged(turn);
+  const children = turn.children.filter((each) => each.id !== id);
+  return unchanged({ ...turn, children }, [endOfChild(child, event)]);
+}
+
+/** How a child ended, and what it said last. */
+export function endOfChild(
+  child: Pick<OpenChild, "createdAt" | "isWatching" | "label" | "title">,
+  { at, payload }: StoredEvent<"agent.subagent_closed">,
+): Entry {
+  const { close_reason: reason, final_status: status, seal } = payload;
+  const tokens = seal.usage.prompt + seal.usage.completion;
+  const used = atMost(`${formatTokens(tokens)} tokens`, seal.usage);
+  const spent = `${used}, ${formatElapsed(at - child.createdAt)}`;
+  const isDone = status === "completed";
+  const mark = isDone ? "done" : reason === "cancelled" ? "stopped" : "failed";
+  const ended = isDone || reason === "cancelled" ? "" : `${reason}, `;
+  return {
+    kind: "line",
+    mark: child.isWatching ? "stopped" : mark,
+    who: child.label,
+    text: child.isWatching ? "no longer watches" : `${child.title} (${ended}${spent})`,
+    ...(!child.isWatching && seal.summary !== "" && { detail: seal.summary }),
+  };
+}
+
+function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[] {
+  if (status !== "completed") {
+    const isCancelled = reason === "cancelled";
+    const text = isCancelled ? "Interrupted." : `${reason}: ${turn.failure || "it failed"}`;
+    return [{ kind: "note", tone: isCancelled ? "warn" : "bad", text }];
+  }
+  return answerOf(turn);
+}
+
+/** What it answered, unless that was said already. */
+function answerOf(turn: Turn): readonly Entry[] {
+  const isSaid = turn.output.trim() === turn.lastSaid.trim() || turn.output.trim() === "";
+  return isSaid ? [] : [{ kind: "agent", who: turn.profile, text: turn.output }];
+}
+
+function withCall(turn: Turn, callId: string, change: Partial<Turn["calls"][number]>): Turn {
+  const calls = turn.calls.map((call) => (call.callId === callId ? { ...call, ...change } : call));
+  return { ...turn, calls };
+}
+
+function endCall(
+  turn: Turn,
+  callId: string,
+  tool: string,
+  mark: EntryMark,
+  detail?: string,
+): Folded {
+  const call = turn.calls.find((each) => each.callId === callId);
+  const calls = turn.calls.filter((each) => each !== call);
+  // A delegation has its own line; a refusal of one has nothing else.
+  const isSilent = call?.isShownOtherwise === true && mark !== "refused";
+  const entry: Entry = {
+    kind: "line",
+    mark,
+    who: tool,
+    text: call?.about ?? "",
+    ...(detail !== undefined && { detail }),
+  };
+  return unchanged({ ...turn, calls }, isSilent ? [] : [entry]);
 }

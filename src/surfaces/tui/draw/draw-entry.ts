@@ -2,8 +2,7 @@ import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { printable, printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import type { Entry, EntryMark, NoteTone } from "../entry.ts";
-import { drawProse } from "./draw-prose.ts";
-import { wrapText } from "./wrap-text.ts";
+import { drawProse, wrapText } from "./wrap-text.ts";
 
 /** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
 const longestText = 60_000;

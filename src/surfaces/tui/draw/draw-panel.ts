@@ -1,20 +1,32 @@
 import { shownName } from "../../../events/delegation.ts";
-import { formatAge } from "../../cli/amounts.ts";
+import { formatAge, formatSpan } from "../../cli/amounts.ts";
 import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { drawRows } from "../../cli/draw-tree.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import {
   type AgentLine,
+  beatOf,
   type ChatState,
   childrenAtWork,
   childrenInBackground,
+  inboxOrder,
+  titleOf,
 } from "../chat-state.ts";
-import { leaveChoices } from "../keys/leave-choices.ts";
-import { helpLines } from "./draw-help.ts";
-import { drawInboxPanel } from "./draw-inbox-panel.ts";
-import { around, framed, type PanelOf, pointed, scroll, told } from "./panel-frame.ts";
-import { beatOf } from "./spinner-beat.ts";
+import { leaveChoices } from "../keys/choices.ts";
+import { drawLedger, drawStatus } from "./draw-ledger.ts";
+import { drawWhole, wholeLines } from "./draw-whole.ts";
+import {
+  around,
+  chosenQuestion,
+  framed,
+  helpLines,
+  type PanelOf,
+  pointed,
+  questionRoom,
+  scroll,
+  told,
+} from "./panel-frame.ts";
 
 /** The list that lies over the conversation, in at most `most` lines. */
 export function drawPanel(state: ChatState, style: Style, most: number): readonly string[] {
@@ -156,4 +168,88 @@ function drawSessionsPanel(
     state,
     style,
   );
+}
+
+/** What waits for an answer, then what is new. Of the chosen question all is shown. */
+function drawInboxPanel(
+  state: ChatState,
+  panel: PanelOf<"inbox">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const { glyphs, paint } = style;
+  const items = inboxOrder(state);
+  if (items.length === 0) {
+    const about = "Nothing yet. What agents ask, finish or fail at comes here.";
+    const empty = told(about, state, most - 2);
+    return framed("inbox", empty, "Esc closes", state, style);
+  }
+  const room = state.columns - 4;
+  const place = items.findIndex(({ id }) => id === panel.chosen);
+  const lines = items.map((item, index) => {
+    const isChosen = index === place;
+    const left =
+      item.ask && item.isOpen
+        ? `${formatSpan(Math.max(0, item.ask.deadlineAt - state.now))} left`
+        : "";
+    const when = left || formatAge(state.now - item.at);
+    const title = shorten(printableLine(titleOf(item)), room - when.length - 3, glyphs.ellipsis);
+    const mark = item.isOpen ? paint.warn(glyphs.asking) : paint.dim(glyphs.dot);
+    const head = `${pointed(isChosen, style)} ${mark} ${item.isOpen ? paint.strong(title) : title}  ${paint.dim(when)}`;
+    const question = isChosen ? chosenQuestion(state, item.id) : undefined;
+    if (question !== undefined) {
+      const frame = {
+        columns: state.columns,
+        most: questionRoom(most - 2),
+        top: panel.top,
+        how: "PgDn and PgUp read on",
+      };
+      return [head, ...drawWhole(wholeLines(question, state.columns), frame, style)];
+    }
+    const text = shorten(printableLine(item.text), room - 1, glyphs.ellipsis);
+    return text === "" ? [head] : [head, `    ${paint.dim(text)}`];
+  });
+  const shown = aroundPlace(lines, Math.max(0, place), most - 2);
+  const chosen = items[place];
+  const how = !chosen?.isOpen
+    ? "arrows choose, Esc closes"
+    : chosen.kind === "approval"
+      ? "y allows, n refuses, Enter types an answer, Esc closes"
+      : "Enter answers, Esc closes";
+  return framed(`inbox, ${items.length}`, shown, how, state, style);
+}
+
+/** The chosen item with all its lines, and as many of its neighbours as there is room for. */
+function aroundPlace(
+  items: readonly (readonly string[])[],
+  place: number,
+  room: number,
+): readonly string[] {
+  let [from, to] = [place, place + 1];
+  let used = items[place]?.length ?? 0;
+  for (;;) {
+    const [above, below] = [items[from - 1], items[to]];
+    if (above && used + above.length <= room) {
+      from -= 1;
+      used += above.length;
+    }
+    if (below && used + below.length <= room) {
+      to += 1;
+      used += below.length;
+    }
+    if (above === items[from - 1] && below === items[to]) break;
+  }
+  return items.slice(from, to).flat().slice(0, room);
+}
+
+/** A panel that has the terminal to itself: exactly as many lines as there are. */
+export function drawPanelScreen(state: ChatState, style: Style): readonly string[] {
+  const rows = Math.max(4, state.rows);
+  const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];
+  const foot = [...ledger, ...drawStatus(state, style)];
+  const panel = drawPanel(state, style, rows - foot.length);
+  const hint = panel.at(-1) ?? "";
+  const list = panel.slice(0, -1);
+  const gap = Math.max(0, rows - foot.length - list.length - 1);
+  return [...list, ...Array.from({ length: gap }, () => ""), hint, ...foot].slice(0, rows);
 }

@@ -5,10 +5,10 @@ import { cases } from "../../../testing/cases.test-support.ts";
 import { displayWidth } from "../../cli/display-width.ts";
 import { asked, inbox, openedAt, step, coloured as style } from "../chat-state.test-support.ts";
 import { type AgentLine, type ChatState, openChatState, type Panel } from "../chat-state.ts";
+import { interruptChoices } from "../keys/choices.ts";
 import { editorWith } from "../keys/editor.ts";
-import { interruptChoices } from "../keys/interrupt-choices.ts";
 import { beginTurn } from "../turn.ts";
-import { drawPanelScreen } from "./draw-panel-screen.ts";
+import { drawPanelScreen } from "./draw-panel.ts";
 import { drawScreen } from "./draw-screen.ts";
 
 const word = fc.oneof(

@@ -2,16 +2,13 @@ import { formatElapsed, formatSpan } from "../../cli/amounts.ts";
 import { padEnd, shorten } from "../../cli/display-width.ts";
 import { printable, printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import { type ChatState, openQuestions } from "../chat-state.ts";
+import { beatOf, type ChatState, isTooSmall, openQuestions, tooSmallText } from "../chat-state.ts";
 import type { Turn } from "../turn.ts";
 import { drawInput } from "./draw-input.ts";
 import { drawLedger, drawStatus } from "./draw-ledger.ts";
 import { drawPanel } from "./draw-panel.ts";
-import { drawProse } from "./draw-prose.ts";
 import { drawWhole, wholeLines } from "./draw-whole.ts";
-import { isTooSmall, tooSmallText } from "./least-size.ts";
-import { beatOf } from "./spinner-beat.ts";
-import { wrapText } from "./wrap-text.ts";
+import { drawProse, wrapText } from "./wrap-text.ts";
 
 export interface DrawnScreen {
   readonly lines: readonly string[];

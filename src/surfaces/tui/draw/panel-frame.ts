@@ -1,7 +1,10 @@
-import { shorten } from "../../cli/display-width.ts";
+import { padEnd, shorten } from "../../cli/display-width.ts";
+import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import type { ChatState, Panel } from "../chat-state.ts";
+import { type ChatState, inboxOrder, type Panel } from "../chat-state.ts";
+import { keyTable, showChord } from "../keys/keys.ts";
 import { drawRule, promptOf } from "./draw-entry.ts";
+import { wholeLines } from "./draw-whole.ts";
 import { wrapText } from "./wrap-text.ts";
 
 export type PanelOf<Kind extends Panel["is"]> = Extract<Panel, { is: Kind }>;
@@ -45,4 +48,75 @@ export function around<Line>(
 
 export function pointed(isChosen: boolean, style: Style): string {
   return isChosen ? style.paint.accent(promptOf(style)) : " ";
+}
+
+/** Lines that a panel's list has when the panel has the screen to itself. */
+function panelRoom({ agents, rows }: Pick<ChatState, "agents" | "rows">): number {
+  const [frame, status, ledger] = [2, 1, agents.length === 0 ? 0 : 1];
+  return Math.max(1, rows - frame - status - ledger);
+}
+
+/** Lines for the question that is chosen in the inbox: below its title, above two others. */
+export function questionRoom(room: number): number {
+  return Math.max(2, room - 5);
+}
+
+/** The text of what is chosen in the inbox, where it is a question that is open. */
+export function chosenQuestion(state: ChatState, chosen: number | null): string | undefined {
+  const item = inboxOrder(state).find(({ id }) => id === chosen);
+  return item?.ask && item.isOpen
+    ? (state.inbox.questions.get(item.ask.id) ?? item.text)
+    : undefined;
+}
+
+/** How far what is open can be scrolled; 0: all of it is there. */
+export function lastTop(state: ChatState): number {
+  const { columns, panel, tree } = state;
+  const room = panelRoom(state);
+  switch (panel.is) {
+    case "help":
+      return Math.max(0, helpLines(state).length - room);
+    case "tree":
+      return Math.max(0, tree.length - room);
+    case "inbox": {
+      const question = chosenQuestion(state, panel.chosen);
+      const lines = question === undefined ? 0 : wholeLines(question, columns).length;
+      const most = questionRoom(room);
+      return lines <= most ? 0 : lines - most + 1;
+    }
+    case "none":
+    case "sessions":
+    case "interrupt":
+    case "leaving":
+      return 0;
+    default:
+      return panel satisfies never;
+  }
+}
+
+export interface HelpLine {
+  /** Padded; blank where the line goes on with the one above. */
+  readonly keys: string;
+  readonly text: string;
+}
+
+/** The keys of the chat, and of profiles. */
+export function helpLines({ columns, hotkeys }: ChatState): readonly HelpLine[] {
+  const rows = [
+    ...keyTable.flatMap(({ help, keys }) =>
+      help === undefined ? [] : [{ keys: keys.map(showChord).join(", "), help }],
+    ),
+    ...hotkeys.map(({ chords, command, profile }) => ({
+      keys: chords.map(showChord).join(", "),
+      help: `${command.trim()} (${printableLine(profile)})`,
+    })),
+  ];
+  const isNarrow = columns < 60;
+  const width = isNarrow ? 13 : 31;
+  return rows.flatMap(({ help, keys }) => {
+    const first = padEnd(shorten(isNarrow ? (keys.split(", ")[0] ?? "") : keys, width), width);
+    return wrapText(help, columns - width - 4).map((text, index) => {
+      return { keys: index === 0 ? first : " ".repeat(width), text };
+    });
+  });
 }

@@ -1,9 +1,14 @@
-import type { Stepped } from "../chat-input.ts";
-import { type ChatState, inboxOrder, noPanel, openQuestions } from "../chat-state.ts";
-import type { PanelOf } from "../draw/panel-frame.ts";
-import { lastTop } from "../panel-scroll.ts";
+import {
+  type ChatState,
+  inboxOrder,
+  noPanel,
+  openQuestions,
+  type Stepped,
+  stay,
+} from "../chat-state.ts";
+import { lastTop, type PanelOf } from "../draw/panel-frame.ts";
+import { leaveChoices } from "./choices.ts";
 import { actionOf } from "./keys.ts";
-import { leaveChoices } from "./leave-choices.ts";
 import { answer } from "./press-key.ts";
 
 /** A key while a list lies over the conversation. Letters are keys here. */
@@ -39,10 +44,6 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
     default:
       return panel satisfies never;
   }
-}
-
-function stay(state: ChatState): Stepped {
-  return { state, effects: [] };
 }
 
 function stepOf(chord: string): number {

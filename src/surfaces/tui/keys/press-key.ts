@@ -1,5 +1,5 @@
-import type { ChatEffect, Stepped } from "../chat-input.ts";
 import {
+  type ChatEffect,
   type ChatState,
   childrenAtWork,
   childrenInBackground,
@@ -7,12 +7,13 @@ import {
   type OpenQuestion,
   openQuestions,
   type Panel,
+  type Stepped,
+  stay,
 } from "../chat-state.ts";
 import { type ChatWord, chatWordOf } from "../chat-words.ts";
-import { type Editor, editorWith, edits, emptyEditor, insert, isEdit } from "./editor.ts";
-import { interruptChoices } from "./interrupt-choices.ts";
+import { interruptChoices } from "./choices.ts";
+import { type Editor, editorWith, edits, emptyEditor, insert, isEdit, moveLine } from "./editor.ts";
 import { actionOf, type KeyAction } from "./keys.ts";
-import { moveDown, moveUp } from "./press-arrow.ts";
 
 export const mostRemembered = 500;
 
@@ -56,10 +57,6 @@ function perform(state: ChatState, action: Exclude<KeyAction, keyof typeof edits
     default:
       return action satisfies never;
   }
-}
-
-function stay(state: ChatState): Stepped {
-  return { state, effects: [] };
 }
 
 function act(state: ChatState, ...effects: readonly ChatEffect[]): Stepped {
@@ -195,4 +192,45 @@ function pressHotkey(state: ChatState, chord: string): Stepped {
   if (hotkey === undefined || state.answering !== null) return stay(state);
   if (!hotkey.needsText) return act(state, { do: "command", text: hotkey.command });
   return typed(state, editorWith(hotkey.command + state.editor.text));
+}
+
+/** The line above; before the first, what waits to be said, and what was said. */
+function moveUp(state: ChatState): Stepped {
+  const { completion, editor, history, queued } = state;
+  if (completion !== null) return choose(state, -1);
+  const moved = moveLine(editor, -1);
+  if (moved !== null) return stay({ ...state, editor: moved });
+  // What waits has not been said yet: it can be taken back.
+  const last = queued.at(-1);
+  if (last !== undefined && editor.text === "") {
+    return stay({ ...state, queued: queued.slice(0, -1), editor: editorWith(last) });
+  }
+  const place = (history.place ?? history.said.length) - 1;
+  const said = history.said[place];
+  if (said === undefined || state.answering !== null) return stay(state);
+  const draft = history.place === null ? editor.text : history.draft;
+  return stay({ ...state, editor: editorWith(said), history: { ...history, place, draft } });
+}
+
+function moveDown(state: ChatState): Stepped {
+  const { completion, editor, history } = state;
+  if (completion !== null) return choose(state, 1);
+  const moved = moveLine(editor, 1);
+  if (moved !== null) return stay({ ...state, editor: moved });
+  if (history.place === null) return stay(state);
+  const place = history.place + 1;
+  const said = history.said[place];
+  return stay({
+    ...state,
+    editor: editorWith(said ?? history.draft),
+    history: { ...history, place: said === undefined ? null : place },
+  });
+}
+
+function choose(state: ChatState, by: number): Stepped {
+  const { completion } = state;
+  if (completion === null) return stay(state);
+  const count = completion.candidates.length;
+  const chosen = (completion.chosen + by + count) % count;
+  return stay({ ...state, completion: { ...completion, chosen } });
 }

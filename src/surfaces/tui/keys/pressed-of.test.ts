@@ -1,6 +1,6 @@
 import type { Key } from "ink";
 import { expect, test } from "vitest";
-import { pressedOf } from "./chord-of.ts";
+import { pressedOf } from "./keys.ts";
 
 const nothing: Key = {
   upArrow: false,

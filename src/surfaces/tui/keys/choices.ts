@@ -1,12 +1,25 @@
 import { printableLine } from "../../cli/printable.ts";
-import type { Interrupt } from "../chat-input.ts";
-import { type AgentLine, type ChatState, childrenAtWork } from "../chat-state.ts";
+import {
+  type AgentLine,
+  type ChatState,
+  childrenAtWork,
+  type Departure,
+  type InterruptChoice,
+} from "../chat-state.ts";
 
-export interface InterruptChoice {
-  readonly how: Interrupt | "go-on";
+export interface LeaveChoice {
+  readonly how: Departure | "stay";
   readonly text: string;
   readonly detail: string;
 }
+
+/** What can become of sub-agents in the background when the person leaves. */
+export const leaveChoices: readonly LeaveChoice[] = [
+  { how: "wait", text: "Wait for them", detail: "and leave when they have ended" },
+  { how: "detach", text: "Leave them running", detail: "in a process without a terminal" },
+  { how: "cancel", text: "Cancel them", detail: "what was answered stays" },
+  { how: "stay", text: "Stay", detail: "nothing changes" },
+];
 
 /** What can become of the children of a turn that is interrupted, by what their contracts say. */
 export function interruptChoices(

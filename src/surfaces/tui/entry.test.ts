@@ -4,7 +4,7 @@ import { readSession } from "../../sessions/read-session.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
-import { entriesOfSession } from "./entries-of-session.ts";
+import { entriesOfSession } from "./entry.ts";
 
 const asking = defineTool({
   name: "ask_around",
