@@ -21,17 +21,13 @@ import {
 import type { SkillDirectory } from "./agents/skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./agents/skills/skill.ts";
 import { loadSkills } from "./agents/skills/skill-registry.ts";
-import type { RunGrant } from "./contracts/run-grant.ts";
-import { everything } from "./contracts/selection.ts";
-import { type Config, defaultWaysOut } from "./control/config.ts";
+import type { Config } from "./control/config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
 import type { ProjectConfigFile } from "./control/settle-config.ts";
-import type { EngineParts } from "./delegations/engine-parts.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Store } from "./ports/store.ts";
-import { optInTools } from "./tools/built-in-tools.ts";
 
 /** What one request may answer with where a profile names nothing else. */
 export const maxOutputTokens = 8192;
@@ -197,41 +193,5 @@ function usualAmounts({ agents, execution, limits }: Config): ProfileFields {
       joinTokens: limits.joinTokens,
     },
     model: { maxOutputTokens },
-  };
-}
-
-/** The authority of a run's root: everything that this runtime has, within the configured limits. */
-export function operatorGrant(
-  control: Pick<Control, "hasSkills" | "offersSkills">,
-  { limits, toolbox }: Pick<EngineParts, "limits" | "toolbox">,
-  config: Config,
-  principal: RunGrant["principal"] = { id: "local", role: "operator" },
-): RunGrant {
-  const spawnIsOn = config.tools.spawn.enabled === true;
-  // Asked for each run: a project's skills count from the moment in which they are trusted.
-  const offered = (): readonly string[] =>
-    control.hasSkills && !control.offersSkills()
-      ? toolbox.names.filter((name) => toolbox.get(name)?.choosesFrom !== "skills")
-      : toolbox.names;
-  return {
-    authority: {
-      get tools() {
-        return [...offered().filter((name) => spawnIsOn || !optInTools.has(name)), "mcp__*"];
-      },
-      skills: everything,
-      mcp_servers: everything,
-      models: everything,
-      scopes: everything,
-      write_roots: [],
-      network: config.network.allow,
-      ways_out: config.network.waysOut ?? defaultWaysOut,
-    },
-    get sessionTools() {
-      return offered();
-    },
-    principal,
-    depth: limits.maxDepth,
-    timeMs: limits.runTimeMs,
-    cost: null,
   };
 }
