@@ -1,6 +1,6 @@
 /**
  * An agent that was written for another program, used under a contract of ours: read where it lies,
- * acknowledged as it is, registered under a handle, and delegated to. Commands answer in fixed
+ * trusted as it is, registered under a handle, and delegated to. Commands answer in fixed
  * words; what came with a project does nothing before somebody has looked at it.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -35,7 +35,7 @@ const operator = { id: "example", role: "operator" } as const;
 const before = mandate.describeProfile("changelog-writer");
 console.log("usable before:", before?.usable, "·", before?.problem);
 for (const { hash, file, name } of mandate.waiting()) {
-  await mandate.control.acknowledge(hash, { file, name }, operator);
+  await mandate.control.trust(hash, { file, name }, operator);
 }
 const { reply } = await mandate.command(
   "/agents register @changelog | changelog-writer | Writes changelogs.",

@@ -85,7 +85,7 @@ function buildPage(output) {
 function writeSchemas(output) {
   const script = `
     const { mkdirSync, writeFileSync } = await import("node:fs");
-    const { publishedSchemas } = await import("./control/published-schemas.js");
+    const { publishedSchemas } = await import("./control/config-schema.js");
     mkdirSync("schemas");
     for (const [name, schema] of Object.entries(publishedSchemas())) {
       writeFileSync("schemas/" + name, JSON.stringify(schema, null, 2) + "\\n");

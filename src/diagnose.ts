@@ -1,10 +1,13 @@
 /** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
 import type { Config } from "./control/config.ts";
-import { type ExposedPath, exposedPaths } from "./control/exposed-paths.ts";
-import { type LoadedConfig, loadConfig } from "./control/load-config.ts";
-import { type Environment, findPlaces } from "./control/places.ts";
-import { settleByRecords } from "./control/records/settle-by-records.ts";
-import { type SettledConfig, settleConfig } from "./control/settle-config.ts";
+import {
+  type LoadedConfig,
+  loadConfig,
+  type SettledConfig,
+  settleConfig,
+} from "./control/load-config.ts";
+import { type Environment, type ExposedPath, exposedPaths, findPlaces } from "./control/places.ts";
+import { settleByRecords } from "./control/records/trust-records.ts";
 import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";

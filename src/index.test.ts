@@ -39,7 +39,6 @@ test("importing the package loads what it exports and nothing besides", () => {
   const files = filesLoadedBy(`await import(${entry("index.ts")});`);
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
     "agents/documents/nearest-key.ts",
-    "agents/documents/require-known-keys.ts",
     "contracts/narrow-models.ts",
     "contracts/selection.ts",
     "events/cause.ts",

@@ -22,10 +22,10 @@ import type { SkillDirectory } from "./agents/skills/find-skill-folders.ts";
 import type { SkillRegistry } from "./agents/skills/skill.ts";
 import { loadSkills } from "./agents/skills/skill-registry.ts";
 import type { Config } from "./control/config.ts";
+import type { ProjectConfigFile } from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
 import { ControlPlane } from "./control/records/control-plane.ts";
 import { ControlView } from "./control/records/control-view.ts";
-import type { ProjectConfigFile } from "./control/settle-config.ts";
 import type { Clock } from "./ports/clock.ts";
 import type { Store } from "./ports/store.ts";
 
@@ -85,7 +85,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     ...clock,
   });
   const view = new ControlView(plane, store);
-  const acknowledged = (): ReadonlySet<string> => view.acknowledged();
+  const trusted = (): ReadonlySet<string> => view.trustedHashes();
   const { profiles: named } = config.agents.delegation;
   // Unsaid, it is the user's own: a folder without a name would be the current one.
   const directory = named.directory || places.userAgents;
@@ -107,12 +107,12 @@ export async function openControl(options: ControlOptions): Promise<Control> {
       view,
       fixedSource((options.profiles ?? []).map(layerOf).map(ownLayer)),
     ],
-    acknowledged,
+    trusted,
     usual: usualAmounts(config),
     ...clock,
   });
   const skillFolders = skillFoldersOf(cwd, environment, isTrusted);
-  const skills = loadSkills({ directories: skillFolders, acknowledged, ...clock });
+  const skills = loadSkills({ directories: skillFolders, trusted, ...clock });
   const hasOwnSkills = existsSync(places.userSkills);
   await view.refresh();
   return {
@@ -120,7 +120,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
     view,
     profiles,
     skills,
-    waitingFiles: () => waiting.filter(({ hash }) => !acknowledged().has(hash)),
+    waitingFiles: () => waiting.filter(({ hash }) => !trusted().has(hash)),
     servers: new Set(Object.keys(config.mcp.servers)),
     hasSkills: skillFolders.some(({ path }) => existsSync(path)),
     offersSkills: () => hasOwnSkills || skills.all().length > 0,

@@ -13,11 +13,15 @@ import type { RunGrant } from "./contracts/run-grant.ts";
 import type { Config } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
 import { FolderConsents } from "./control/folders/folder-consents.ts";
-import { givenConfig, type LoadedConfig, loadConfig } from "./control/load-config.ts";
+import {
+  givenConfig,
+  type LoadedConfig,
+  loadConfig,
+  type SettledConfig,
+} from "./control/load-config.ts";
 import { type Environment, findPlaces } from "./control/places.ts";
-import { settleByRecords } from "./control/records/settle-by-records.ts";
+import { settleByRecords } from "./control/records/trust-records.ts";
 import { reportPatternProblem } from "./control/report-pattern-problem.ts";
-import type { SettledConfig } from "./control/settle-config.ts";
 import { configuredLimits, operatorGrant } from "./delegations/configured-limits.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine } from "./delegations/engine.ts";

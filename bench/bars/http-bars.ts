@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { AccessTokens } from "../../src/control/access/access-tokens.ts";
-import { installationToken } from "../../src/control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../src/control/access/access-tokens.ts";
 import { serveRuntime } from "../../src/surfaces/http/serve-runtime.ts";
 import { json, openServer, type TestServer } from "../../src/surfaces/http/server.test-support.ts";
 import { openEngine } from "../../src/testing/engine-fixture.ts";

@@ -1,5 +1,5 @@
 import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
-import { agentsBlock } from "../control/records/agents-block.ts";
+import { agentsBlock } from "../control/records/agent-registry.ts";
 import { agentsFor } from "../control/records/resolve-profile.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
 

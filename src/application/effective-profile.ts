@@ -69,7 +69,7 @@ export function effectiveProfile(
 }
 
 /** A repository's file holds no secret of the user's, and may hide a program in any of its parts. */
-function whole({ fields, origin, unacknowledged: hash = "" }: ProfileLayer): WaitingLayer {
+function whole({ fields, origin, untrustedHash: hash = "" }: ProfileLayer): WaitingLayer {
   const { prompt = "", ...rest } = fields;
   const rows = Object.entries(rest).map(([field, value]) => ({ field, value, origin }));
   return { origin, hash, fields: rows, prompt };

@@ -26,7 +26,7 @@ function judgeWaiting(
     if (file.problem !== undefined) return [{ severity: "error", message: file.problem }];
     return (file.notTaken ?? []).map((message) => ({ severity: "warning", message }));
   }
-  const layer = control.profiles.pending().find((each) => each.unacknowledged === hash);
+  const layer = control.profiles.pending().find((each) => each.untrustedHash === hash);
   if (layer === undefined) return [];
   const skills = [...control.skills.all(), ...control.skills.waiting()];
   const known = {

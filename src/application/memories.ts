@@ -1,6 +1,5 @@
 import { type Keys, requireKnownKeys } from "../agents/documents/nearest-key.ts";
-import type { Principal } from "../control/records/principal.ts";
-import { requireRole } from "../control/records/require-role.ts";
+import { type Principal, requireRole } from "../control/records/principal.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { type Memory, type MemoryQuery, memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";

@@ -41,9 +41,9 @@ export function readWaiting(sources: WaitingSources, hash: string): WaitingBody 
     const whole = [{ path, bytes: Buffer.byteLength(text), text }];
     return { ...waiting, fields: [], prompt: "", files: whole };
   }
-  const skill = sources.skills.waiting().find((one) => one.unacknowledged === hash);
+  const skill = sources.skills.waiting().find((one) => one.untrustedHash === hash);
   if (skill !== undefined) return { ...waiting, fields: [], prompt: "", files: filesOf(skill) };
-  const layer = sources.profiles.pending().find((one) => one.unacknowledged === hash);
+  const layer = sources.profiles.pending().find((one) => one.untrustedHash === hash);
   const { prompt = "", ...fields } = layer?.fields ?? {};
   const rows = Object.entries(fields).map(([field, value]) => ({ field, value }));
   return { ...waiting, fields: rows, prompt, files: [] };
@@ -53,7 +53,7 @@ export function readWaiting(sources: WaitingSources, hash: string): WaitingBody 
 function filesOf(skill: Skill): WaitingBody["files"] {
   const listed = listSkillFiles(skill.folder);
   const digest = digestSkill(skill.folder, listed);
-  if (skillHash(skill.name, digest) !== skill.unacknowledged) {
+  if (skillHash(skill.name, digest) !== skill.untrustedHash) {
     throw new MandateError(
       "conflict",
       `The skill ${JSON.stringify(skill.name)} changed while it was looked at. Look at it again.`,

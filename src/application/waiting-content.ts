@@ -1,8 +1,8 @@
 import { basename } from "node:path";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
+import type { ProjectConfigFile } from "../control/load-config.ts";
 import type { ControlView } from "../control/records/control-view.ts";
-import type { ProjectConfigFile } from "../control/settle-config.ts";
 
 /** What came with a project, as it is now. It has no effect until its hash is trusted. */
 export interface WaitingContent {
@@ -28,11 +28,11 @@ export function waitingContent(sources: WaitingSources): readonly WaitingContent
     ...sources.waitingFiles().map(({ file, hash }) => {
       return { kind: "configuration" as const, name: basename(file), file, hash };
     }),
-    ...sources.profiles.pending().map(({ name, origin, unacknowledged = "" }) => {
-      return { kind: "profile" as const, name, file: origin, hash: unacknowledged };
+    ...sources.profiles.pending().map(({ name, origin, untrustedHash = "" }) => {
+      return { kind: "profile" as const, name, file: origin, hash: untrustedHash };
     }),
-    ...sources.skills.waiting().map(({ folder, name, unacknowledged = "" }) => {
-      return { kind: "skill" as const, name, file: folder, hash: unacknowledged };
+    ...sources.skills.waiting().map(({ folder, name, untrustedHash = "" }) => {
+      return { kind: "skill" as const, name, file: folder, hash: untrustedHash };
     }),
   ];
   const trusted = sources.view.trustedFiles();

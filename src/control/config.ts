@@ -3,7 +3,7 @@ import type { McpServer } from "../contracts/mcp-server.ts";
 import { defaultReportPattern } from "../contracts/report-path.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
-import { shippedPools } from "./shipped-pools.ts";
+import { shippedPools } from "./shipped-models.ts";
 
 /**
  * What the operator decided, complete: every default is filled in. The names are those of the

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { findModelEntry } from "./find-model-entry.ts";
+import { findModelEntry } from "./shipped-models.ts";
 
 const table = { "a/model": "plain", "a/model-20250101": "dated" };
 

@@ -61,7 +61,7 @@ async function profilesIn(
       profiles !== undefined || tools?.spawn?.profiles !== undefined,
   );
   if (holding.length === 0) return [];
-  const { inlineProfiles } = await import("./inline-profiles.ts");
+  const { inlineProfiles } = await import("./read-config-file.ts");
   return holding.flatMap((layer) => inlineProfiles(layer, pools));
 }
 

@@ -3,12 +3,8 @@ import type { TokenRates } from "../contracts/token-price.ts";
 import { defaultConfig, type PriceConfig } from "./config.ts";
 import { type ConfigLayer, layerProblem, placeOf } from "./config-layer.ts";
 import type { ConfigFile } from "./config-schema.ts";
-import { findModelEntry } from "./find-model-entry.ts";
-import { lowerAmounts } from "./lower-amounts.ts";
-import { createModelAllowlist } from "./model-allowlist.ts";
-import { FoundSettings, type SettingPath, type SettingsTree, settingAt } from "./settings-tree.ts";
-import { findShippedModel } from "./shipped-models.ts";
-import { shippedPools } from "./shipped-pools.ts";
+import { createModelAllowlist } from "./settle-models.ts";
+import { findModelEntry, findShippedModel, shippedPools } from "./shipped-models.ts";
 
 /**
  * A found file was written by another person, also once its content is trusted. It may not
@@ -185,4 +181,91 @@ function highest(rates: readonly TokenRates[]): TokenRates {
     cachedInput: Math.max(...rates.map(({ input, cachedInput }) => cachedInput ?? input)),
     cacheWrite: Math.max(...rates.map(({ input, cacheWrite }) => cacheWrite ?? input)),
   };
+}
+
+/** What a run can cost and how long it can take; at most the default where the user says nothing. */
+const bounds: readonly SettingPath[] = [
+  [...delegation, "maxDepth"],
+  [...delegation, "tokenBudget", "max"],
+  ...within("limits", ["runTokens", "maxChildren", "joinTokens"]),
+  ...within("deadlines", ["firstTokenMs", "stallMs", "toolMs", "idleMs"]),
+  ...within("retry", ["maxAttempts", "initialDelayMs", "maxDelayMs"]),
+];
+
+/** What stays within those bounds, whichever layer sets it: at most what the user says, if anything. */
+const amounts: readonly SettingPath[] = [
+  [...delegation, "defaultTimeout"],
+  [...delegation, "maxConcurrent"],
+  ...within("execution", ["attemptTimeoutMs", "maxRetries"]),
+  ["ask", "deadlineMs"],
+];
+
+function lowerAmounts(found: FoundSettings, user: SettingsTree): void {
+  const usual = defaultConfig as unknown as SettingsTree;
+  const mostOf = (path: SettingPath) => settingAt(user, path) ?? settingAt(usual, path);
+  for (const path of bounds) found.lower(path, mostOf(path));
+  for (const path of amounts) found.lower(path, settingAt(user, path));
+  // A default over what is left of the maximum would be a mistake of this code.
+  const budget = [...delegation, "tokenBudget"];
+  const own = settingAt(user, [...budget, "default"]);
+  found.lower([...budget, "default"], own ?? mostOf([...budget, "max"]));
+}
+
+function within(group: string, names: readonly string[]): readonly SettingPath[] {
+  return names.map((name) => [group, name]);
+}
+
+/** The settings of a file, by the names of its keys. */
+type SettingsTree = Record<string, unknown>;
+
+type SettingPath = readonly string[];
+
+function settingAt(tree: SettingsTree, path: SettingPath): unknown {
+  return path.reduce<unknown>(
+    (value, key) =>
+      typeof value === "object" && value !== null && Object.hasOwn(value, key)
+        ? (value as SettingsTree)[key]
+        : undefined,
+    tree,
+  );
+}
+
+/** What a found file says, while it is narrowed, and what was not taken of it as it stands. */
+class FoundSettings {
+  readonly tree: SettingsTree;
+  readonly #notTaken: SettingPath[] = [];
+
+  constructor(settings: object) {
+    this.tree = structuredClone(settings) as SettingsTree;
+  }
+
+  get notTaken(): readonly SettingPath[] {
+    return this.#notTaken;
+  }
+
+  /** Where both say something, the found word is replaced by what allows least. */
+  lower(
+    path: SettingPath,
+    most: unknown,
+    least: (found: unknown, most: unknown) => unknown = smaller,
+  ): void {
+    const own = settingAt(this.tree, path);
+    if (own === undefined || most === undefined) return;
+    const taken = least(own, most);
+    if (JSON.stringify(taken) === JSON.stringify(own)) return;
+    this.replace(path, taken);
+    this.#notTaken.push(path);
+  }
+
+  /** Undefined: as if the file had not said it. */
+  replace(path: SettingPath, value: unknown): void {
+    const holder = settingAt(this.tree, path.slice(0, -1)) as SettingsTree;
+    const key = path.at(-1) ?? "";
+    if (value === undefined) delete holder[key];
+    else holder[key] = value;
+  }
+}
+
+function smaller(found: unknown, most: unknown): number {
+  return Math.min(Number(found), Number(most));
 }

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -6,7 +6,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where things lie on this machine. */
-export interface Places {
+interface Places {
   /** MANDATE_HOME: outside every workspace, so that no child reaches its own contract or log. */
   readonly home: string;
   readonly database: string;
@@ -99,5 +99,48 @@ function makeFolders(path: string): void {
     if (code !== "ENOENT" || existsSync(dirname(path))) throw error;
     makeFolders(dirname(path));
     mkdirSync(path, { mode: 0o700 });
+  }
+}
+
+/** Something of Mandate's own data that other users of this machine can reach. */
+export interface ExposedPath {
+  readonly path: string;
+  /** Octal: "0755". */
+  readonly mode: string;
+  /** The command that closes it. */
+  readonly fix: string;
+}
+
+/**
+ * The home, if group or others may do anything in it, and what they can then reach in it. New homes
+ * are made for their user alone; one that exists keeps its mode, and this says so.
+ */
+export function exposedPaths({
+  home,
+  tokens,
+}: Pick<Places, "home" | "tokens">): readonly ExposedPath[] {
+  if (process.platform === "win32") return [];
+  const outer = exposureOf(home);
+  if (outer === undefined) return [];
+  const inside = [...entriesOf(home), ...entriesOf(tokens)].flatMap(
+    (path) => exposureOf(path) ?? [],
+  );
+  return [outer, ...inside];
+}
+
+function exposureOf(path: string): ExposedPath | undefined {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (stats === undefined || (stats.mode & 0o077) === 0) return undefined;
+  const mode = (stats.mode & 0o777).toString(8).padStart(4, "0");
+  const fix = `chmod ${stats.isDirectory() ? "700" : "600"} ${JSON.stringify(path)}`;
+  return { path, mode, fix };
+}
+
+function entriesOf(folder: string): readonly string[] {
+  try {
+    return readdirSync(folder).map((name) => join(folder, name));
+  } catch {
+    // It is missing, or closed to us as well.
+    return [];
   }
 }

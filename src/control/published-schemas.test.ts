@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { z } from "zod";
-import { publishedSchemas } from "./published-schemas.ts";
+import { publishedSchemas } from "./config-schema.ts";
 
 const read = (name: string): z.ZodType =>
   z.fromJSONSchema(publishedSchemas()[name] as Parameters<typeof z.fromJSONSchema>[0]);

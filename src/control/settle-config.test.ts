@@ -3,8 +3,7 @@ import { chmodSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { testFolder } from "../testing/test-folder.test-support.ts";
-import { loadConfig } from "./load-config.ts";
-import { settleConfig } from "./settle-config.ts";
+import { loadConfig, settleConfig } from "./load-config.ts";
 
 let base: string;
 beforeEach(() => {

@@ -1,7 +1,6 @@
 import { nearestKey } from "../agents/documents/nearest-key.ts";
 import type { ModelsConfig } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
-import { createModelAllowlist } from "./model-allowlist.ts";
 
 /**
  * What the layers together say about models, checked. `default` and `defaultPool` answer the same
@@ -57,4 +56,20 @@ export function unknownPool(name: string, pools: Readonly<Record<string, unknown
   const hint = nearest === undefined ? "" : ` did you mean "${nearest}"?`;
   const all = known.length === 0 ? "define it under models.pools" : `known are ${known.join(", ")}`;
   return `unknown pool "${name}";${hint} ${all}`;
+}
+
+/**
+ * Whether a list such as `models.allow` lets a model through: by its whole name, or by a pattern that
+ * ends in `*`. A pattern is let through when everything it stands for would be. No list: no limit.
+ */
+export function createModelAllowlist(
+  allow: readonly string[] | undefined,
+): (name: string) => boolean {
+  if (allow === undefined) return () => true;
+  const exact = new Set(allow);
+  const prefixes = allow.filter((each) => each.endsWith("*")).map((each) => each.slice(0, -1));
+  return (name) => {
+    const fixed = name.endsWith("*") ? name.slice(0, -1) : name;
+    return exact.has(name) || prefixes.some((prefix) => fixed.startsWith(prefix));
+  };
 }

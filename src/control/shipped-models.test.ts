@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { findShippedModel, pricesAsOf } from "./shipped-models.ts";
-import { shippedPools } from "./shipped-pools.ts";
+import { findShippedModel, pricesAsOf, shippedPools } from "./shipped-models.ts";
 
 test("the prices say of which day they are", () => {
   expect(pricesAsOf).toMatch(/^\d{4}-\d{2}-\d{2}$/);

@@ -1,8 +1,7 @@
 import type { PriceConfig } from "./config.ts";
-import { findModelEntry } from "./find-model-entry.ts";
 
 /** What is known of a model without asking anybody. */
-export interface ModelFacts {
+interface ModelFacts {
   /** Tokens, prompt and answer together. */
   readonly contextWindow: number;
   readonly maxOutput: number;
@@ -119,4 +118,66 @@ function tiered(base: ReturnType<typeof price>): PriceConfig {
   const write = cacheWrite === undefined ? undefined : cacheWrite * 2;
   const long = price(input * 2, output * 1.5, cachedInput * 2, write);
   return { ...base, longPrompt: { over: 272_000, ...long } };
+}
+
+/**
+ * Names that stand for models, tried in order: the first that can be reached and is allowed. These
+ * are the words that agent files of other programs use; `models.pools` replaces them one by one.
+ * After the family that the word means come models of about the same strength and price, so that an
+ * agent written for one provider runs with the key of another.
+ */
+export const shippedPools: Readonly<Record<string, readonly string[]>> = {
+  opus: [
+    "anthropic/claude-opus-5-5",
+    "anthropic/claude-opus-5",
+    "openrouter/anthropic/claude-opus-5.5",
+    "openai/gpt-6.1-sol",
+    "google/gemini-4-argon",
+    "google/gemini-3.1-pro-preview",
+  ],
+  sonnet: [
+    "anthropic/claude-sonnet-5-5",
+    "anthropic/claude-sonnet-5",
+    "openrouter/anthropic/claude-sonnet-5.5",
+    "openai/gpt-6.1-sol",
+    "google/gemini-3.8-flash",
+  ],
+  haiku: [
+    "anthropic/claude-haiku-5-5",
+    "anthropic/claude-haiku-4-5",
+    "openrouter/anthropic/claude-haiku-5.5",
+    "openai/gpt-6-luna",
+    "google/gemini-3.5-flash-lite",
+  ],
+  smart: [
+    "anthropic/claude-opus-5-5",
+    "openai/gpt-6.1-sol",
+    "google/gemini-4-argon",
+    "google/gemini-3.1-pro-preview",
+    "openrouter/anthropic/claude-opus-5.5",
+  ],
+  fast: [
+    "anthropic/claude-haiku-5-5",
+    "openai/gpt-6-luna",
+    "google/gemini-3.5-flash-lite",
+    "openrouter/anthropic/claude-haiku-5.5",
+  ],
+};
+
+/**
+ * What a table says of a model. A dated snapshot (`gpt-5-2025-08-07`, `claude-haiku-4-5@20251001`)
+ * that has no entry of its own is known by its plain name.
+ */
+export function findModelEntry<Entry>(
+  entries: Readonly<Record<string, Entry>>,
+  name: string,
+): Entry | undefined {
+  for (const each of [name, withoutSnapshot(name)]) {
+    if (Object.hasOwn(entries, each)) return entries[each];
+  }
+  return undefined;
+}
+
+function withoutSnapshot(name: string): string {
+  return name.replace(/(?:[-@]\d{4}-?\d{2}-?\d{2}|-\d{3,4}|:latest)$/, "");
 }

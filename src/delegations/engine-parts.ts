@@ -7,7 +7,7 @@ import type { NarrowingRules } from "../contracts/narrow.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
 import type { ConsentMode } from "../control/folders/decide-consent.ts";
 import type { AgentEntry } from "../control/records/agent-registry.ts";
-import type { EffectivePin, PinContext } from "../control/records/pin.ts";
+import type { EffectivePin, PinContext } from "../control/records/pins.ts";
 import type { Cause } from "../events/cause.ts";
 import type { EventPayloads, Keeps, SentMessage } from "../events/event.ts";
 import type { Clock } from "../ports/clock.ts";

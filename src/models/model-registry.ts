@@ -1,10 +1,13 @@
 import type { ModelPolicy } from "../agents/profiles/profile.ts";
 import { costOf, type TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";
-import { findModelEntry } from "../control/find-model-entry.ts";
-import { createModelAllowlist } from "../control/model-allowlist.ts";
-import { findShippedModel, pricesAsOf } from "../control/shipped-models.ts";
-import { shippedPools } from "../control/shipped-pools.ts";
+import { createModelAllowlist } from "../control/settle-models.ts";
+import {
+  findModelEntry,
+  findShippedModel,
+  pricesAsOf,
+  shippedPools,
+} from "../control/shipped-models.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Model, ModelUsage } from "../ports/model.ts";

@@ -1,10 +1,7 @@
-import type { ControlStore } from "../control/records/control-store.ts";
-import { versionOf } from "../control/records/control-store.ts";
-import type { Principal } from "../control/records/principal.ts";
-import { isRecord } from "../control/records/read-json.ts";
-import { requireRole } from "../control/records/require-role.ts";
-import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
+import { type ControlStore, retryOnConflict, versionOf } from "../control/records/control-store.ts";
+import { type Principal, requireRole } from "../control/records/principal.ts";
 import { countCharacters, findHiddenCharacter } from "../control/records/shown-text.ts";
+import { isRecord } from "../control/records/strict-json.ts";
 import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RecordStore } from "../ports/record-store.ts";

@@ -1,7 +1,5 @@
-import { type ControlStore, versionOf } from "../control/records/control-store.ts";
-import type { Principal } from "../control/records/principal.ts";
-import { requireRole } from "../control/records/require-role.ts";
-import { retryOnConflict } from "../control/records/retry-on-conflict.ts";
+import { type ControlStore, retryOnConflict, versionOf } from "../control/records/control-store.ts";
+import { type Principal, requireRole } from "../control/records/principal.ts";
 import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RecordStore } from "../ports/record-store.ts";

@@ -1,8 +1,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describeResumed } from "../application/commands/runs/describe-resumed.ts";
-import { AccessTokens } from "../control/access/access-tokens.ts";
-import { installationToken } from "../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../control/access/access-tokens.ts";
 import { isPaused } from "../events/run-state.ts";
 import { openStore } from "../open-store.ts";
 import { MandateError } from "../ports/mandate-error.ts";

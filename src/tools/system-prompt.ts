@@ -5,7 +5,7 @@ import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
 import { offeredSkills, type SkillRegistry, skillsBlock } from "../agents/skills/skill.ts";
 import type { Granted } from "../contracts/narrow.ts";
 import { includes } from "../contracts/selection.ts";
-import { agentsBlock } from "../control/records/agents-block.ts";
+import { agentsBlock } from "../control/records/agent-registry.ts";
 import { agentsFor, type ProfileLookup } from "../control/records/resolve-profile.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
 import type { Toolbox } from "./toolbox.ts";

@@ -5,8 +5,7 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Forks } from "../../../src/application/forks.ts";
-import { AccessTokens } from "../../../src/control/access/access-tokens.ts";
-import { installationToken } from "../../../src/control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../../src/control/access/access-tokens.ts";
 import { scriptedModel } from "../../../src/models/scripted/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime.ts";
 import { serveRuntime } from "../../../src/surfaces/http/serve-runtime.ts";

@@ -4,8 +4,7 @@
  */
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { AccessTokens } from "../../../src/control/access/access-tokens.ts";
-import { installationToken } from "../../../src/control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../../src/control/access/access-tokens.ts";
 import { serveRuntime } from "../../../src/surfaces/http/serve-runtime.ts";
 import { findDashboard, staticFiles } from "../../../src/surfaces/http/static-files.ts";
 import { openCrew } from "../open-crew.ts";

@@ -1,8 +1,7 @@
 import { Agent, request as sendRequest } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { AccessTokens } from "../../../src/control/access/access-tokens.ts";
-import { installationToken } from "../../../src/control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../../src/control/access/access-tokens.ts";
 import { routes } from "../../../src/surfaces/http/routes/all-routes.ts";
 import { startServer } from "../../../src/surfaces/http/serve.ts";
 import { EventHub } from "../../../src/surfaces/http/streams/event-hub.ts";

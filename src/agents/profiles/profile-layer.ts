@@ -16,7 +16,7 @@ export interface ProfileLayer {
    * SHA-256 of all that it was read from: it counts once exactly this content is trusted. Absent:
    * it needs no trust of its own.
    */
-  readonly unacknowledged?: string;
+  readonly untrustedHash?: string;
   /** What the files that it names for its prompt held when it was read. */
   readonly promptFiles?: PromptFiles;
   /** Says everything by itself: what earlier layers say of this name does not shine through. */

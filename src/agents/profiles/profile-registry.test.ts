@@ -164,20 +164,20 @@ test("nothing is read again before its time", async () => {
 
 /** A person's folder, and a project's beside it. */
 function withProject() {
-  let acknowledged: ReadonlySet<string> = new Set();
+  let trusted: ReadonlySet<string> = new Set();
   const project = { root: base, isTrusted: false };
   const sources = [
     new FolderSource({ path: join(base, "own"), origin: "user" }),
     new FolderSource({ path: join(base, "repository"), origin: "workspace", project }),
   ];
-  const registry = loadProfiles({ sources, acknowledged: () => acknowledged, recheckMs: 0 });
+  const registry = loadProfiles({ sources, trusted: () => trusted, recheckMs: 0 });
   const trust = (file = ""): void => {
     const waiting = registry.pending().filter(({ origin }) => origin.endsWith(file));
-    const hashes = waiting.map(({ unacknowledged = "" }) => unacknowledged);
-    acknowledged = new Set([...acknowledged, ...hashes]);
+    const hashes = waiting.map(({ untrustedHash = "" }) => untrustedHash);
+    trusted = new Set([...trusted, ...hashes]);
   };
   const distrust = (): void => {
-    acknowledged = new Set();
+    trusted = new Set();
   };
   return { registry, trust, distrust };
 }
@@ -250,7 +250,7 @@ test("what is trusted under one name is not trusted under another", () => {
 
 test("what another program's file waits for keeps no profile of ours from its name", () => {
   place("own", "docs.md", profile("docs", "ours"));
-  const foreign = { ...layerOf(profileOf("docs")), unacknowledged: "0".repeat(64) };
+  const foreign = { ...layerOf(profileOf("docs")), untrustedHash: "0".repeat(64) };
   const own = new FolderSource({ path: join(base, "own"), origin: "workspace" });
   for (const sources of [
     [fixedSource([foreign]), own],

@@ -26,7 +26,7 @@ export interface ProfileRegistryOptions {
   /** Later ones are merged over earlier ones. */
   readonly sources: readonly ProfileSource[];
   /** The hashes of trusted content: another set when that has changed. */
-  readonly acknowledged?: () => ReadonlySet<string>;
+  readonly trusted?: () => ReadonlySet<string>;
   /** The amounts that count where a profile names none: a project's layer cannot raise them. */
   readonly usual?: ProfileFields;
   /** How long to trust what was read before looking for changes. */
@@ -42,21 +42,21 @@ export interface ProfileRegistryOptions {
  * that is broken or not trusted has no effect: it neither counts nor keeps a name from being used.
  */
 export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
-  const { sources, acknowledged = () => nobody, recheckMs = 1000 } = options;
+  const { sources, trusted = () => nobody, recheckMs = 1000 } = options;
   const { clock = systemClock, usual = {} } = options;
   let loaded: Loaded | undefined;
   let contents: readonly SourceContent[] = [];
   let checkedAt = 0;
   const load = (): Loaded => {
     const time = clock.monotonic();
-    const current = loaded?.acknowledged === acknowledged() ? loaded : undefined;
+    const current = loaded?.trusted === trusted() ? loaded : undefined;
     if (current !== undefined && time - checkedAt < recheckMs) return current;
     checkedAt = time;
     const next = sources.map((source) => source.read());
     const isSame = next.every((content, index) => content === contents[index]);
     if (current !== undefined && isSame) return current;
     contents = next;
-    loaded = new Loaded(next, acknowledged(), usual);
+    loaded = new Loaded(next, trusted(), usual);
     return loaded;
   };
   return {
@@ -67,10 +67,8 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
     offered: () => load().offered,
     pending: () => load().pending,
     afterTrust: (name) => {
-      const { acknowledged: trusted, pending } = load();
-      const hashes = pending.flatMap((layer) =>
-        layer.name === name ? [layer.unacknowledged] : [],
-      );
+      const { trusted, pending } = load();
+      const hashes = pending.flatMap((layer) => (layer.name === name ? [layer.untrustedHash] : []));
       const all = new Set([...trusted, ...hashes.filter((hash) => hash !== undefined)]);
       return new Loaded(contents, all, usual).profiles.get(name);
     },
@@ -84,7 +82,7 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
 const nobody: ReadonlySet<string> = new Set();
 
 class Loaded {
-  readonly acknowledged: ReadonlySet<string>;
+  readonly trusted: ReadonlySet<string>;
   readonly profiles: ReadonlyMap<string, Profile>;
   readonly offered: readonly Profile[];
   readonly layers = new Map<string, ProfileLayer[]>();
@@ -97,10 +95,10 @@ class Loaded {
 
   constructor(
     contents: readonly SourceContent[],
-    acknowledged: ReadonlySet<string>,
+    trusted: ReadonlySet<string>,
     usual: ProfileFields,
   ) {
-    this.acknowledged = acknowledged;
+    this.trusted = trusted;
     for (const content of contents) {
       const counting = content.layers.filter((layer) => this.#mayBe(layer) && this.#counts(layer));
       const { layers, problems } = withoutTwins(counting, content.keepsFirst);
@@ -142,8 +140,8 @@ class Loaded {
   }
 
   #counts(layer: ProfileLayer): boolean {
-    const { unacknowledged } = layer;
-    if (unacknowledged === undefined || this.acknowledged.has(unacknowledged)) return true;
+    const { untrustedHash } = layer;
+    if (untrustedHash === undefined || this.trusted.has(untrustedHash)) return true;
     this.pending.push(layer);
     return false;
   }

@@ -72,8 +72,8 @@ export function projectLayer(
   const projects = { ...layer, isProjects: true } as const;
   if (isTrusted) return projects;
   const promptFiles = hashPromptFiles(root, layer.fields);
-  const unacknowledged = contentHash(["profile", layer.name, content, promptFiles]);
-  return { ...projects, promptFiles, unacknowledged };
+  const untrustedHash = contentHash(["profile", layer.name, content, promptFiles]);
+  return { ...projects, promptFiles, untrustedHash };
 }
 
 /** A repository can hold a link to any file of the machine; an error message would quote it. */

@@ -33,8 +33,8 @@ describe("while it runs", () => {
       const registry = loadSkills({
         directories: [{ ...user(folder), isRepository }],
         clock,
-        // Everything is acknowledged: this is about what an edit does.
-        acknowledged: () => all,
+        // Everything is trusted: the test is about the effect of an edit.
+        trusted: () => all,
       });
       folder.skill("one", "description: Good.", "good body");
       folder.skill("unread", "description: Good.", "never read");

@@ -8,7 +8,7 @@ export interface SkillDirectory {
   readonly path: string;
   /** What people call this place: "user", "workspace". */
   readonly origin: string;
-  /** It is untrusted: no link may point outside, and its skills need acknowledging. */
+  /** It is untrusted: no link may point outside, and its skills need trust. */
   readonly isRepository?: boolean;
   /** How far links of a repository may lead: its root. Absent: this very folder. */
   readonly boundary?: string;

@@ -12,8 +12,8 @@ describe("a repository's skills", () => {
     const seen = new Set<string | undefined>();
     const look = () => {
       const [skill] = loadSkills({ directories: [repository(folder)] }).waiting();
-      expect(skill?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
-      seen.add(skill?.unacknowledged);
+      expect(skill?.untrustedHash).toMatch(/^[0-9a-f]{64}$/);
+      seen.add(skill?.untrustedHash);
     };
     look();
     look();
@@ -32,26 +32,26 @@ describe("a repository's skills", () => {
   it("count once they are trusted, and no longer when they have changed", async () => {
     using folder = new TestFolder();
     const clock = new ManualClock();
-    let acknowledged: ReadonlySet<string> = new Set();
+    let trusted: ReadonlySet<string> = new Set();
     folder.skill("one", "description: x", "first");
     folder.write("one/more.md", "more");
     const registry = loadSkills({
       directories: [repository(folder)],
-      acknowledged: () => acknowledged,
+      trusted: () => trusted,
       clock,
     });
     expect(registry.all()).toEqual([]);
     await expect(registry.read("one")).rejects.toThrow(/There is no skill "one"/);
-    const { unacknowledged = "" } = registry.waiting()[0] ?? {};
-    acknowledged = new Set([unacknowledged]);
+    const { untrustedHash = "" } = registry.waiting()[0] ?? {};
+    trusted = new Set([untrustedHash]);
     expect(registry.get("one")?.description).toBe("x");
     folder.write("one/more.md", "evil");
     // Within the second in which nobody looks again, the file is compared when it is read.
     await expect(registry.read("one", "more.md")).rejects.toThrow(/has changed since/);
     await clock.advance(1000);
     expect(registry.get("one")).toBeUndefined();
-    expect(registry.waiting()[0]?.unacknowledged).toMatch(/^[0-9a-f]{64}$/);
-    expect(registry.waiting()[0]?.unacknowledged).not.toBe(unacknowledged);
+    expect(registry.waiting()[0]?.untrustedHash).toMatch(/^[0-9a-f]{64}$/);
+    expect(registry.waiting()[0]?.untrustedHash).not.toBe(untrustedHash);
     await expect(registry.read("one", "more.md")).rejects.toThrow(/There is no skill "one"/);
   });
 
@@ -60,8 +60,8 @@ describe("a repository's skills", () => {
     folder.skill("second/review", "description: Trusted.");
     const directories = [repository(folder, "first"), repository(folder, "second")];
     const before = loadSkills({ directories }).waiting();
-    const acknowledged = new Set(before.map(({ unacknowledged = "" }) => unacknowledged));
-    const look = () => loadSkills({ directories, acknowledged: () => acknowledged });
+    const trusted = new Set(before.map(({ untrustedHash = "" }) => untrustedHash));
+    const look = () => loadSkills({ directories, trusted: () => trusted });
     folder.skill("first/review", "description: Planted.");
     expect(look().get("review")?.description).toBe("Trusted.");
     folder.skill("first/review", "nothing: here");

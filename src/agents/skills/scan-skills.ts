@@ -128,7 +128,7 @@ function readSkill(
     description: head.description,
     folder: found.folder,
     origin: `${directory.origin}: ${found.file}`,
-    ...(digest && { unacknowledged: skillHash(name, digest) }),
+    ...(digest && { untrustedHash: skillHash(name, digest) }),
     ...(head.isHidden && { hidden: true }),
   };
 }

@@ -109,7 +109,7 @@ interface SkillText {
   readonly isCut: boolean;
 }
 
-/** What a file holds now, when that is what was acknowledged. */
+/** What a file holds now, when that is what was trusted. */
 export function readSkillText({ digest, skill }: ScannedSkill, file: string): SkillText {
   const opened = openSkillFile(skill.folder, file);
   try {
@@ -123,7 +123,7 @@ export function readSkillText({ digest, skill }: ScannedSkill, file: string): Sk
         throw new MandateError(
           "conflict",
           `${path} of the skill "${skill.name}" is not what was listed: it has changed since, or ` +
-            "is none of its files. A changed skill has to be acknowledged again.",
+            "is none of its files. A changed skill has to be trusted again.",
         );
       }
       bytes = whole.subarray(0, maximumShownBytes);

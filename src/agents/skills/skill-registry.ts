@@ -9,7 +9,7 @@ export interface SkillSources {
   /** Of those that count, earlier ones win. */
   readonly directories: readonly SkillDirectory[];
   /** The hashes of trusted content: another set when that has changed. */
-  readonly acknowledged?: () => ReadonlySet<string>;
+  readonly trusted?: () => ReadonlySet<string>;
   /** How long to trust what was read before looking for changes. */
   readonly recheckMs?: number;
   readonly clock?: Clock;
@@ -38,7 +38,7 @@ class FolderSkills implements SkillRegistry {
 
   constructor(sources: SkillSources) {
     this.#sources = {
-      acknowledged: () => nobody,
+      trusted: () => nobody,
       recheckMs: 1000,
       clock: systemClock,
       ...sources,
@@ -90,9 +90,9 @@ class FolderSkills implements SkillRegistry {
   /** The same list as long as nothing changes, so that what is made of it can be kept. */
   #offer(): Offer {
     const scan = this.#current();
-    const acknowledged = this.#sources.acknowledged();
-    if (this.#offered?.scan !== scan || this.#offered.acknowledged !== acknowledged) {
-      this.#offered = settle(scan, acknowledged);
+    const trusted = this.#sources.trusted();
+    if (this.#offered?.scan !== scan || this.#offered.trusted !== trusted) {
+      this.#offered = settle(scan, trusted);
     }
     return this.#offered;
   }
@@ -131,7 +131,7 @@ class FolderSkills implements SkillRegistry {
 
 interface Offer {
   readonly scan: Scan;
-  readonly acknowledged: ReadonlySet<string>;
+  readonly trusted: ReadonlySet<string>;
   readonly all: readonly Skill[];
   readonly waiting: readonly Skill[];
   readonly byName: ReadonlyMap<string, ScannedSkill>;
@@ -139,14 +139,14 @@ interface Offer {
 }
 
 /** Which skills count: of each name the first that is the user's or trusted. */
-function settle(scan: Scan, acknowledged: ReadonlySet<string>): Offer {
+function settle(scan: Scan, trusted: ReadonlySet<string>): Offer {
   const waiting: Skill[] = [];
   const counting: ScannedSkill[] = [];
   const problems = [...scan.problems];
   const taken = new Map<string, string>();
   for (const { file, name, scanned } of scan.claims) {
-    const hash = scanned?.skill.unacknowledged;
-    if (scanned !== undefined && hash !== undefined && !acknowledged.has(hash)) {
+    const hash = scanned?.skill.untrustedHash;
+    if (scanned !== undefined && hash !== undefined && !trusted.has(hash)) {
       waiting.push(scanned.skill);
       continue;
     }
@@ -160,7 +160,7 @@ function settle(scan: Scan, acknowledged: ReadonlySet<string>): Offer {
     }
   }
   counting.sort((left, right) => (left.skill.name < right.skill.name ? -1 : 1));
-  const all = counting.map(({ skill: { unacknowledged: _trusted, ...skill } }) => skill);
+  const all = counting.map(({ skill: { untrustedHash: _trusted, ...skill } }) => skill);
   const byName = new Map(counting.map((scanned) => [scanned.skill.name, scanned]));
-  return { scan, acknowledged, all, waiting, byName, problems };
+  return { scan, trusted, all, waiting, byName, problems };
 }

@@ -9,7 +9,7 @@ export interface Skill {
   readonly folder: string;
   readonly origin: string;
   /** Of a project's: the SHA-256 of all its files. It counts once exactly that is trusted. */
-  readonly unacknowledged?: string;
+  readonly untrustedHash?: string;
   /** Not listed to models; a profile can still name it. */
   readonly hidden?: boolean;
 }

@@ -1,6 +1,6 @@
 import type { Profile } from "../../agents/profiles/profile.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
-import type { PinContext } from "../../control/records/pin.ts";
+import type { PinContext } from "../../control/records/pins.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Steering } from "../steering.ts";
 

@@ -111,7 +111,7 @@ describe("the words that profiles bring", () => {
     expect(await second.store.listRuns({})).toEqual([]);
     const [layer] = second.profiles.pending();
     const { plane, view } = second.control;
-    await plane.acknowledge(layer?.unacknowledged ?? "", { file, name: "stranger" }, operator);
+    await plane.trust(layer?.untrustedHash ?? "", { file, name: "stranger" }, operator);
     await view.refresh(true);
     expect(await hear(second, "/help hello")).toBe("Commands:\n/hello <task>: Comes along.");
     expect(await hear(second, "/help help")).toContain("/help [command]: Lists the commands");

@@ -1,4 +1,4 @@
-import { agentIdProblem } from "../../control/records/agent-id.ts";
+import { agentIdProblem } from "../../control/records/agent-registry.ts";
 import type { UsageProblem } from "./command.ts";
 
 /** `a | b | c`, with the blanks around each part gone. Quotes mean nothing, and no part is empty. */

@@ -1,6 +1,5 @@
 import { join } from "node:path";
-import type { Principal } from "../../control/records/principal.ts";
-import { requireRole } from "../../control/records/require-role.ts";
+import { type Principal, requireRole } from "../../control/records/principal.ts";
 import { longestCheckMs } from "../../delegations/changes/take-over.ts";
 import type { EngineParts } from "../../delegations/engine-parts.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

@@ -7,8 +7,7 @@ import type { Store } from "../../ports/store.ts";
 import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
 import type { Principal } from "../records/principal.ts";
-import { AccessTokens } from "./access-tokens.ts";
-import { installationToken, rotateInstallationToken } from "./installation-token.ts";
+import { AccessTokens, installationToken, rotateInstallationToken } from "./access-tokens.ts";
 
 const admin: Principal = { id: "local", role: "admin" };
 let store: Store;

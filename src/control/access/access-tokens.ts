@@ -1,21 +1,26 @@
-import { timingSafeEqual } from "node:crypto";
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import {
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { dirname } from "node:path";
+import { z } from "zod";
+import { sha256 } from "../../events/hash-chain.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
-import { type Principal, type Role, roles } from "../records/principal.ts";
-import { requireRole } from "../records/require-role.ts";
 import {
-  type AccessToken,
-  hashOfToken,
-  installationName,
-  nameInToken,
-  newToken,
-  readStoredToken,
-  requireTokenName,
-  type StoredToken,
-} from "./access-token.ts";
-import { installationToken } from "./installation-token.ts";
-import { seesAllRuns } from "./may-see.ts";
+  type Principal,
+  type Role,
+  requireRole,
+  roles,
+  seesAllRuns,
+} from "../records/principal.ts";
 
 const resourceType = "access-token";
 
@@ -129,4 +134,123 @@ function isSame(token: string, hash: string): boolean {
 
 function withoutHash({ hash: _, ...about }: StoredToken): AccessToken {
   return about;
+}
+
+/** What is known of a token once it has been handed out. */
+interface AccessToken {
+  readonly name: string;
+  readonly role: Role;
+  /** What the contracts that its holder causes may hold of scopes. */
+  readonly scopes: "*" | readonly string[];
+  /** Whether its holder sees the runs of every principal, or only those that it started. */
+  readonly allRuns: boolean;
+  readonly createdBy: string;
+  readonly createdAt: number;
+  /** Null: it holds until it is revoked. */
+  readonly expiresAt: number | null;
+}
+
+/** As it lies in the database: with the hash of its secret, which cannot be reversed. */
+interface StoredToken extends AccessToken {
+  readonly hash: string;
+}
+
+/** The name of the installation's own token, and of the command line. */
+const installationName = "local";
+
+const namePattern = /^[a-z0-9][a-z0-9-]{0,31}$/;
+const tokenPattern = /^mnd_([a-z0-9][a-z0-9-]{0,31})_([A-Za-z0-9_-]{43})$/;
+
+/** 256 random bits: no need for a slow hash. The name in front tells which record to look at. */
+function newToken(name: string): string {
+  return `mnd_${name}_${randomBytes(32).toString("base64url")}`;
+}
+
+function hashOfToken(token: string): string {
+  return sha256(token);
+}
+
+/** The name in a token, or undefined for what cannot be one. */
+function nameInToken(token: string): string | undefined {
+  return tokenPattern.exec(token)?.[1];
+}
+
+function requireTokenName(name: string): void {
+  if (namePattern.test(name) && name !== installationName) return;
+  const why =
+    name === installationName
+      ? `"${installationName}" is the installation's own token.`
+      : `It has 1 to 32 small letters, digits and dashes; this is ${JSON.stringify(name.slice(0, 60))}.`;
+  throw new MandateError("usage", `A token needs a name of its own. ${why}`);
+}
+
+const storedSchema = z.strictObject({
+  hash: z.string().regex(/^[0-9a-f]{64}$/),
+  role: z.enum(roles as readonly [Role, ...Role[]]),
+  scopes: z.union([z.literal("*"), z.array(z.string().min(1).max(200)).max(200)]),
+  // Older records are without it, and so are those that it adds nothing to.
+  allRuns: z.boolean().optional(),
+  createdBy: z.string(),
+  createdAt: z.number(),
+  expiresAt: z.number().nullable(),
+});
+
+/** Undefined for a damaged record: it grants no access. */
+function readStoredToken({ resourceId, value }: ControlRecord): StoredToken | undefined {
+  const parsed = storedSchema.safeParse(value);
+  if (!parsed.success) return undefined;
+  return { name: resourceId, ...parsed.data, allRuns: seesAllRuns(parsed.data) };
+}
+
+/**
+ * The token of this installation, made when it is first asked for. Every reader of the file is its
+ * owner and may do everything, so a file that others can read is not accepted.
+ */
+export function installationToken(file: string): string {
+  try {
+    return readToken(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+  }
+  const draft = writeDraft(file);
+  try {
+    // Of two processes that come at once, the second finds what the first has put there.
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  } finally {
+    rmSync(draft, { force: true });
+  }
+  return readToken(file);
+}
+
+/** Another one in its place; the old one is worth nothing from here on. */
+export function rotateInstallationToken(file: string): string {
+  renameSync(writeDraft(file), file);
+  return readToken(file);
+}
+
+function writeDraft(file: string): string {
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const token = newToken(installationName);
+  const draft = `${file}.${process.pid}.${token.slice(-8)}`;
+  writeFileSync(draft, `${token}\n`, { mode: 0o600, flag: "wx" });
+  return draft;
+}
+
+function readToken(file: string): string {
+  // A second look at the permissions would be of another file: what matters is who can read now.
+  const isOpenToOthers = process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0;
+  if (isOpenToOthers) {
+    throw new MandateError(
+      "config-invalid",
+      `Others can read the access token in "${file}". Make another one with \`mandate token rotate\`.`,
+    );
+  }
+  const token = readFileSync(file, "utf8").trim();
+  if (nameInToken(token) === installationName) return token;
+  throw new MandateError(
+    "config-invalid",
+    `The file "${file}" does not hold an access token. Make another one with \`mandate token rotate\`.`,
+  );
 }

@@ -3,7 +3,7 @@ import { isControlEvent } from "../../events/control-event.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
-import { everybody, type Owner } from "./may-see.ts";
+import { everybody, type Owner } from "../records/principal.ts";
 
 type OwnerSource = Pick<Store, "readEvents" | "readContract">;
 
@@ -64,7 +64,7 @@ export class RunOwners {
   }
 }
 
-/** The registry, pins, acknowledgements and profiles: every token reads them anyway. */
+/** The registry, pins, trusted content and profiles: every token reads them anyway. */
 const sharedRecords = ["policy/", "profile/"];
 
 /** The control log names runs, sessions and tokens: an entry belongs to the principal that caused it. */

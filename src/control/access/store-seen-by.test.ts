@@ -3,8 +3,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Store } from "../../ports/store.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
-import type { Principal } from "../records/principal.ts";
-import { maySee, seesAllRuns } from "./may-see.ts";
+import { maySee, type Principal, seesAllRuns } from "../records/principal.ts";
 import { storeSeenBy } from "./store-seen-by.ts";
 
 const ann: Principal = { id: "ann", role: "operator" };

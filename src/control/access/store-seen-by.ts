@@ -19,8 +19,7 @@ import {
   type Store,
 } from "../../ports/store.ts";
 import type { ExecutorStore, WorkerRow } from "../../ports/workers.ts";
-import type { Principal } from "../records/principal.ts";
-import { maySee, seesAllRuns } from "./may-see.ts";
+import { maySee, type Principal, seesAllRuns } from "../records/principal.ts";
 import { type RunOwners, runOwnersOf } from "./run-owners.ts";
 
 const mostViews = 1000;
@@ -283,4 +282,20 @@ class SeenStore implements Store {
   async #seesEvent(event: StoredEvent): Promise<boolean> {
     return maySee(this.#principal, await this.#owners.ofEvent(event));
   }
+}
+
+const holders = new WeakMap<Store, WeakMap<object, object>>();
+
+/** What holds a store, such as a runtime, with the store as a principal may see it. */
+export function seenBy<Holder extends { readonly store: Store }>(
+  holder: Holder,
+  principal: Principal,
+): Holder {
+  const store = storeSeenBy(holder.store, principal);
+  if (store === holder.store) return holder;
+  const known = holders.get(store) ?? new WeakMap<object, object>();
+  holders.set(store, known);
+  const seen = (known.get(holder) as Holder | undefined) ?? { ...holder, store };
+  known.set(holder, seen);
+  return seen;
 }

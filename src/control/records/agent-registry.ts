@@ -1,3 +1,7 @@
+import { escapeXml, oneLine } from "../../text.ts";
+import { countCharacters, findHiddenCharacter, nameCharacter, quote } from "./shown-text.ts";
+import { checkKeys, isRecord, readJson, refuseProblems } from "./strict-json.ts";
+
 /** The value of `policy/agent-registry:default`: the handles that can be delegated to. */
 export interface AgentRegistry {
   readonly version: 1;
@@ -18,3 +22,181 @@ export interface AgentEntry {
 }
 
 export const emptyRegistry: AgentRegistry = { version: 1, agents: [] };
+
+/** Whether a profile of this id exists; what does not exist cannot be registered. */
+export interface IsKnownProfile {
+  (profileId: string): boolean;
+  /** The reason why a defined agent cannot be used. */
+  readonly problemOf?: (profileId: string) => string | undefined;
+}
+
+const maximumDescription = 300;
+const maximumTag = 64;
+
+const nameLists = [
+  "defaultForwardSkills",
+  "allowedForwardSkills",
+  "defaultMcpServers",
+  "allowedMcpServers",
+];
+const entryKeys = ["agentId", "profileId", "description", ...nameLists, "tags"];
+
+/** The entries of a registry. What is wrong with them goes to `problems`, each with its path. */
+export function checkAgents(
+  list: unknown,
+  isKnownProfile: IsKnownProfile,
+  problems: string[],
+): readonly AgentEntry[] {
+  if (!Array.isArray(list)) {
+    problems.push("agents: must be a list");
+    return [];
+  }
+  const firstOf = new Map<string, number>();
+  return list.map((each: unknown, index) => {
+    const entry = checkAgentEntry(each, `agents[${index}]`, isKnownProfile, problems);
+    const first = firstOf.get(entry.agentId);
+    if (first === undefined) firstOf.set(entry.agentId, index);
+    else if (entry.agentId !== "") {
+      const twice = `${quote(entry.agentId)} is there twice, first at agents[${first}]`;
+      problems.push(`agents[${index}].agentId: ${twice}`);
+    }
+    return entry;
+  });
+}
+
+/** `path` is where the entry stands; empty when it stands by itself. */
+function checkAgentEntry(
+  value: unknown,
+  path: string,
+  isKnownProfile: IsKnownProfile,
+  problems: string[],
+): AgentEntry {
+  const at = (key: string) => (path === "" ? key : `${path}.${key}`);
+  if (!isRecord(value)) {
+    problems.push(`${path === "" ? "the agent" : path}: must be an object`);
+    return { agentId: "", profileId: "", description: "" };
+  }
+  checkKeys(value, entryKeys, path, problems);
+  const text = (key: string, judge: (text: string) => string | undefined): string => {
+    const given = value[key];
+    const problem = typeof given === "string" ? judge(given) : "must be text";
+    if (problem !== undefined) problems.push(`${at(key)}: ${problem}`);
+    return typeof given === "string" ? given : "";
+  };
+  const lists: Record<string, readonly string[]> = {};
+  for (const key of [...nameLists, "tags"]) {
+    if (!Object.hasOwn(value, key)) continue;
+    const judge = key === "tags" ? tagProblem : nameProblem;
+    lists[key] = checkList(value[key], at(key), judge, problems);
+  }
+  return {
+    agentId: text("agentId", agentIdProblem),
+    profileId: text("profileId", (id) =>
+      isKnownProfile(id) ? undefined : `there is no profile ${quote(id)}`,
+    ),
+    description: text("description", descriptionProblem),
+    ...lists,
+  };
+}
+
+function checkList(
+  list: unknown,
+  path: string,
+  judge: (item: unknown) => string | undefined,
+  problems: string[],
+): readonly string[] {
+  if (!Array.isArray(list)) {
+    problems.push(`${path}: must be a list; [] for none`);
+    return [];
+  }
+  for (const [index, item] of list.entries()) {
+    const problem = judge(item);
+    if (problem !== undefined) problems.push(`${path}[${index}]: ${problem}`);
+  }
+  return list as readonly string[];
+}
+
+export function descriptionProblem(description: string): string | undefined {
+  if (description.trim() === "") return "must say what the agent is good for";
+  const characters = countCharacters(description);
+  if (characters > maximumDescription) {
+    return `${characters} characters; at most ${maximumDescription}`;
+  }
+  const hidden = findHiddenCharacter(description, { lines: true });
+  return hidden === undefined ? undefined : `contains ${hidden}, which is invisible`;
+}
+
+/** Names are compared whole, so a pattern or a space would silently match nothing. */
+function nameProblem(name: unknown): string | undefined {
+  const isName = typeof name === "string" && /^[^\s*]{1,256}$/.test(name);
+  if (isName && findHiddenCharacter(name) === undefined) return undefined;
+  return "must be one name of at most 256 characters, without spaces or *";
+}
+
+function tagProblem(tag: unknown): string | undefined {
+  const isTag = typeof tag === "string" && tag.trim() !== "" && tag.length <= maximumTag;
+  if (isTag && findHiddenCharacter(tag) === undefined) return undefined;
+  return `must be a word or two, at most ${maximumTag} characters`;
+}
+
+/**
+ * The registry out of JSON text or data, whole or not at all: one wrong entry refuses the update,
+ * since half of it was not what anybody decided. Every problem names its path.
+ */
+export function parseAgentRegistry(source: unknown, isKnownProfile: IsKnownProfile): AgentRegistry {
+  const value = readJson(source, "the agent registry");
+  const problems: string[] = [];
+  if (!isRecord(value)) {
+    refuseProblems(["the agent registry: must be an object with version and agents"]);
+    return { version: 1, agents: [] };
+  }
+  if (value["version"] !== 1) problems.push("version: must be the number 1");
+  checkKeys(value, ["version", "agents"], "", problems);
+  const agents = checkAgents(value["agents"], isKnownProfile, problems);
+  refuseProblems(problems);
+  return { version: 1, agents };
+}
+
+/** One entry, judged as the registry judges it. */
+export function parseAgentEntry(source: unknown, isKnownProfile: IsKnownProfile): AgentEntry {
+  const problems: string[] = [];
+  const entry = checkAgentEntry(readJson(source, "the agent"), "", isKnownProfile, problems);
+  refuseProblems(problems);
+  return entry;
+}
+
+const agentId = /^@[a-z0-9_-]{2,32}$/;
+
+/**
+ * What is wrong with a handle; undefined when nothing is. Letters that merely look like the allowed
+ * ones are named by their code points, since people cannot tell them apart.
+ */
+export function agentIdProblem(text: string): string | undefined {
+  if (agentId.test(text)) return undefined;
+  const rule = 'must be "@" and 2 to 32 of a-z, 0-9, _ and -';
+  if (!text.startsWith("@")) return `${quote(text)} ${rule}`;
+  const [stranger] = /[^a-z0-9_-]/u.exec(text.slice(1)) ?? [];
+  if (stranger === undefined) return `${quote(text)} ${rule}`;
+  return `${quote(text)} ${rule}; ${nameCharacter(stranger)} is none of them`;
+}
+
+/**
+ * What an orchestrator is told about the agents it can delegate to: handle, description, tags.
+ * Profiles, records and models are not shown there. Sorted, so that the same registry gives
+ * the same text, which providers can cache. Empty when there are none.
+ */
+export function agentsBlock(entries: readonly AgentEntry[]): string {
+  if (entries.length === 0) return "";
+  const lines = sortAgents(entries).map(({ agentId, description, tags = [] }) => {
+    const listed = tags.map(oneLine).join(", ");
+    const attribute = listed === "" ? "" : ` tags="${escapeXml(listed)}"`;
+    const text = escapeXml(oneLine(description));
+    return `  <agent id="${escapeXml(agentId)}"${attribute}>${text}</agent>`;
+  });
+  return ["<available_agents>", ...lines, "</available_agents>"].join("\n");
+}
+
+/** By handle; not by the order of registration, which says nothing. */
+export function sortAgents(entries: readonly AgentEntry[]): readonly AgentEntry[] {
+  return entries.toSorted((left, right) => (left.agentId < right.agentId ? -1 : 1));
+}

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { agentsBlock } from "./agents-block.ts";
+import { agentsBlock } from "./agent-registry.ts";
 import { agent } from "./open-control-plane.test-support.ts";
 
 test("agents are listed by handle, with description and tags and nothing else", () => {

@@ -4,9 +4,13 @@ import {
   consentModes,
   type RememberedConsent,
 } from "../folders/decide-consent.ts";
-import { type ControlParts, type ControlStore, versionOf } from "./control-store.ts";
-import { isRecord } from "./read-json.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
+import {
+  type ControlParts,
+  type ControlStore,
+  retryOnConflict,
+  versionOf,
+} from "./control-store.ts";
+import { isRecord } from "./strict-json.ts";
 
 const prefix = "folder-consent:";
 

@@ -179,8 +179,8 @@ describe("roles", () => {
       ["Editing records", (by) => plane.editAllowlisted("policy/profile-pin:global", null, 1, by)],
       ["Changing profiles", (by) => plane.putProfile("p", { description: "d" }, 0, by)],
       ["Changing profiles", (by) => plane.deleteProfile("p", 1, by)],
-      ["Acknowledging profiles", (by) => plane.acknowledge(hash, { file: "f", name: "n" }, by)],
-      ["Acknowledging profiles", (by) => plane.withdrawAcknowledgement(hash, by)],
+      ["Trusting profiles", (by) => plane.trust(hash, { file: "f", name: "n" }, by)],
+      ["Trusting profiles", (by) => plane.withdrawTrust(hash, by)],
       ["Workspace pin", (by) => plane.pin("workspace", "writer", { workspace: "/w" }, by)],
       ["Workspace pin", (by) => plane.unpin("workspace", { workspace: "/w" }, by)],
       ["Global pin", (by) => plane.pin("global", "writer", {}, by)],
@@ -221,30 +221,41 @@ describe("roles", () => {
   });
 });
 
-describe("acknowledgements", () => {
-  it("are of exact contents, and can be withdrawn", async () => {
+describe("trusted content", () => {
+  it("is trusted by its exact hash, and trust can be withdrawn", async () => {
     await using opened = openControlPlane();
     const { plane, store } = opened;
     const about = { file: "/srv/app/.mandate/agents/coder.md", name: "coder" };
-    await plane.acknowledge(hash, about, operator);
-    await plane.acknowledge(hash, { file: "elsewhere", name: "coder" }, operator);
-    expect(await plane.acknowledged()).toEqual(new Set([hash]));
+    await plane.trust(hash, about, operator);
+    await plane.trust(hash, { file: "elsewhere", name: "coder" }, operator);
+    expect(await plane.trustedHashes()).toEqual(new Set([hash]));
     expect(await store.readRecord("policy", `acknowledged:${hash}`)).toMatchObject({
       value: about,
       version: 1,
     });
-    expect(await plane.withdrawAcknowledgement(hash, operator)).toBe(true);
-    expect(await plane.withdrawAcknowledgement(hash, operator)).toBe(false);
-    expect(await plane.acknowledged()).toEqual(new Set());
-    await plane.acknowledge(hash, about, operator);
-    expect(await plane.acknowledged()).toEqual(new Set([hash]));
+    expect(await plane.withdrawTrust(hash, operator)).toBe(true);
+    expect(await plane.withdrawTrust(hash, operator)).toBe(false);
+    expect(await plane.trustedHashes()).toEqual(new Set());
+    await plane.trust(hash, about, operator);
+    expect(await plane.trustedHashes()).toEqual(new Set([hash]));
   });
 
-  it("take a SHA-256 and nothing else", async () => {
+  it("is reached by the former names of the methods as well", async () => {
+    await using opened = openControlPlane();
+    const { plane } = opened;
+    await plane.acknowledge(hash, { file: "f", name: "n" }, operator);
+    expect(await plane.acknowledged()).toEqual(new Set([hash]));
+    expect(await plane.acknowledgements()).toEqual([{ file: "f", name: "n", hash }]);
+    await expect(plane.acknowledge(hash, { file: "f", name: "n" }, viewer)).rejects.toThrow();
+    expect(await plane.withdrawAcknowledgement(hash, operator)).toBe(true);
+    expect(await plane.trustedContent()).toEqual([]);
+  });
+
+  it("is named by a SHA-256 and by nothing else", async () => {
     await using opened = openControlPlane();
     for (const bad of ["", "abc", hash.toUpperCase(), `${hash}0`, `${hash.slice(1)}/`]) {
       expect(
-        await refusalOf(() => opened.plane.acknowledge(bad, { file: "f", name: "n" }, operator)),
+        await refusalOf(() => opened.plane.trust(bad, { file: "f", name: "n" }, operator)),
       ).toMatch(/^usage: .*is not a SHA-256/);
     }
   });

@@ -1,45 +1,37 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { RememberedConsent } from "../folders/decide-consent.ts";
+import { type AgentEntry, parseAgentRegistry } from "./agent-registry.ts";
 import {
-  type AcknowledgedFile,
-  type Acknowledgement,
-  acknowledgeContent,
-  readAcknowledged,
-  readAcknowledgements,
-  withdrawContent,
-} from "./acknowledgements.ts";
-import type { AgentEntry } from "./agent-registry.ts";
-import { type Applied, applyDocument, exportDocument } from "./apply-document.ts";
+  type Applied,
+  applyDocument,
+  type ControlDocument,
+  exportDocument,
+} from "./apply-document.ts";
 import {
   readConsents,
   removeConsent,
   type StoredConsent,
   writeConsent,
 } from "./consent-records.ts";
-import type { ControlDocument } from "./control-document.ts";
 import { type ControlParts, knownProfiles, registryId } from "./control-store.ts";
-import { parseAgentRegistry } from "./parse-agent-registry.ts";
 import {
+  decidePin,
   type EffectivePin,
   isPinRecordId,
   type ListedPin,
   type PinContext,
   type PinScope,
   pinRecordId,
-} from "./pin.ts";
-import {
-  decidePin,
   readPins,
   readPinValue,
   readStoredPins,
   removePin,
   type StoredPin,
   writePin,
-} from "./pin-records.ts";
-import type { Principal } from "./principal.ts";
+} from "./pins.ts";
+import { holdsRole, type Principal, requirePinRole, requireRole } from "./principal.ts";
 import { deleteProfileRecord, writeProfile } from "./profile-records.ts";
-import { readJson } from "./read-json.ts";
 import {
   type AgentChange,
   changeAgents,
@@ -52,8 +44,16 @@ import {
   withEntry,
   withoutEntry,
 } from "./registry-record.ts";
-import { holdsRole, requirePinRole, requireRole } from "./require-role.ts";
 import { quote } from "./shown-text.ts";
+import { readJson } from "./strict-json.ts";
+import {
+  readTrustedContent,
+  readTrustedHashes,
+  type TrustedContent,
+  type TrustedFile,
+  trustContent,
+  withdrawTrust,
+} from "./trust-records.ts";
 
 /**
  * Who can be delegated to, what is pinned, what is trusted: records that people change. Every
@@ -174,23 +174,48 @@ export class ControlPlane {
     return decidePin(this.#parts, context);
   }
 
-  async acknowledge(hash: string, about: AcknowledgedFile, by: Principal): Promise<void> {
-    requireRole("acknowledge", by);
-    await acknowledgeContent(this.#parts, hash, about, by.id);
+  /**
+   * Trusts exactly this content: it takes effect from now on. `about` is shown to people.
+   * @example await mandate.control.trust(waiting.hash, waiting, { id: "ada", role: "operator" });
+   */
+  async trust(hash: string, about: TrustedFile, by: Principal): Promise<void> {
+    requireRole("trust", by);
+    await trustContent(this.#parts, hash, about, by.id);
   }
 
-  async withdrawAcknowledgement(hash: string, by: Principal): Promise<boolean> {
-    requireRole("acknowledge", by);
-    return withdrawContent(this.#parts, hash, by.id);
+  /** False when the content was not trusted. */
+  async withdrawTrust(hash: string, by: Principal): Promise<boolean> {
+    requireRole("trust", by);
+    return withdrawTrust(this.#parts, hash, by.id);
   }
 
-  /** What was acknowledged, with the files that it was then. */
-  acknowledgements(): Promise<readonly Acknowledgement[]> {
-    return readAcknowledgements(this.#parts.store);
+  /** Every trusted content, with the file that held it when it was trusted. */
+  trustedContent(): Promise<readonly TrustedContent[]> {
+    return readTrustedContent(this.#parts.store);
   }
 
+  trustedHashes(): Promise<ReadonlySet<string>> {
+    return readTrustedHashes(this.#parts.store);
+  }
+
+  /** @deprecated The former name of `trust`. */
+  acknowledge(hash: string, about: TrustedFile, by: Principal): Promise<void> {
+    return this.trust(hash, about, by);
+  }
+
+  /** @deprecated The former name of `withdrawTrust`. */
+  withdrawAcknowledgement(hash: string, by: Principal): Promise<boolean> {
+    return this.withdrawTrust(hash, by);
+  }
+
+  /** @deprecated The former name of `trustedContent`. */
+  acknowledgements(): Promise<readonly TrustedContent[]> {
+    return this.trustedContent();
+  }
+
+  /** @deprecated The former name of `trustedHashes`. */
   acknowledged(): Promise<ReadonlySet<string>> {
-    return readAcknowledged(this.#parts.store);
+    return this.trustedHashes();
   }
 
   /** The folders in which a user lets agents work. */

@@ -1,13 +1,14 @@
-import type { Clock } from "../../ports/clock.ts";
+import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import type { Store } from "../../ports/store.ts";
-import type { IsKnownProfile } from "./check-agents.ts";
+import type { IsKnownProfile } from "./agent-registry.ts";
 
 /** What the control plane needs of a store: its records, and the log of commands. */
 export type ControlStore = RecordStore & Pick<Store, "noteCommand">;
 
 /** The profiles that are not records: shipped, in files, in the configuration. */
-export interface ProfileCatalog {
+interface ProfileCatalog {
   has(id: string): boolean;
   /** The reason why a defined profile cannot be used. */
   problemOf?(id: string): string | undefined;
@@ -24,7 +25,7 @@ export interface ControlParts {
 }
 
 export const registryId = "agent-registry:default";
-export const acknowledgedPrefix = "acknowledged:";
+export const trustedPrefix = "acknowledged:";
 
 /** Records as they are now: another process may have written or deleted one since. */
 export async function knownProfiles({ store, profiles }: ControlParts): Promise<IsKnownProfile> {
@@ -37,4 +38,26 @@ export async function knownProfiles({ store, profiles }: ControlParts): Promise<
 /** What a change has to expect: 0 where there is no record. */
 export function versionOf(record: ControlRecord | undefined): number {
   return record?.version ?? 0;
+}
+
+const maximumTries = 64;
+const maximumWaitMs = 50;
+
+/**
+ * For changes that hold whatever the record said before: reads and writes again when another writer
+ * wrote in between. Waits for a random while first, or those who met once would meet again.
+ */
+export async function retryOnConflict<Value>(
+  attempt: () => Promise<Value>,
+  clock: Clock = systemClock,
+): Promise<Value> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await attempt();
+    } catch (error) {
+      const isConflict = error instanceof MandateError && error.code === "conflict";
+      if (!isConflict || tries === maximumTries) throw error;
+    }
+    await sleep(clock, clock.random() * Math.min(maximumWaitMs, 2 ** tries));
+  }
 }

@@ -16,7 +16,7 @@ export class ControlView implements ProfileSource {
   readonly #forget: () => void;
   #agents: readonly AgentEntry[] = [];
   #byId: ReadonlyMap<string, AgentEntry> = new Map();
-  #acknowledged: ReadonlySet<string> = new Set();
+  #trustedHashes: ReadonlySet<string> = new Set();
   #trustedFiles: ReadonlySet<string> = new Set();
   #profiles: SourceContent = { layers: [], problems: [] };
   #isStale = true;
@@ -49,8 +49,8 @@ export class ControlView implements ProfileSource {
     return this.#agents;
   }
 
-  acknowledged(): ReadonlySet<string> {
-    return this.#acknowledged;
+  trustedHashes(): ReadonlySet<string> {
+    return this.#trustedHashes;
   }
 
   /** The places whose content was trusted once, whatever they hold now. */
@@ -72,8 +72,8 @@ export class ControlView implements ProfileSource {
       const { registry } = await this.#plane.registry();
       this.#agents = registry.agents;
       this.#byId = new Map(registry.agents.map((entry) => [entry.agentId, entry]));
-      const trusted = await this.#plane.acknowledgements();
-      this.#acknowledged = new Set(trusted.map(({ hash }) => hash));
+      const trusted = await this.#plane.trustedContent();
+      this.#trustedHashes = new Set(trusted.map(({ hash }) => hash));
       this.#trustedFiles = new Set(trusted.map(({ file }) => file));
       this.#profiles = collect(await this.#plane.profileRecords());
     } catch (error) {

@@ -1,8 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { agentIdProblem } from "./agent-id.ts";
-import { parseAgentRegistry } from "./parse-agent-registry.ts";
+import { agentIdProblem, parseAgentRegistry } from "./agent-registry.ts";
 
 const isKnown = (id: string) => ["writer", "profile:writer:v1"].includes(id);
 const parse = (source: unknown) => parseAgentRegistry(source, isKnown);

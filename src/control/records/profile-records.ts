@@ -1,11 +1,10 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { AgentRegistry } from "./agent-registry.ts";
-import { type ControlParts, registryId } from "./control-store.ts";
-import { readJson } from "./read-json.ts";
+import { type ControlParts, registryId, retryOnConflict } from "./control-store.ts";
 import { readRegistry } from "./registry-record.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
 import { quote } from "./shown-text.ts";
+import { readJson } from "./strict-json.ts";
 
 export async function writeProfile(
   { store }: ControlParts,

@@ -1,17 +1,22 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import { type AgentEntry, type AgentRegistry, emptyRegistry } from "./agent-registry.ts";
-import type { IsKnownProfile } from "./check-agents.ts";
+import {
+  type AgentEntry,
+  type AgentRegistry,
+  emptyRegistry,
+  type IsKnownProfile,
+  parseAgentEntry,
+  parseAgentRegistry,
+} from "./agent-registry.ts";
 import {
   type ControlParts,
   type ControlStore,
   knownProfiles,
   registryId,
+  retryOnConflict,
 } from "./control-store.ts";
-import { parseAgentEntry, parseAgentRegistry } from "./parse-agent-registry.ts";
-import { isRecord, readJson } from "./read-json.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
 import { quote } from "./shown-text.ts";
+import { isRecord, readJson } from "./strict-json.ts";
 
 export interface StoredRegistry {
   readonly registry: AgentRegistry;

@@ -66,10 +66,10 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
   ];
   const answer = await io.ask(question.join("\n"), new AbortController().signal);
   if (!/^y(?:es)?$/i.test(answer.trim())) return;
-  for (const { origin, unacknowledged: hash = "" } of waiting) {
+  for (const { origin, untrustedHash: hash = "" } of waiting) {
     const by = { id: "local", role: "operator" } as const;
     requireTrustable(control, { kind: "profile", name, file: origin, hash });
-    await control.plane.acknowledge(hash, { file: origin, name }, by);
+    await control.plane.trust(hash, { file: origin, name }, by);
   }
   await control.view.refresh(true);
 }

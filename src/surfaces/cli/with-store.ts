@@ -39,7 +39,7 @@ export async function withControl<Value>(
 ): Promise<Value> {
   const { cwd, environment } = io;
   const { openControl } = await import("../../open-control.ts");
-  const { settleByRecords } = await import("../../control/records/settle-by-records.ts");
+  const { settleByRecords } = await import("../../control/records/trust-records.ts");
   const loaded = await loadConfig({ cwd, environment });
   const store = await openStore({ ...loaded.own.database, environment });
   try {

@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { AccessTokens } from "../../control/access/access-tokens.ts";
-import { installationToken } from "../../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../control/access/access-tokens.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { serveRuntime } from "../http/serve-runtime.ts";
 import { MandateClient } from "./mandate-client.ts";

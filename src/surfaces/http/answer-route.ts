@@ -1,9 +1,7 @@
 import { z } from "zod";
 import { withoutEmpty } from "../../agents/documents/without-empty.ts";
-import { seesAllRuns } from "../../control/access/may-see.ts";
-import { seenBy } from "../../control/access/seen-by.ts";
-import type { Principal } from "../../control/records/principal.ts";
-import { holdsRole } from "../../control/records/require-role.ts";
+import { seenBy } from "../../control/access/store-seen-by.ts";
+import { holdsRole, type Principal, seesAllRuns } from "../../control/records/principal.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import type { KeptReply, Store } from "../../ports/store.ts";
 import { headOf } from "../../text.ts";

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { rotateInstallationToken } from "../../control/access/installation-token.ts";
+import { rotateInstallationToken } from "../../control/access/access-tokens.ts";
 import type { Mount } from "./mount.ts";
 import { openServer, type TestServer } from "./server.test-support.ts";
 

@@ -1,7 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { AccessTokens } from "../../control/access/access-tokens.ts";
-import { installationToken } from "../../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../control/access/access-tokens.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";

@@ -3,8 +3,7 @@ import { Agent, request as httpRequest, type IncomingHttpHeaders } from "node:ht
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import { z } from "zod";
-import { AccessTokens } from "../../control/access/access-tokens.ts";
-import { installationToken } from "../../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../control/access/access-tokens.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { openEngine, type TestEngine } from "../../testing/engine-fixture.ts";

@@ -226,11 +226,11 @@ export interface Mandate {
   profiles(): readonly Profile[];
   /** One profile, with where each field came from; also why it cannot be used. */
   describeProfile(name: string): EffectiveProfile | undefined;
-  /** Profiles and skills that came with a project, and count once they are acknowledged. */
+  /** Profiles and skills that came with a project, and have no effect until they are trusted. */
   waiting(): readonly WaitingContent[];
   /** What agents wrote down; promoting and forgetting are written down as the principal's. */
   readonly memory: Memories;
-  /** The agent registry, pins and acknowledgements; each change names who makes it. */
+  /** The agent registry, pins and trusted content; each change names who makes it. */
   readonly control: ControlPlane;
   /**
    * Executes a slash command, with the same parser and the same fixed replies as every surface.

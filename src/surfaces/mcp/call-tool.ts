@@ -1,6 +1,6 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import { holdsRole } from "../../control/records/require-role.ts";
+import { holdsRole } from "../../control/records/principal.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "./mcp-tool.ts";
 

@@ -1,8 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { seenBy } from "../../control/access/seen-by.ts";
-import type { Principal } from "../../control/records/principal.ts";
-import { holdsRole } from "../../control/records/require-role.ts";
+import { seenBy } from "../../control/access/store-seen-by.ts";
+import { holdsRole, type Principal } from "../../control/records/principal.ts";
 import type { Session } from "../../delegations/session.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { realFolder } from "../../files.ts";

@@ -217,7 +217,7 @@ describe("a home that version 0.1.0 recorded", () => {
     const mandate = await open({ recover: false });
     const pins = await mandate.control.pins({ workspace: "/tmp/mandate-recorded/workspace" });
     expect(pins).toMatchObject([{ scope: "workspace", profileId: "worker" }]);
-    expect(await mandate.control.acknowledgements()).toMatchObject([{ name: "reviewer" }]);
+    expect(await mandate.control.trustedContent()).toMatchObject([{ name: "reviewer" }]);
     expect(await mandate.inbox.seen()).toBeGreaterThan(0);
     const [ask] = await mandate.inbox.open();
     expect(ask).toMatchObject({ kind: "ask", text: "Blue or green?" });

@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import { defineCommand } from "../command.ts";
 
 /** Everything after the first white space is the document: its lines and blanks are its own. */

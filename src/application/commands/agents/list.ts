@@ -1,5 +1,4 @@
-import type { AgentEntry } from "../../../control/records/agent-registry.ts";
-import { sortAgents } from "../../../control/records/agents-block.ts";
+import { type AgentEntry, sortAgents } from "../../../control/records/agent-registry.ts";
 import { oneLine } from "../../../text.ts";
 import { type CommandContext, type CommandResult, defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";

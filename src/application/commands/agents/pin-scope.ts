@@ -1,4 +1,4 @@
-import { type PinScope, pinScopes } from "../../../control/records/pin.ts";
+import { type PinScope, pinScopes } from "../../../control/records/pins.ts";
 import { quote } from "../../../control/records/shown-text.ts";
 import type { UsageProblem } from "../command.ts";
 

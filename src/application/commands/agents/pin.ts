@@ -1,4 +1,4 @@
-import type { PinScope } from "../../../control/records/pin.ts";
+import type { PinScope } from "../../../control/records/pins.ts";
 import { defineCommand } from "../command.ts";
 import { handleProblem, isProblem } from "../split-fields.ts";
 import { parseScope, scopeForm } from "./pin-scope.ts";

@@ -1,4 +1,4 @@
-import type { ListedPin } from "../../../control/records/pin.ts";
+import type { ListedPin } from "../../../control/records/pins.ts";
 import { defineCommand } from "../command.ts";
 import { parseNothing } from "../split-fields.ts";
 

@@ -1,4 +1,4 @@
-import { descriptionProblem } from "../../../control/records/check-agents.ts";
+import { descriptionProblem } from "../../../control/records/agent-registry.ts";
 import { defineCommand } from "../command.ts";
 import { handleProblem, isProblem, splitFields } from "../split-fields.ts";
 

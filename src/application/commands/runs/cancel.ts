@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineCommand } from "../command.ts";
 import { parseId } from "../parse-id.ts";

@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import type { WorkspaceMode } from "../../../sessions/session-workspace.ts";
 import { defineCommand } from "../command.ts";
 

@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import { quote } from "../../../control/records/shown-text.ts";
 import { reviewTask } from "../../../tools/delegation/review-task.ts";
 import { defineCommand } from "../command.ts";

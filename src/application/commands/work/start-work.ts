@@ -1,5 +1,4 @@
-import type { Principal } from "../../../control/records/principal.ts";
-import { requireRole } from "../../../control/records/require-role.ts";
+import { type Principal, requireRole } from "../../../control/records/principal.ts";
 import type { Steering, WorkRequest } from "../../steering.ts";
 import { type AnyCommand, type CommandResult, defineCommand } from "../command.ts";
 

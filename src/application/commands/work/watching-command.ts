@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import type { Steering } from "../../steering.ts";
 import { type AnyCommand, defineCommand } from "../command.ts";
 import { idIn, splitFirstWord } from "../parse-id.ts";

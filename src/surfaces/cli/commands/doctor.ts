@@ -49,7 +49,7 @@ export const doctorCommand: Command = {
 };
 
 async function printSchema(name: string, io: Io): Promise<number> {
-  const { publishedSchemas } = await import("../../../control/published-schemas.ts");
+  const { publishedSchemas } = await import("../../../control/config-schema.ts");
   const schemas = publishedSchemas();
   const file = `${name}.schema.json`;
   const schema = Object.hasOwn(schemas, file) ? schemas[file] : undefined;

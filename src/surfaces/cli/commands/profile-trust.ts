@@ -66,7 +66,7 @@ async function trust(
       const answer = await io.ask(question, new AbortController().signal);
       if (!/^y(?:es)?$/i.test(answer.trim())) continue;
     }
-    await control.plane.acknowledge(each.hash, { file: each.file, name: each.name }, by);
+    await control.plane.trust(each.hash, { file: each.file, name: each.name }, by);
     trusted.push(each);
   }
   return trusted;
@@ -97,13 +97,13 @@ async function distrust(
 ): Promise<readonly Waiting[]> {
   const all = await trustedIn(control, cwd);
   const chosen = choose(all, names, everything, Number.MAX_VALUE, cwd);
-  for (const { hash } of chosen) await control.plane.withdrawAcknowledgement(hash, by);
+  for (const { hash } of chosen) await control.plane.withdrawTrust(hash, by);
   return chosen;
 }
 
 /** Of this folder, or a configuration above it: what is trusted elsewhere is decided there. */
 async function trustedIn({ plane }: Control, cwd: string): Promise<readonly Waiting[]> {
-  const all = await plane.acknowledgements();
+  const all = await plane.trustedContent();
   return all.filter(({ file }) => isAbove(file, cwd));
 }
 

@@ -3,7 +3,7 @@ import { decodeText, readRegularFile } from "../../../agents/documents/read-text
 import { commandContext } from "../../../application/commands/command-context.ts";
 import { executeCommand } from "../../../application/commands/execute-command.ts";
 import { fromUser } from "../../../application/commands/user-text.ts";
-import { pinScopes } from "../../../control/records/pin.ts";
+import { pinScopes } from "../../../control/records/pins.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";

@@ -1,8 +1,8 @@
-import { AccessTokens } from "../../../control/access/access-tokens.ts";
 import {
+  AccessTokens,
   installationToken,
   rotateInstallationToken,
-} from "../../../control/access/installation-token.ts";
+} from "../../../control/access/access-tokens.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { type Principal, type Role, roles } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

@@ -1,6 +1,5 @@
 import { realpathSync } from "node:fs";
-import { AccessTokens } from "../../../control/access/access-tokens.ts";
-import { installationToken } from "../../../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../../control/access/access-tokens.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { diagnoseMachine } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

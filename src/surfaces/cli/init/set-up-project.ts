@@ -56,7 +56,7 @@ function trustWritten(file: string, io: Io): Promise<void> {
     const written = waitingFiles().find((each) => each.file === file);
     if (written === undefined) return;
     const by = { id: "local", role: "operator" } as const;
-    await plane.acknowledge(written.hash, { file, name: "mandate.yaml" }, by);
+    await plane.trust(written.hash, { file, name: "mandate.yaml" }, by);
   });
 }
 

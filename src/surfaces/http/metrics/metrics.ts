@@ -1,4 +1,4 @@
-import { seesAllRuns } from "../../../control/access/may-see.ts";
+import { seesAllRuns } from "../../../control/records/principal.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Mount } from "../mount.ts";
 import { HttpProblem } from "../problem.ts";

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { summarizeProfile } from "../../../application/summarize-profile.ts";
-import type { AgentEntry } from "../../../control/records/agent-registry.ts";
-import { sortAgents } from "../../../control/records/agents-block.ts";
+import { type AgentEntry, sortAgents } from "../../../control/records/agent-registry.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { agentList, agentRow, registerAgentBody } from "../shapes/agent-shapes.ts";

@@ -1,7 +1,10 @@
 import { join } from "node:path";
 import { expect } from "vitest";
-import { AccessTokens, type NewAccessToken } from "../../../control/access/access-tokens.ts";
-import { installationToken } from "../../../control/access/installation-token.ts";
+import {
+  AccessTokens,
+  installationToken,
+  type NewAccessToken,
+} from "../../../control/access/access-tokens.ts";
 import type { Role } from "../../../control/records/principal.ts";
 import {
   type EngineOptions,

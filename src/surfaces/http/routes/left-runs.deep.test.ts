@@ -1,7 +1,6 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { AccessTokens } from "../../../control/access/access-tokens.ts";
-import { installationToken } from "../../../control/access/installation-token.ts";
+import { AccessTokens, installationToken } from "../../../control/access/access-tokens.ts";
 import {
   openProcessFleet,
   type ProcessFleet,

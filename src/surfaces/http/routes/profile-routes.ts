@@ -4,7 +4,7 @@ import { effectiveProfile } from "../../../application/effective-profile.ts";
 import { publicProfile } from "../../../application/public-profile.ts";
 import { summarizeProfile } from "../../../application/summarize-profile.ts";
 import { waitingContent } from "../../../application/waiting-content.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { profileName } from "../shapes/ids.ts";

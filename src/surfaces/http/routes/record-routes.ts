@@ -1,10 +1,13 @@
 import { z } from "zod";
 import { type AgentRegistry, emptyRegistry } from "../../../control/records/agent-registry.ts";
 import { registryId } from "../../../control/records/control-store.ts";
-import { type PinScope, pinRecordId } from "../../../control/records/pin.ts";
-import { describeStored, type StoredPin } from "../../../control/records/pin-records.ts";
-import type { Principal } from "../../../control/records/principal.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import {
+  describeStored,
+  type PinScope,
+  pinRecordId,
+  type StoredPin,
+} from "../../../control/records/pins.ts";
+import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../../ports/record-store.ts";
 import type { Runtime } from "../../../runtime.ts";

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { publicExport } from "../../../application/public-export.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { listSessions } from "../../../sessions/list-sessions.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { seesAllRuns } from "../../../control/access/may-see.ts";
+import { seesAllRuns } from "../../../control/records/principal.ts";
 import { diagnoseMachine } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";

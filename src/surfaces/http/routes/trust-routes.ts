@@ -40,7 +40,7 @@ export const trustRoutes: readonly Route[] = [
       const waiting = requireWaiting(control, wanted);
       requireTrustable(control, waiting, toolbox.names);
       const { file, name } = waiting;
-      await control.plane.acknowledge(wanted, { file, name }, principal);
+      await control.plane.trust(wanted, { file, name }, principal);
       await control.view.refresh(true);
       return waiting;
     },
@@ -54,7 +54,7 @@ export const trustRoutes: readonly Route[] = [
     role: "viewer",
     reply: trustedList,
     async handle(_request, { runtime: { control } }) {
-      const all = await control.plane.acknowledgements();
+      const all = await control.plane.trustedContent();
       const items = all.slice(0, mostTrusted).map(({ file, hash: of, name }) => {
         return { hash: of, name, file };
       });
@@ -72,7 +72,7 @@ export const trustRoutes: readonly Route[] = [
     reply: null,
     status: 204,
     async handle({ params: { hash: of }, principal }, { runtime: { control } }) {
-      if (await control.plane.withdrawAcknowledgement(of, principal)) {
+      if (await control.plane.withdrawTrust(of, principal)) {
         await control.view.refresh(true);
         return null;
       }

@@ -1,11 +1,10 @@
-import type { Owner } from "../../../control/access/may-see.ts";
 import {
   ownerOfDecision,
   type RunOwners,
   runOwnersOf,
 } from "../../../control/access/run-owners.ts";
 import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
-import type { Principal } from "../../../control/records/principal.ts";
+import type { Owner, Principal } from "../../../control/records/principal.ts";
 import { isControlEvent } from "../../../events/control-event.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";

@@ -1,6 +1,5 @@
 import type { ServerResponse } from "node:http";
-import type { Principal } from "../../../control/records/principal.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

@@ -1,5 +1,4 @@
-import { maySee, seesAllRuns } from "../../../control/access/may-see.ts";
-import type { Principal } from "../../../control/records/principal.ts";
+import { maySee, type Principal, seesAllRuns } from "../../../control/records/principal.ts";
 import type { Clock, Timer } from "../../../ports/clock.ts";
 import { type ClientSource, type DropReason, SseClient, type StoredFrame } from "./sse-client.ts";
 import type { SseConnection } from "./sse-connection.ts";

@@ -1,4 +1,4 @@
-import type { Owner } from "../../../control/access/may-see.ts";
+import type { Owner } from "../../../control/records/principal.ts";
 
 /** What happened, by which a client can tell whether it wants to hear of it, and may. */
 export interface AboutEntry {

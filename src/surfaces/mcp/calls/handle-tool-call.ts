@@ -8,7 +8,7 @@ import {
   SdkErrorCode,
   type ServerContext,
 } from "@modelcontextprotocol/server";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole } from "../../../control/records/principal.ts";
 import { callTool, describeResult } from "../call-tool.ts";
 import type { ClientAbilities, Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";

@@ -1,6 +1,5 @@
 import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
-import type { Principal } from "../../../control/records/principal.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";

@@ -7,8 +7,7 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
-import type { Principal } from "../../../control/records/principal.ts";
-import { holdsRole } from "../../../control/records/require-role.ts";
+import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import { describeCreated, describeTask, tasksExtension } from "./task.ts";
 import type { TaskServer } from "./task-server.ts";
 import type { Tasks } from "./tasks.ts";

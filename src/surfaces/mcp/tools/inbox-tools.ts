@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";

@@ -1,4 +1,4 @@
-import { requireRole } from "../../../control/records/require-role.ts";
+import { requireRole } from "../../../control/records/principal.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
 import { earlierJobs, interruptionOf, untilClosed } from "./earlier-jobs.ts";

@@ -1,19 +1,24 @@
 import { MandateError } from "../../ports/mandate-error.ts";
-import { acknowledgedPrefix, type ControlParts, type ControlStore } from "./control-store.ts";
-import { retryOnConflict } from "./retry-on-conflict.ts";
+import { type LoadedConfig, type SettledConfig, settleConfig } from "../load-config.ts";
+import {
+  type ControlParts,
+  type ControlStore,
+  retryOnConflict,
+  trustedPrefix,
+} from "./control-store.ts";
 import { quote } from "./shown-text.ts";
 
 /** What was acknowledged, for people; what counts is the hash alone. */
-export interface AcknowledgedFile {
+export interface TrustedFile {
   readonly file: string;
   readonly name: string;
 }
 
 /** Says that exactly this content may count. A file that changes has another hash, and asks again. */
-export function acknowledgeContent(
+export function trustContent(
   { clock, store }: ControlParts,
   hash: string,
-  { file, name }: AcknowledgedFile,
+  { file, name }: TrustedFile,
   actor: string,
 ): Promise<void> {
   const resourceId = recordIdOf(hash);
@@ -25,7 +30,7 @@ export function acknowledgeContent(
 }
 
 /** False when it was not acknowledged. */
-export function withdrawContent(
+export function withdrawTrust(
   { clock, store }: ControlParts,
   hash: string,
   actor: string,
@@ -41,26 +46,35 @@ export function withdrawContent(
   }, clock);
 }
 
-export async function readAcknowledged(store: ControlStore): Promise<ReadonlySet<string>> {
-  const records = await store.listRecords("policy", acknowledgedPrefix);
-  return new Set(records.map(({ resourceId }) => resourceId.slice(acknowledgedPrefix.length)));
+export async function readTrustedHashes(store: ControlStore): Promise<ReadonlySet<string>> {
+  const records = await store.listRecords("policy", trustedPrefix);
+  return new Set(records.map(({ resourceId }) => resourceId.slice(trustedPrefix.length)));
 }
 
-export interface Acknowledgement extends AcknowledgedFile {
+export interface TrustedContent extends TrustedFile {
   readonly hash: string;
 }
 
-export async function readAcknowledgements(
-  store: ControlStore,
-): Promise<readonly Acknowledgement[]> {
-  const records = await store.listRecords("policy", acknowledgedPrefix);
+export async function readTrustedContent(store: ControlStore): Promise<readonly TrustedContent[]> {
+  const records = await store.listRecords("policy", trustedPrefix);
   return records.map(({ resourceId, value }) => ({
-    ...(value as AcknowledgedFile),
-    hash: resourceId.slice(acknowledgedPrefix.length),
+    ...(value as TrustedFile),
+    hash: resourceId.slice(trustedPrefix.length),
   }));
 }
 
 function recordIdOf(hash: string): string {
-  if (/^[0-9a-f]{64}$/.test(hash)) return `${acknowledgedPrefix}${hash}`;
+  if (/^[0-9a-f]{64}$/.test(hash)) return `${trustedPrefix}${hash}`;
   throw new MandateError("usage", `${quote(hash)} is not a SHA-256 in 64 hex digits.`);
+}
+
+/** Says of the configuration files that were found which of them counts, by the store's records. */
+export async function settleByRecords(
+  loaded: LoadedConfig,
+  store: ControlStore,
+  trustWorkspace = false,
+): Promise<SettledConfig> {
+  if (loaded.found.length === 0) return { config: loaded.own, waiting: [] };
+  const trusted = await readTrustedHashes(store);
+  return settleConfig(loaded, (hash) => trustWorkspace || trusted.has(hash));
 }
