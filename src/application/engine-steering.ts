@@ -1,13 +1,13 @@
 import type { Principal } from "../control/records/principal.ts";
 import type { Engine } from "../delegations/engine.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
-import type { SentTo } from "../delegations/messages.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { CancelOutcome, StartedRun } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 import { Inbox } from "../sessions/inbox/inbox.ts";
 import { listSessions } from "../sessions/list-sessions.ts";
+import type { SentTo } from "../sessions/send-message.ts";
 import type { SessionRow } from "../sessions/session-row.ts";
 import {
   isReadOnlySession,

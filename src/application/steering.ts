@@ -1,8 +1,8 @@
 import type { Principal } from "../control/records/principal.ts";
-import type { SentTo } from "../delegations/messages.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
+import type { SentTo } from "../sessions/send-message.ts";
 import type { SessionRow } from "../sessions/session-row.ts";
 import type { WorkspaceMode } from "../sessions/session-workspace.ts";
 

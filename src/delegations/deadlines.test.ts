@@ -10,7 +10,7 @@ import { HeldClock } from "../testing/held-clock.test-support.ts";
 import { until } from "../testing/until.ts";
 import { defineTool } from "../tools/tool.ts";
 import { callSlow, childThat, deadlines, profiles, slowTool } from "./deadlines.test-support.ts";
-import { stopIdle } from "./runs/live-runs.ts";
+import { stopIdle } from "./engine.ts";
 
 let clock = new HeldClock();
 beforeEach(() => {

@@ -5,17 +5,18 @@ import {
   describeReminder,
   type Reminder,
 } from "../events/cause.ts";
+import type { SentMessage } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
+import type { SessionChildren } from "../sessions/session-children.ts";
 import { closeWith } from "./ends/close.ts";
 import { unfinished } from "./ends/closing-events.ts";
 import { type Ending, failure, Stopped, Suspended } from "./ends/ending.ts";
 import { event, type LiveDelegation, openChildren } from "./live-delegation.ts";
-import { deliverMail } from "./messages.ts";
 import { type AfterAttempt, afterAttempt, next } from "./next.ts";
-import { type SessionChildren, sessionChildrenOf } from "./session-children.ts";
 import { askPerson } from "./turns/ask-person.ts";
+import { sessionChildrenOf } from "./turns/caller.ts";
 import { performCalls } from "./turns/perform-calls.ts";
-import { backoff, bestSoFar, takeTurn } from "./turns/take-turn.ts";
+import { backoff, bestSoFar, hasRoomFor, takeTurn } from "./turns/take-turn.ts";
 
 /** Works on a delegation, attempt after attempt, until it closes. */
 export async function drive(live: LiveDelegation): Promise<void> {
@@ -125,7 +126,7 @@ function childrenAtWork(live: LiveDelegation): readonly ChildName[] {
   });
 }
 
-const none: readonly ChildName[] = Object.freeze([]);
+const none: readonly never[] = Object.freeze([]);
 
 /** A delegation that does not keep its exit rule: a person says what to do, or it fails. */
 async function askWhatNext(live: LiveDelegation, question: string): Promise<Ending | null> {
@@ -170,4 +171,34 @@ function say(live: LiveDelegation, from: string, what: string | Reminder): void 
     ),
     event(live, "agent.interjected", { from, severity: "warn", ...said }),
   );
+}
+
+/**
+ * Records the messages to a delegation in its conversation, in order; true if there were any. The mail
+ * is read from the store each time: a message that was acknowledged to its sender is never missed,
+ * whichever process stored it. `isAnswered`: the delegation is about to close, so messages are delivered
+ * only where the budget allows another turn.
+ */
+async function deliverMail(live: LiveDelegation, isAnswered = false): Promise<boolean> {
+  const { parts } = live.run;
+  const mail = await (parts.mailOf ?? mailInLog)(live);
+  if (mail.length === 0) return false;
+  live.work.throwIfStopped();
+  if (isAnswered && parts.mailOf === undefined && !(await hasRoomFor(live, mail))) return false;
+  // Messages of other processes are in the log, and not yet in the state of this process.
+  const known = new Set(live.state.mail?.map(({ message_id }) => message_id));
+  const sent = mail.filter(({ message_id }) => !known.has(message_id));
+  live.follow(sent.map((message) => event(live, "agent.message_sent", message)));
+  live.record(
+    ...mail.map((message) => event(live, "agent.interjected", { severity: "info", ...message })),
+  );
+  // A message that is not durable yet would be found in the mail again.
+  await live.process.appends.durable();
+  return true;
+}
+
+async function mailInLog({ id, run }: LiveDelegation): Promise<readonly SentMessage[]> {
+  // If the log cannot be read, it cannot be written either: the next append reports that.
+  const state = await run.parts.store.readRun(run.id).catch(() => undefined);
+  return state?.delegations.get(id)?.mail ?? none;
 }

@@ -1,7 +1,8 @@
 import type { RunGrant, RunPrincipal } from "../contracts/run-grant.ts";
 import { refusal, requireModel } from "../control/records/resolve-profile.ts";
-import type { Cancellation } from "../events/cause.ts";
+import type { Cancellation, Cause } from "../events/cause.ts";
 import type { MessageSender, StoredEvent } from "../events/event.ts";
+import { isPaused } from "../events/run-state.ts";
 import type {
   CancelOutcome,
   DelegationResult,
@@ -10,30 +11,24 @@ import type {
   SessionRequest,
   StartedRun,
 } from "../ports/delegator.ts";
-import type { MandateError } from "../ports/mandate-error.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import { resultOf } from "../sessions/delegation-result.ts";
 import { answerAsk } from "../sessions/inbox/answer-ask.ts";
-import { Branches } from "./distributed/branches.ts";
+import { type ContinueOptions, continuation, type ResumeLimits } from "../sessions/resumption.ts";
+import { type SentTo, sendMessage } from "../sessions/send-message.ts";
+import { cancelStored } from "./ends/cancel-stored.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import { type LiveRun, loseRun } from "./live-run.ts";
-import { type SentTo, sendMessage } from "./messages.ts";
+import { event, type LiveDelegation } from "./live-delegation.ts";
+import type { LiveRun } from "./live-run.ts";
 import { BranchWorker } from "./runs/distributed-runs.ts";
-import { GoalQueue } from "./runs/goal-queue.ts";
-import {
-  agentAtWork,
-  cancelDelegation,
-  type EngineState,
-  interruptRun,
-  LiveRuns,
-  stopIdle,
-  storedResult,
-} from "./runs/live-runs.ts";
+import { type EngineState, GoalQueue, LiveRuns } from "./runs/live-runs.ts";
 import { Recovery } from "./runs/recovery.ts";
 import { resumeRun } from "./runs/resume-run.ts";
 import { openSession, startContinuation, startRun } from "./runs/start-run.ts";
 import type { Session } from "./session.ts";
-import type { Interrupted } from "./suspend/interrupt.ts";
-import { type ContinueOptions, continuation, type ResumeLimits } from "./suspend/resumption.ts";
+import { type Interrupted, interruptRoot } from "./suspend/interrupt.ts";
 import { startWatcher, watchersOf } from "./watchers.ts";
 
 /**
@@ -52,11 +47,11 @@ export class Engine {
   constructor(parts: EngineParts, grant: RunGrant) {
     const { clock, store } = parts;
     const goals = new GoalQueue(store);
-    this.#own = { parts, grant, runs: new LiveRuns(), branches: new Branches(), goals };
+    this.#own = { parts, grant, runs: new LiveRuns(), goals };
     this.#recovery = new Recovery(this.#own);
     this.worker = new BranchWorker(this.#own);
     this.watchers = new Watchers(this.#own);
-    this.#unsubscribe = store.subscribe((events) => this.#hear(events));
+    this.#unsubscribe = store.subscribe((events) => this.#onEvents(events));
     this.#idleWatch = setInterval(() => {
       stopIdle(this.liveRuns, clock.monotonic());
       // The process of the goal before may have died.
@@ -150,7 +145,7 @@ export class Engine {
   }
 
   get liveRuns(): readonly LiveRun[] {
-    return [...this.#own.runs.all, ...this.#own.branches.all];
+    return this.#own.runs.all;
   }
 
   close(): void {
@@ -158,17 +153,13 @@ export class Engine {
     this.#recovery.close();
     this.#unsubscribe();
     this.#own.runs.close();
-    for (const branch of this.#own.branches.all) loseRun(branch);
   }
 
-  /** What other processes wrote reaches the agents that it is about. */
-  #hear(events: readonly StoredEvent[]): void {
-    const { branches, goals, runs } = this.#own;
-    branches.hear(events);
-    for (const event of events) {
-      runs.hear(event);
-      if (event.type === "run.finished") void goals.advance();
-    }
+  /** Events of other processes are passed to the delegations that they are about. */
+  #onEvents(events: readonly StoredEvent[]): void {
+    const { goals, runs } = this.#own;
+    runs.onEvents(events);
+    if (events.some(({ type }) => type === "run.finished")) void goals.advance();
   }
 }
 
@@ -202,4 +193,100 @@ export class Watchers {
 
 function rethrow(error: MandateError): never {
   throw error;
+}
+
+/** The live delegation of that id, or the root of the run of that id. */
+async function agentAtWork({ parts, runs }: EngineState, id: string): Promise<LiveDelegation> {
+  const run = runs.get((await parts.store.findRun(id)) ?? id);
+  // Each branch of a distributed run works on one delegation, and on the watchers of that one.
+  const inBranch = runs.branches
+    .flatMap(
+      ({ delegations: { byId, root }, id: runId }) => (id === runId ? root : byId.get(id)) ?? [],
+    )
+    .find((one) => !one.run.execution.isRemote(one));
+  const live = inBranch ?? run?.delegations.byId.get(id) ?? run?.delegations.root;
+  if (live && !live.process.end.isEnding) return live;
+  throw notLive(id);
+}
+
+function notLive(id: string): MandateError {
+  return new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
+}
+
+async function interruptRun(
+  { parts: { store }, runs }: EngineState,
+  id: string,
+  reason: string,
+): Promise<Interrupted> {
+  const runId = (await store.findRun(id)) ?? id;
+  const root = runs.get(runId)?.delegations.root;
+  if (root == null) return interruptedBefore(store, runId, id);
+  if (id === runId || id === root.id) {
+    return interruptRoot(root, { code: "cancelled", text: reason });
+  }
+  throw new MandateError(
+    "usage",
+    `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`,
+  );
+}
+
+/** The outcome of an interrupt for a run that this process does not work on. */
+async function interruptedBefore(store: Store, runId: string, id: string): Promise<Interrupted> {
+  const settled = Promise.resolve();
+  const state = await store.readRun(runId);
+  if (state && isPaused(state)) return { outcome: "paused", settled };
+  if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
+  if (!state?.spread) throw notLive(id);
+  throw new MandateError(
+    "usage",
+    `Run ${runId} is distributed over workers, and cannot be paused there. To end it: mandate cancel ${runId}`,
+  );
+}
+
+/** Cancels a delegation, or a whole run, with everything below it, whichever process works on it. */
+async function cancelDelegation(
+  { parts: { store, toolbox }, runs }: EngineState,
+  id: string,
+  reason: Cancellation,
+): Promise<CancelOutcome> {
+  const cause: Cause = typeof reason === "string" ? { code: "cancelled", text: reason } : reason;
+  // What this process works on is stopped at once, however far away the database is.
+  const live = runs.find(id);
+  if (live) return live.run.execution.cancel(live, cause);
+  const runId = await store.findRun(id);
+  if (runId === undefined) return "not_found";
+  return cancelStored(store, toolbox, runId, id, cause);
+}
+
+/** Tells a live delegation about its surroundings; one that ends or is suspended needs no more. */
+export function tellAgent(runs: readonly LiveRun[], id: string, message: string): void {
+  for (const run of runs) {
+    const live = run.delegations.byId.get(id);
+    if (live === undefined || run.execution.isRemote(live)) continue;
+    if (live.process.end.isEnding || live.work.stopReason !== null || live.work.suspension !== null)
+      continue;
+    live.record(event(live, "agent.interjected", { from: "mcp", severity: "info", message }));
+  }
+}
+
+/** Stops delegations that hold a slot and do nothing, by the idle deadline of their contracts. */
+export function stopIdle(runs: readonly LiveRun[], now: number): void {
+  for (const live of runs.flatMap((run) => [...run.delegations.byId.values()])) {
+    const { lastActivity, time } = live.process;
+    const { idle } = live.contract.deadlines;
+    if (!time.hasSlot || lastActivity === 0 || now - lastActivity <= idle) continue;
+    live.work.stop({ code: "idle", ms: idle });
+  }
+}
+
+/** The result that the log has of a delegation, or of a run's root. Null: none yet. */
+async function storedResult(
+  store: Pick<Store, "readRun">,
+  runId: string,
+  id: string,
+): Promise<DelegationResult | null> {
+  const run = await store.readRun(runId);
+  if (run === undefined) return null;
+  const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
+  return resultOf(run, id === runId && root !== undefined ? root.id : id);
 }

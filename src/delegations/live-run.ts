@@ -1,11 +1,12 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { RunGrant } from "../contracts/run-grant.ts";
-import type { Cause } from "../events/cause.ts";
+import { type Cause, describeLateCause, type LateCause } from "../events/cause.ts";
 import { openAskOf } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome, CancelOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
+import type { SessionChildren } from "../sessions/session-children.ts";
 import { Budget } from "./budget.ts";
 import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -21,6 +22,8 @@ export class LiveRun {
   readonly budget: Budget;
   readonly delegations = new LiveDelegations();
   readonly history = new RunHistory();
+  /** The children of earlier messages of its session; null until they are asked for. */
+  earlier: SessionChildren | null = null;
   /** Questions that wait for an answer, by id. */
   readonly asks = new Map<string, (outcome: AskOutcome) => void>();
   /** A delegation has closed, has handed in its output, or is suspended. */
@@ -193,4 +196,20 @@ export interface Execution {
   isRemote(live: LiveDelegation): boolean;
   /** Before the run ends: loads what its outcome depends on and is not known here. */
   loadAll(root: LiveDelegation): Promise<void> | undefined;
+}
+
+/**
+ * Something that a delegation no longer waits for came after all. It changes nothing; that it came
+ * is noted on the run, since the delegation itself may be closed.
+ */
+export function noteLateResult(agent: LiveDelegation, cause: LateCause): void {
+  const { run } = agent;
+  if (run.finished || run.lost) return;
+  // The run may end at this very moment; then there is nowhere left to note it.
+  void run.append([lateResult(agent, cause)]).catch(() => undefined);
+}
+
+export function lateResult({ id }: LiveDelegation, cause: LateCause): NewEvent<"run.late_result"> {
+  const detail = describeLateCause(cause);
+  return { type: "run.late_result", payload: { sub_agent_id: id, cause, detail } };
 }

@@ -121,7 +121,7 @@ const nudgeLimit = 3;
 
 const repeatLimit = 5;
 
-export const streakLimit = 5;
+const streakLimit = 5;
 
 /** Judges the latest turn of a transcript, which may have been written before a crash. */
 export function judgeReply(

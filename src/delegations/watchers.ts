@@ -1,11 +1,9 @@
-import { resolveProfile, type Unresolved } from "../control/records/resolve-profile.ts";
 import type { StoredEvent } from "../events/event.ts";
 import type { Store } from "../ports/store.ts";
 import { describeDelta, describeDeltas } from "../sessions/describe-delta.ts";
 import { closeWith, endWatcher } from "./ends/close.ts";
 import type { Ending } from "./ends/ending.ts";
 import { event, isWatcher, type LiveDelegation } from "./live-delegation.ts";
-import type { LiveRun } from "./live-run.ts";
 import { type Started, startDelegation } from "./start/start-delegation.ts";
 
 /** What a watcher is shown at once, in characters. */
@@ -30,33 +28,6 @@ export async function startWatcher(watches: LiveDelegation, profile: string): Pr
     watches,
     step: run.delegations.nextStep++,
   });
-}
-
-/** The first profile that cannot watch. Asked before the run exists, so that a refusal leaves none. */
-export function unfitWatcher(run: LiveRun, profiles: readonly string[]): Unresolved | undefined {
-  for (const profile of profiles) {
-    const found = resolveProfile(run.parts, { task: "watch", profile }, "watch");
-    if (!("profile" in found)) return found;
-  }
-  return undefined;
-}
-
-/** Starts the watchers that a run's request names. A session that has closed by then needs none. */
-export async function startWatchers(
-  watches: LiveDelegation,
-  profiles: readonly string[],
-): Promise<Unresolved | undefined> {
-  for (const profile of profiles) {
-    if (watches.process.end.isEnding) return undefined;
-    const started = await startWatcher(watches, profile);
-    if (!("agent" in started)) return started;
-    try {
-      await started.created;
-    } catch (error) {
-      if (!watches.process.end.isEnding) throw error;
-    }
-  }
-  return undefined;
 }
 
 /** The open watchers of a session that have this profile. */

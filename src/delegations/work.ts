@@ -16,7 +16,7 @@ import { endTime, event, isWatcher, type LiveDelegation, outputOf } from "./live
 import type { Execution } from "./live-run.ts";
 import { reload } from "./recovery/hydrate.ts";
 import { hasServers } from "./turns/prompt.ts";
-import { settledIfOpen } from "./turns/settle-request.ts";
+import { settledIfOpen } from "./turns/request-model.ts";
 import { watch } from "./watchers.ts";
 
 /** Works on a delegation as soon as there is a slot. */

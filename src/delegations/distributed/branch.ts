@@ -7,8 +7,7 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { type LiveDelegation, outputOf } from "../live-delegation.ts";
 import { LiveRun, loseRun } from "../live-run.ts";
 import { grantOfRoot, recoverDelegation } from "../recovery/recover.ts";
-import type { EngineState } from "../runs/live-runs.ts";
-import { catchUp } from "./branches.ts";
+import { catchUp, type EngineState } from "../runs/live-runs.ts";
 import {
   type Branch,
   DistributedExecution,
@@ -22,7 +21,7 @@ export type WorkOutcome = "done" | "busy";
 
 /** Claims a delegation, and works on it until it is closed, handed in, or another worker's. */
 export async function workOnBranch(
-  { branches, goals, grant, parts }: EngineState,
+  { goals, grant, parts, runs }: EngineState,
   runId: string,
   id: string,
 ): Promise<WorkOutcome> {
@@ -51,11 +50,11 @@ export async function workOnBranch(
   const run = new LiveRun(parts, settings, new DistributedExecution());
   if (!isBranch(run)) throw new Error("a claimed run is distributed");
   // From here on the branch follows what other processes write.
-  branches.add(run);
+  runs.addBranch(run);
   try {
     const live = await open(run, state, id, isFresh);
     if (live === null) return "done";
-    branches.addGuest(live);
+    runs.addGuest(live);
     const isGoal = run.execution.log?.goal != null && live === run.delegations.root;
     // A goal that has not begun waits for its turn again.
     if (isGoal && live.state.status === "created") goals.hold(run);
@@ -64,7 +63,7 @@ export async function workOnBranch(
     while (!run.lost && !isDone(live)) await run.changed.next();
     return run.lost ? "busy" : "done";
   } finally {
-    branches.remove(run);
+    runs.removeBranch(run);
   }
 }
 

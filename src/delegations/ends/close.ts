@@ -8,8 +8,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { fits } from "../../tools/delegation/fit-result.ts";
 import { GitFailure, RepositoryRefused } from "../../workspaces/git/git-failure.ts";
-import { endMerging, retireCopy, takeOver } from "../changes/take-over.ts";
-import { writeReport } from "../changes/write-report.ts";
+import { endMerging, retireCopy, takeOver, writeReport } from "../changes/take-over.ts";
 import { findTool } from "../delegation-process.ts";
 import { packWork } from "../distributed/remote-copy.ts";
 import {
@@ -20,8 +19,8 @@ import {
   openChildren,
   outputOf,
 } from "../live-delegation.ts";
+import { lateResult } from "../live-run.ts";
 import { reload } from "../recovery/hydrate.ts";
-import { lateResult } from "../turns/request-model.ts";
 import { cancelRemote } from "./cancel-stored.ts";
 import {
   type Accepted,

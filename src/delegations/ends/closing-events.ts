@@ -33,7 +33,7 @@ import {
   untrustedOf,
 } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
-import { settledIfOpen } from "../turns/settle-request.ts";
+import { settledIfOpen } from "../turns/request-model.ts";
 import { type Ending, failure, failureBy, type OutputEnding, type Rejection } from "./ending.ts";
 
 /** How a delegation's end was received. */

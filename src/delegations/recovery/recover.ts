@@ -18,7 +18,7 @@ import {
   suspendRoot,
   treatChildren,
 } from "../suspend/interrupt.ts";
-import { settledIfOpen } from "../turns/settle-request.ts";
+import { settledIfOpen } from "../turns/request-model.ts";
 import { endWork, finish, localExecution, queue, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 

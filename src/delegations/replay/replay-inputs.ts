@@ -9,7 +9,7 @@ import { event } from "../live-delegation.ts";
 import { Session } from "../session.ts";
 import { pause, settle, suspendRoot } from "../suspend/interrupt.ts";
 import { performCall } from "../turns/perform-calls.ts";
-import { correctRequest } from "../turns/settle-request.ts";
+import { correctRequest } from "../turns/request-model.ts";
 import { queue } from "../work.ts";
 import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";

@@ -6,12 +6,12 @@ import type { DelegationResult, StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
+import { untilClosed } from "../../sessions/session-children.ts";
 import { type WorkOutcome, workOnBranch } from "../distributed/branch.ts";
 import { workOf } from "../distributed/distributed-execution.ts";
 import { canReachWorkspace } from "../distributed/remote-copy.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { untilClosed } from "../session-children.ts";
 import type { EngineState } from "./live-runs.ts";
 
 /** Works on single delegations of distributed runs, as a queue hands them out. */

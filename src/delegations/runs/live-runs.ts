@@ -1,52 +1,64 @@
 import type { RunGrant } from "../../contracts/run-grant.ts";
-import type { Cancellation, Cause } from "../../events/cause.ts";
+import { openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused } from "../../events/run-state.ts";
-import type { CancelOutcome, DelegationResult } from "../../ports/delegator.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
+import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { Store } from "../../ports/store.ts";
+import type { RunRow, Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
 import { retireCopy } from "../changes/take-over.ts";
-import type { Branches } from "../distributed/branches.ts";
-import { cancelStored } from "../ends/cancel-stored.ts";
+import { type Branch, isBranch } from "../distributed/distributed-execution.ts";
+import { closeWith } from "../ends/close.ts";
 import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
+import { failure } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { event, type LiveDelegation } from "../live-delegation.ts";
+import { type LiveDelegation, outputOf } from "../live-delegation.ts";
 import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
-import { type Interrupted, interruptRoot } from "../suspend/interrupt.ts";
-import type { GoalQueue } from "./goal-queue.ts";
+import { reload } from "../recovery/hydrate.ts";
+import { finish, queue } from "../work.ts";
 
 /** What one engine holds: its parts, what its runs may hold at most, and the runs themselves. */
 export interface EngineState {
   readonly parts: EngineParts;
   readonly grant: RunGrant;
   readonly runs: LiveRuns;
-  readonly branches: Branches;
   readonly goals: GoalQueue;
 }
 
 /**
- * The runs that this process owns, and those that another process took from it. Answers and ends
- * that other processes write reach them by the log.
+ * The runs that this process works on, whole runs and branches of distributed ones, and the runs that
+ * another process took from it. Events that other processes write reach them through the log.
  */
 export class LiveRuns {
   readonly #owned = new Map<string, LiveRun>();
   /** Runs that another process works on now, and whose results are still awaited here. */
   readonly #lost = new Map<string, LiveRun>();
+  /** By run: the delegations of distributed runs that this process works on, a branch for each. */
+  readonly #branches = new Map<string, Set<Branch>>();
+  /** Delegations that worked here in a copy of another machine's folder, until they have closed. */
+  readonly #guests = new Map<string, LiveDelegation>();
 
   get all(): readonly LiveRun[] {
-    return [...this.#owned.values()];
+    return [...this.#owned.values(), ...this.branches];
+  }
+
+  get branches(): readonly Branch[] {
+    return [...this.#branches.values()].flatMap((ofRun) => [...ofRun]);
   }
 
   get(runId: string): LiveRun | undefined {
     return this.#owned.get(runId);
   }
 
-  /** The delegation of that id, or the root of the run of that id. */
+  /** The delegation of that id, or the root of the run of that id, in a run that is owned here. */
   find(id: string): LiveDelegation | undefined {
     const run = this.#owned.get(id);
     if (run !== undefined) return run.delegations.root ?? undefined;
-    return this.all.flatMap((one) => one.delegations.byId.get(id) ?? [])[0];
+    for (const one of this.#owned.values()) {
+      const live = one.delegations.byId.get(id);
+      if (live !== undefined) return live;
+    }
+    return undefined;
   }
 
   /** The run is owned until its root has closed, with the result that is given. */
@@ -55,6 +67,31 @@ export class LiveRuns {
     const result = root.process.end.whenClosed();
     void result.then(() => this.#owned.delete(run.id));
     return result;
+  }
+
+  addBranch(branch: Branch): void {
+    const others = this.#branches.get(branch.id);
+    if (others) others.add(branch);
+    else this.#branches.set(branch.id, new Set([branch]));
+  }
+
+  removeBranch(branch: Branch): void {
+    const branches = this.#branches.get(branch.id);
+    branches?.delete(branch);
+    if (branches?.size === 0) this.#branches.delete(branch.id);
+  }
+
+  addGuest(live: LiveDelegation): void {
+    if (live.copy?.source.kind === "elsewhere") this.#guests.set(live.id, live);
+  }
+
+  /** The agent of another program stays in this process; its children may be on other machines. */
+  async hold(run: LiveRun, root: LiveDelegation): Promise<void> {
+    if (!isBranch(run)) return;
+    run.execution.here = root;
+    run.execution.log = (await run.parts.store.readRun(run.id)) ?? null;
+    this.addBranch(run);
+    void root.process.end.whenClosed().then(() => this.removeBranch(run));
   }
 
   /** Another process owns the run now: what is in memory here is no longer valid. */
@@ -69,33 +106,58 @@ export class LiveRuns {
     loseRun(run);
   }
 
-  hear(event: StoredEvent): void {
-    const run = this.#owned.get(event.run_id);
+  /** Events that were committed together. */
+  onEvents(events: readonly StoredEvent[]): void {
+    const released = new Set<string>();
+    for (const event of events) {
+      if (!followed.has(event.type)) continue;
+      const { run_id: runId, type } = event;
+      if (type === "agent.subagent_closed") this.#retireGuest(event.payload.sub_agent_id);
+      // All of the events count already: waiters look at the budget once.
+      const isRelease = releases.has(type);
+      if (isRelease && released.has(runId)) continue;
+      if (isRelease) released.add(runId);
+      const owned = this.#owned.get(runId);
+      if (owned !== undefined) this.#follow(owned, event);
+      for (const branch of this.#branches.get(runId) ?? []) followBranch(branch, event);
+      if (type === "agent.subagent_closed") {
+        const lost = this.#lost.get(runId)?.delegations.byId.get(event.payload.sub_agent_id);
+        if (lost) closeAsLogged(lost).catch(leaveToRecovery);
+      }
+    }
+  }
+
+  /** An event of a run that is owned here, by whichever process it was written. */
+  #follow(run: LiveRun, event: StoredEvent): void {
+    // What belongs to single delegations of a distributed run, its branches follow.
+    const isWhole = run.execution.log === null;
     switch (event.type) {
       case "agent.answered":
-        if (run) settleAsk(run, event);
+        if (isWhole) settleAsk(run, event);
         break;
       case "agent.subagent_closed": {
-        const { sub_agent_id: id } = event.payload;
-        const live = run?.delegations.byId.get(id);
-        if (live && !live.process.end.isEnding && live.run.execution.log === null) {
-          live.process.end.isEnding = true;
-          live.work.stop({ code: "ended_outside" });
-          closeAsStored(live).catch(leaveToLog);
-        }
-        const lost = this.#lost.get(event.run_id)?.delegations.byId.get(id);
-        if (lost) closeAsStored(lost).catch(leaveToLog);
+        const live = run.delegations.byId.get(event.payload.sub_agent_id);
+        if (isWhole && live && !live.process.end.isEnding)
+          closeAsLogged(live).catch(leaveToRecovery);
         break;
       }
       case "agent.paused":
         // A resume starts from the log, so what is in memory is of no further use.
-        if (run && isSuspendedRoot(run, event.sub_agent_id)) this.lose(run);
+        if (isSuspendedRoot(run, event.sub_agent_id)) this.lose(run);
         break;
       case "run.resumed":
-        if (run && event.payload.worker !== run.settings.ownership.worker) this.lose(run);
+        if (event.payload.worker !== run.settings.ownership.worker) this.lose(run);
         break;
       default:
     }
+  }
+
+  /** Its work is in the store now, or was not handed in: then this copy, which stays, has it alone. */
+  #retireGuest(id: string): void {
+    const guest = this.#guests.get(id);
+    this.#guests.delete(id);
+    const { copy, run } = guest ?? {};
+    if (copy) void run?.parts.copies().then((copies) => copies.retire(copy));
   }
 
   /** Results of lost runs can no longer be followed: those who wait for them get an error. */
@@ -106,8 +168,18 @@ export class LiveRuns {
       if (root === null || !execution.isRemote(root)) continue;
       root.process.end.closed(failedResult(root, unwrittenBy(closed)));
     }
+    for (const branch of this.branches) loseRun(branch);
   }
 }
+
+const releases: ReadonlySet<string> = new Set(["agent.budget_settled", "agent.budget_corrected"]);
+
+/** The types that are handled. */
+const followed: ReadonlySet<string> = new Set([
+  ...releases,
+  ...["agent.answered", "agent.claimed", "agent.paused", "run.resumed"],
+  ...["agent.subagent_waiting_for_merge", "agent.subagent_closed"],
+]);
 
 /** A run is suspended with its root; a root that paused for budget continues. */
 function isSuspendedRoot({ delegations: { root } }: LiveRun, id: string | undefined): boolean {
@@ -116,115 +188,167 @@ function isSuspendedRoot({ delegations: { root } }: LiveRun, id: string | undefi
   return work.isInterrupted || (state.status === "waiting_for_merge" && state.isPaused === true);
 }
 
-/** Another process closed the delegation: its caller gets the result that the log has, if any. */
-async function closeAsStored(live: LiveDelegation): Promise<void> {
+function followBranch(branch: Branch, event: StoredEvent): void {
+  const { delegations, execution, settings } = branch;
+  switch (event.type) {
+    case "agent.budget_settled":
+    case "agent.budget_corrected":
+      branch.funds.notify();
+      break;
+    case "agent.answered":
+      settleAsk(branch, event);
+      break;
+    case "agent.claimed": {
+      const isHere = event.sub_agent_id === execution.here?.id;
+      if (isHere && event.payload.fence > settings.ownership.fence) loseRun(branch);
+      break;
+    }
+    case "agent.subagent_waiting_for_merge": {
+      const child = delegations.byId.get(event.sub_agent_id ?? "");
+      if (child && child.parent === execution.here && child.contract.workspace.copy !== undefined)
+        integrate(branch, child).catch(leaveToRecovery);
+      break;
+    }
+    case "agent.subagent_closed": {
+      const live = delegations.byId.get(event.payload.sub_agent_id);
+      if (live) closeAsLogged(live).catch(leaveToRecovery);
+      break;
+    }
+    default:
+  }
+}
+
+/** Compares memory with the log: closes and answers may have been written before it was followed. */
+export async function catchUp(branch: Branch): Promise<void> {
+  const { here, log } = branch.execution;
+  if (log === null) return;
+  for (const live of [...branch.delegations.byId.values()]) {
+    const isClosed = log.delegations.get(live.id)?.status === "closed";
+    if (isClosed && live.process.end.result === null) await closeAsLogged(live);
+  }
+  const delegation = here === null ? undefined : log.delegations.get(here.id);
+  if (!here || !delegation || here.process.end.isEnding) return;
+  const wasAnswered = openAskOf(here.state) !== null && openAskOf(delegation) === null;
+  if (wasAnswered) await reload(here, delegation);
+}
+
+/** A child's work was handed in, and this process integrates it. */
+async function integrate(branch: Branch, child: LiveDelegation): Promise<void> {
+  const delegation = branch.execution.log?.delegations.get(child.id);
+  // Work that was refused at once was closed in the same append.
+  if (delegation?.status !== "waiting_for_merge") return;
+  if (child.process.end.isEnding || outputOf(child) !== null) return;
+  child.adopt(delegation);
+  await reload(child, delegation);
+  branch.changed.notify();
+  const output = outputOf(child);
+  if (child.copy !== null && output !== null) return finish(child, output);
+  await closeWith(child, failure({ code: "working_copy_gone" }));
+}
+
+/** Another process, or a person, closed the delegation: its caller gets the result of the log. */
+async function closeAsLogged(live: LiveDelegation): Promise<void> {
   const { id, run } = live;
-  const state = await run.parts.store.readRun(run.id);
+  const { end } = live.process;
+  const { here, log } = run.execution;
+  const wasOpen = !end.isEnding;
+  end.isEnding = true;
+  if (wasOpen && (log === null || live === here)) live.work.stop({ code: "ended_outside" });
+  // A new branch has a copy of the state until its claim is written.
+  const isKnown = log?.delegations.get(id)?.status === "closed";
+  const state = isKnown ? log : await run.parts.store.readRun(run.id);
   const result = state && resultOf(state, id);
   if (!result) return;
   live.adopt(state.delegations.get(id) ?? live.state);
-  live.process.end.closed(result);
-  if (!run.lost) retireCopy(live);
+  end.closed(result);
+  if (wasOpen && !run.lost && live !== here) retireCopy(live);
 }
 
-/** The store was closed before it could be read: the next process finds the end in the log. */
-function leaveToLog(): void {}
+/** The store cannot be used: recovery reads in the log what remains to be done. */
+function leaveToRecovery(): void {}
 
-/** The live delegation of that id, or the root of the run of that id. */
-export async function agentAtWork(
-  { branches, parts, runs }: EngineState,
-  id: string,
-): Promise<LiveDelegation> {
-  const run = runs.get((await parts.store.findRun(id)) ?? id);
-  // Each branch of a distributed run works on one delegation, and on the watchers of that one.
-  const inBranch = branches.all
-    .flatMap(
-      ({ delegations: { byId, root }, id: runId }) => (id === runId ? root : byId.get(id)) ?? [],
-    )
-    .find((one) => !one.run.execution.isRemote(one));
-  const live = inBranch ?? run?.delegations.byId.get(id) ?? run?.delegations.root;
-  if (live && !live.process.end.isEnding) return live;
-  throw notLive(id);
-}
+const mostRuns = 10_000;
 
-function notLive(id: string): MandateError {
-  return new MandateError("unknown-run", `Nothing that works here is called ${id}.`);
-}
+/**
+ * Goals of one workspace are worked off one after the other, the oldest first: each is a run, and
+ * one that waits is a run whose root has not begun. So the queue is what the log says of open runs,
+ * whoever works on them; here is only who of this process waits, and the moment when it begins.
+ * Who nobody works on holds nobody up.
+ */
+export class GoalQueue {
+  readonly #store: Store;
+  readonly #held = new Map<string, LiveRun>();
+  #advancing: Promise<void> = Promise.resolve();
 
-export async function interruptRun(
-  { parts: { store }, runs }: EngineState,
-  id: string,
-  reason: string,
-): Promise<Interrupted> {
-  const runId = (await store.findRun(id)) ?? id;
-  const root = runs.get(runId)?.delegations.root;
-  if (root == null) return interruptedBefore(store, runId, id);
-  if (id === runId || id === root.id) {
-    return interruptRoot(root, { code: "cancelled", text: reason });
+  constructor(store: Store) {
+    this.#store = store;
   }
-  throw new MandateError(
-    "usage",
-    `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`,
-  );
-}
 
-/** The outcome of an interrupt for a run that this process does not work on. */
-async function interruptedBefore(store: Store, runId: string, id: string): Promise<Interrupted> {
-  const settled = Promise.resolve();
-  const state = await store.readRun(runId);
-  if (state && isPaused(state)) return { outcome: "paused", settled };
-  if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
-  if (!state?.spread) throw notLive(id);
-  throw new MandateError(
-    "usage",
-    `Run ${runId} is distributed over workers, and cannot be paused there. To end it: mandate cancel ${runId}`,
-  );
-}
-
-/** Cancels a delegation, or a whole run, with everything below it, whichever process works on it. */
-export async function cancelDelegation(
-  { parts: { store, toolbox }, runs }: EngineState,
-  id: string,
-  reason: Cancellation,
-): Promise<CancelOutcome> {
-  const cause: Cause = typeof reason === "string" ? { code: "cancelled", text: reason } : reason;
-  // What this process works on is stopped at once, however far away the database is.
-  const live = runs.find(id);
-  if (live) return live.run.execution.cancel(live, cause);
-  const runId = await store.findRun(id);
-  if (runId === undefined) return "not_found";
-  return cancelStored(store, toolbox, runId, id, cause);
-}
-
-/** Tells a live delegation about its surroundings; one that ends or is suspended needs no more. */
-export function tellAgent(runs: readonly LiveRun[], id: string, message: string): void {
-  for (const run of runs) {
-    const live = run.delegations.byId.get(id);
-    if (live === undefined || run.execution.isRemote(live)) continue;
-    if (live.process.end.isEnding || live.work.stopReason !== null || live.work.suspension !== null)
-      continue;
-    live.record(event(live, "agent.interjected", { from: "mcp", severity: "info", message }));
+  /** The last goal of a workspace that has not ended; null: there is none. */
+  async lastOf(workspace: string | null): Promise<string | null> {
+    for (const row of await this.#store.listRuns({ open: true, limit: mostRuns })) {
+      if (row.workspace === workspace && (await this.#goalOf(row)) !== null) return row.id;
+    }
+    return null;
   }
-}
 
-/** Stops delegations that hold a slot and do nothing, by the idle deadline of their contracts. */
-export function stopIdle(runs: readonly LiveRun[], now: number): void {
-  for (const live of runs.flatMap((run) => [...run.delegations.byId.values()])) {
-    const { lastActivity, time } = live.process;
-    const { idle } = live.contract.deadlines;
-    if (!time.hasSlot || lastActivity === 0 || now - lastActivity <= idle) continue;
-    live.work.stop({ code: "idle", ms: idle });
+  hold(run: LiveRun): void {
+    run.isHeld = true;
+    this.#held.set(run.id, run);
+  }
+
+  /** Lets those begin whose turn it is. */
+  advance(): Promise<void> {
+    if (this.#held.size === 0) return Promise.resolve();
+    // One after the other: two that look at the same time would both find that it is free.
+    this.#advancing = this.#advancing.then(() => this.#advance()).catch(() => undefined);
+    return this.#advancing;
+  }
+
+  async #advance(): Promise<void> {
+    for (const [id, { delegations, lost }] of this.#held) {
+      const { root } = delegations;
+      if (lost || root === null || root.process.end.isEnding) this.#held.delete(id);
+    }
+    if (this.#held.size === 0) return;
+    const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
+    // What happens in other folders is nothing to those who wait here.
+    const folders = new Set([...this.#held.values()].map((run) => run.settings.workspace));
+    const busy = new Set<string | null>();
+    const waiting: RunRow[] = [];
+    for (const row of rows.toReversed()) {
+      if (!folders.has(row.workspace)) continue;
+      const run = this.#held.has(row.id) ? undefined : await this.#goalOf(row);
+      if (run === null) continue;
+      if (run !== undefined && hasBegun(run)) busy.add(row.workspace);
+      else waiting.push(row);
+    }
+    for (const { id, workspace } of waiting) {
+      if (busy.has(workspace)) continue;
+      // It is its turn here, or in the process that holds it.
+      busy.add(workspace);
+      this.#begin(id);
+    }
+  }
+
+  #begin(id: string): void {
+    const run = this.#held.get(id);
+    const root = run?.delegations.root ?? null;
+    if (run === undefined || root === null || root.process.end.isEnding) return;
+    this.#held.delete(id);
+    run.isHeld = false;
+    queue(root);
+  }
+
+  /** Null: it is no goal, nobody works on it, or it rests. */
+  async #goalOf({ id, worker }: RunRow): Promise<RunState | null> {
+    const run = await this.#store.readRun(id).catch(() => undefined);
+    if (run === undefined || run.goal === null || isPaused(run)) return null;
+    return run.spread !== null || (await this.#store.isWorkerAlive(worker)) ? run : null;
   }
 }
 
-/** The result that the log has of a delegation, or of a run's root. Null: none yet. */
-export async function storedResult(
-  store: Pick<Store, "readRun">,
-  runId: string,
-  id: string,
-): Promise<DelegationResult | null> {
-  const run = await store.readRun(runId);
-  if (run === undefined) return null;
-  const root = [...run.delegations.values()].find(({ parentId }) => parentId === null);
-  return resultOf(run, id === runId && root !== undefined ? root.id : id);
+function hasBegun({ delegations }: RunState): boolean {
+  const [root] = delegations.values();
+  return root !== undefined && root.status !== "created";
 }

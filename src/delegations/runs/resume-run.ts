@@ -12,7 +12,7 @@ import {
   latestAfter,
   openBelow,
 } from "../../sessions/decide-resume.ts";
-import { findDelegation, type ResumeLimits, resumption } from "../suspend/resumption.ts";
+import { findDelegation, type ResumeLimits, resumption } from "../../sessions/resumption.ts";
 import type { EngineState } from "./live-runs.ts";
 import type { Recovery } from "./recovery.ts";
 import { startContinuation } from "./start-run.ts";

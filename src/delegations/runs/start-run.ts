@@ -11,7 +11,12 @@ import {
   type RunPrincipal,
 } from "../../contracts/run-grant.ts";
 import type { ConsentMode } from "../../control/folders/decide-consent.ts";
-import { isHandle, refusal } from "../../control/records/resolve-profile.ts";
+import {
+  isHandle,
+  refusal,
+  resolveProfile,
+  type Unresolved,
+} from "../../control/records/resolve-profile.ts";
 import type { EventPayloads } from "../../events/event.ts";
 import { Evidence } from "../../events/evidence.ts";
 import type {
@@ -21,6 +26,7 @@ import type {
   SessionRequest,
   StartedRun,
 } from "../../ports/delegator.ts";
+import { type Resumption, withoutWriting } from "../../sessions/resumption.ts";
 import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
@@ -34,8 +40,7 @@ import { openingAfter } from "../recovery/hydrate.ts";
 import { Session } from "../session.ts";
 import { movedWorkspace, type Start } from "../start/placement.ts";
 import { startDelegation } from "../start/start-delegation.ts";
-import { type Resumption, withoutWriting } from "../suspend/resumption.ts";
-import { startWatchers, unfitWatcher } from "../watchers.ts";
+import { startWatcher } from "../watchers.ts";
 import { localExecution } from "../work.ts";
 import type { EngineState } from "./live-runs.ts";
 
@@ -108,7 +113,7 @@ export async function startContinuation(
 
 /** Opens a run whose root is an agent that another program runs. */
 export async function openSession(own: EngineState, request: SessionRequest): Promise<Session> {
-  const { branches, parts } = own;
+  const { parts, runs } = own;
   const { client, task = `Session of ${client}` } = request;
   const workspace = realWorkspace(request);
   const grant = grantTo(own.grant, request.by);
@@ -127,7 +132,7 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
   });
   const session: RootStart = { run, request: { task }, way: "session", client, callId: null };
   const { root } = await createRoot(own, session);
-  await branches.hold(run, root);
+  await runs.hold(run, root);
   return new Session(root);
 }
 
@@ -290,4 +295,31 @@ function realWorkspace({ isRealWorkspace, workspace }: RequestedWorkspace): stri
   const root = realFolder(workspace);
   if (isRealWorkspace !== true || root === workspace) return root;
   throw movedWorkspace(workspace);
+}
+
+/** The first profile that cannot watch. Asked before the run exists, so that a refusal leaves none. */
+function unfitWatcher(run: LiveRun, profiles: readonly string[]): Unresolved | undefined {
+  for (const profile of profiles) {
+    const found = resolveProfile(run.parts, { task: "watch", profile }, "watch");
+    if (!("profile" in found)) return found;
+  }
+  return undefined;
+}
+
+/** Starts the watchers that a run's request names. A session that has closed by then needs none. */
+async function startWatchers(
+  watches: LiveDelegation,
+  profiles: readonly string[],
+): Promise<Unresolved | undefined> {
+  for (const profile of profiles) {
+    if (watches.process.end.isEnding) return undefined;
+    const started = await startWatcher(watches, profile);
+    if (!("agent" in started)) return started;
+    try {
+      await started.created;
+    } catch (error) {
+      if (!watches.process.end.isEnding) throw error;
+    }
+  }
+  return undefined;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
+import type { ContinueOptions } from "../../sessions/resumption.ts";
 import { setSessionWorkspace } from "../../sessions/session-workspace.ts";
 import {
   alterDatabase,
@@ -9,7 +10,6 @@ import {
 } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
-import type { ContinueOptions } from "./resumption.ts";
 
 const profiles = [
   testProfile("talker", { tools: ["list_files"], capabilities: ["primary", "subtask"] }),

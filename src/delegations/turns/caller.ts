@@ -21,14 +21,14 @@ import type {
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { infoOf, resultOf } from "../../sessions/delegation-result.ts";
+import { sendMessage } from "../../sessions/send-message.ts";
+import { SessionChildren } from "../../sessions/session-children.ts";
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { completion } from "../../tools/gate.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { changesOf } from "../changes/take-over.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delegation.ts";
-import { sendMessage } from "../messages.ts";
-import { type SessionChildren, sessionChildrenOf } from "../session-children.ts";
 import type { Start } from "../start/placement.ts";
 import { type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
@@ -324,8 +324,9 @@ class AgentDelegator implements CallDelegator {
     const child = run.delegations.byId.get(id);
     const cause = { code: "cancelled", text: reason } as const;
     if (child !== undefined) return run.execution.cancel(child, cause);
-    if (!this.#isInRun(id)) return (await this.#session?.cancel(id, cause)) ?? "not_found";
-    return cancelStored(run.parts.store, run.parts.toolbox, run.id, id, cause);
+    const runId = this.#isInRun(id) ? run.id : (await this.#session?.find(id))?.run.id;
+    if (runId === undefined) return "not_found";
+    return cancelStored(run.parts.store, run.parts.toolbox, runId, id, cause);
   }
 
   send(id: string, text: string): Promise<string | undefined> {
@@ -445,6 +446,17 @@ class AgentDelegator implements CallDelegator {
   readArtifact(hash: string): Promise<string | undefined> {
     return this.#agent.run.parts.store.readArtifact(hash);
   }
+}
+
+/** The children of earlier messages. Null: this message begins its session, or it is no root. */
+export function sessionChildrenOf({ run, state }: LiveDelegation): SessionChildren | null {
+  const { parentId, resumedAt, resumedFrom } = state;
+  // A fork shares the conversation of another session, and none of its children.
+  if (parentId !== null || resumedFrom === null || resumedAt !== null) return null;
+  const { clock, store } = run.parts;
+  const { delivered } = run.history;
+  run.earlier ??= new SessionChildren({ runId: run.id, resumedFrom, store, clock, delivered });
+  return run.earlier;
 }
 
 /** So often may a watcher speak: one that talks in circles is no help. */

@@ -7,11 +7,11 @@ import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import { findTool } from "../delegation-process.ts";
 import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
+import { noteLateResult } from "../live-run.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
 import { roomForOutput } from "./plan-turn.ts";
 import { keepsForCalls } from "./prompt.ts";
-import { noteLateResult } from "./request-model.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
 const burst = 128;
@@ -199,7 +199,7 @@ export class OpenCalls {
 }
 
 /** One call of one agent, as the gate sees it. */
-export class Subject implements GateSubject, DelegatingCall {
+class Subject implements GateSubject, DelegatingCall {
   readonly withdrawn: boolean;
   wasRecorded = false;
   readonly #agent: LiveDelegation;

@@ -1,10 +1,8 @@
-import {
-  type Cause,
-  describeCause,
-  describeLateCause,
-  type LateCause,
-} from "../../events/cause.ts";
-import type { NewEvent } from "../../events/event.ts";
+import type { TokenPrice } from "../../contracts/token-price.ts";
+import { type Cause, describeCause } from "../../events/cause.ts";
+import { worstCaseOf } from "../../events/estimated-usage.ts";
+import type { TokenUsage } from "../../events/event.ts";
+import { billionths, inDollars } from "../../ports/dollars.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import {
   type Model,
@@ -12,11 +10,22 @@ import {
   type ModelPart,
   type ModelReply,
   type ModelRequest,
+  type ModelUsage,
   type ToolDescription,
 } from "../../ports/model.ts";
+import { headOf } from "../../text.ts";
+import type { Amount, Held, Used } from "../budget.ts";
 import { Stopped } from "../ends/ending.ts";
-import { type LiveDelegation, modelOf, requestsOf } from "../live-delegation.ts";
-import { correctRequest } from "./settle-request.ts";
+import {
+  event,
+  heldBy,
+  type LiveDelegation,
+  modelOf,
+  priceOf,
+  requestsOf,
+} from "../live-delegation.ts";
+import { noteLateResult } from "../live-run.ts";
+import { worstCase } from "./plan-turn.ts";
 
 /** What one request may use, as planned and reserved. */
 export interface TurnRequest {
@@ -230,18 +239,203 @@ export class StalledRequest extends ModelFault {
   }
 }
 
-/**
- * Something that a delegation no longer waits for came after all. It changes nothing; that it came
- * is noted on the run, since the delegation itself may be closed.
- */
-export function noteLateResult(agent: LiveDelegation, cause: LateCause): void {
-  const { run } = agent;
-  if (run.finished || run.lost) return;
-  // The run may end at this very moment; then there is nowhere left to note it.
-  void run.append([lateResult(agent, cause)]).catch(() => undefined);
+export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 });
+
+type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
+
+/** Settles what is reserved by what the request has used. */
+export function settled(agent: LiveDelegation, used: Used): Settlement {
+  const { completion, cost, isEstimated = false, prompt } = used;
+  const [reserved, request] = [heldBy(agent), requestsOf(agent)];
+  const overrun = isOverrun(reserved, used);
+  if (isMarked(reserved, used)) {
+    const { estimates } = agent.process.request;
+    estimates.set(request, { used, reserved, model: modelOf(agent) });
+  }
+  return event(agent, "agent.budget_settled", {
+    request,
+    reserved: reserved.tokens,
+    prompt,
+    completion,
+    cost,
+    ...(isEstimated ? { estimated: true } : {}),
+    ...(overrun ? { overrun: true } : {}),
+  });
 }
 
-export function lateResult({ id }: LiveDelegation, cause: LateCause): NewEvent<"run.late_result"> {
-  const detail = describeLateCause(cause);
-  return { type: "run.late_result", payload: { sub_agent_id: id, cause, detail } };
+/**
+ * The provider reported more than its reservation: more than the request's own limits made
+ * possible. A reservation of an earlier version, which does not say its prompt's bound, has no
+ * overruns: it is settled as it was then.
+ */
+export function isOverrun(reserved: Held, used: Used): boolean {
+  if (reserved.prompt === undefined || used.isEstimated) return false;
+  const { cost, tokens } = amountOf(used);
+  return tokens > reserved.tokens || (reserved.cost > 0 && cost > reserved.cost);
+}
+
+function amountOf({ completion, cost, prompt }: Used): Amount {
+  return { tokens: prompt + completion, cost: billionths(cost) };
+}
+
+function isMarked({ prompt }: Held, { isEstimated = false }: Used): boolean {
+  return isEstimated && prompt !== undefined;
+}
+
+/** The usage of one turn as its event says it. */
+export function usageOf(agent: LiveDelegation, used: Used): TokenUsage {
+  const { completion, cost, prompt } = used;
+  return { prompt, completion, cost, ...(isMarked(heldBy(agent), used) && { estimated: true }) };
+}
+
+/** A request that is under way, if one is: it was cut, and its usage will not be reported. */
+export function settledIfOpen(agent: LiveDelegation): readonly Settlement[] {
+  return heldBy(agent).tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
+}
+
+export function settledFault(agent: LiveDelegation, fault: ModelFault): Settlement {
+  const settlement = settled(agent, isFree(fault) ? unused : cutUsage(agent));
+  const { partial } = fault;
+  if (!partial) return settlement;
+  // What had arrived is kept as data; nothing of it is acted upon.
+  return { ...settlement, payload: { ...settlement.payload, partial: headOf(partial, 4000) } };
+}
+
+/** Faults that a provider does not charge for; any other request is estimated. */
+function isFree({ cause, kind, partial }: ModelFault): boolean {
+  const code = (cause as { code?: unknown } | undefined)?.code;
+  // One that had begun to answer charges for that.
+  return neverConnected.has(code) || (refusals.has(kind) && !partial);
+}
+
+const refusals: ReadonlySet<string> = new Set([
+  "rate-limited",
+  "spend-cap",
+  "overloaded",
+  "context-overflow",
+  "unauthorized",
+  "rejected",
+]);
+
+const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+/**
+ * The estimate of a request that was cut: the bound of its prompt and the output that had arrived,
+ * a token for each byte. Of a request that another process had sent it is unknown what had arrived:
+ * then it is the whole reservation.
+ */
+function cutUsage(agent: LiveDelegation): Used {
+  const reservation = heldBy(agent);
+  const { received } = agent.process.request;
+  const { prompt, tokens } = reservation;
+  if (prompt === undefined || received === null) {
+    const worst = worstCaseOf({ ...reservation, cost: inDollars(reservation.cost) });
+    return { ...worst, isEstimated: true };
+  }
+  const completion = Math.min(received, tokens - prompt);
+  return { prompt, completion, cost: boundedCost(agent, prompt, completion), isEstimated: true };
+}
+
+function boundedCost(agent: LiveDelegation, prompt: number, answer: number) {
+  const { contract, run } = agent;
+  if (contract.model.prices === undefined) {
+    return run.parts.models.cost(modelOf(agent), { prompt, completion: answer });
+  }
+  return inDollars(worstCase({ price: priceOf(agent), prompt }, answer).cost);
+}
+
+/** What an answer has used: what was reported, or an estimate where that is no count. */
+export function usedFor(agent: LiveDelegation, reply: ModelReply): Used {
+  const reported = counted(reply.usage);
+  // An answer of an earlier run is not sent to a provider now. Its tokens count, since they say how long
+  // the conversation is, but they cannot overrun a request that was not made.
+  if (reply.takenFrom !== undefined) return takenUsage(agent, reply, reported);
+  if (reported === null) {
+    const { prompt, completion } = estimate(agent, reply);
+    // The provider may have billed reasoning that it did not send.
+    const cost =
+      agent.contract.model.prices === undefined
+        ? agent.run.parts.models.cost(modelOf(agent), { prompt, completion })
+        : inDollars(heldBy(agent).cost);
+    return { prompt, completion, cost, isEstimated: true };
+  }
+  const { completion, prompt } = reported;
+  return { prompt, completion, cost: costOf(agent, modelOf(agent), reported) };
+}
+
+function takenUsage(agent: LiveDelegation, reply: ModelReply, reported: ModelUsage | null): Used {
+  const { prompt: bound, tokens } = heldBy(agent);
+  const fits =
+    reported !== null && (bound === undefined || reported.prompt + reported.completion <= tokens);
+  const { completion, prompt } = fits ? reported : estimate(agent, reply);
+  return { prompt, completion, cost: 0, ...(!fits && { isEstimated: true }) };
+}
+
+/** Null: negative, fractional or too large to add up. Such a count would give tokens back. */
+function counted(usage: ModelUsage | null): ModelUsage | null {
+  if (usage === null) return null;
+  const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
+  const counts = [prompt, completion, cached, cacheWrite, prompt + completion];
+  const isCount = counts.every((count) => Number.isSafeInteger(count) && count >= 0);
+  return isCount && cached + cacheWrite <= prompt ? usage : null;
+}
+
+/** No prompt is more than its bound, no answer than its bytes, those of its thoughts included. */
+function estimate(agent: LiveDelegation, reply: ModelReply): ModelUsage {
+  const { promptBound, received } = agent.process.request;
+  const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
+  const completion = Math.min(Math.max(bytes, received ?? 0), heldBy(agent).tokens - promptBound);
+  return { prompt: promptBound, completion };
+}
+
+/**
+ * In dollars, by the prices of the contract where it has them: the list of another worker, or of
+ * tomorrow, is not what was agreed.
+ */
+function costOf({ contract, run }: LiveDelegation, model: string, usage: ModelUsage): number {
+  const { prices } = contract.model;
+  if (prices === undefined) return run.parts.models.cost(model, usage);
+  return run.parts.models.cost(model, usage, prices[model] ?? free);
+}
+
+const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
+
+/**
+ * The provider reported after all what a request has used that was cut and settled as an estimate.
+ * The difference is settled, unless the delegation has ended or rests, or the difference is within
+ * the request's limits and no longer free: others hold it by now, and the estimate stays.
+ */
+export function correctRequest(
+  agent: LiveDelegation,
+  request: number,
+  usage: ModelUsage | null,
+): void {
+  const estimate = agent.process.request.estimates.get(request);
+  const reported = counted(usage);
+  if (estimate === undefined || reported === null) return;
+  const isOpen = agent.state.status === "running" || agent.state.status === "waiting_for_merge";
+  if (!isOpen || agent.process.end.isEnding || agent.work.isParked) return;
+  const { model, reserved, used: before } = estimate;
+  const { completion, prompt } = reported;
+  const used: Used = { prompt, completion, cost: costOf(agent, model, reported) };
+  const overrun = isOverrun(reserved, used);
+  const more = {
+    tokens: prompt + completion - before.prompt - before.completion,
+    cost: billionths(used.cost) - billionths(before.cost),
+  };
+  const { certain } = agent.budget;
+  const isCovered =
+    more.tokens <= Math.max(0, certain.tokens) && more.cost <= Math.max(0, certain.cost);
+  if (!overrun && !isCovered) return;
+  agent.record(
+    event(agent, "agent.budget_corrected", {
+      request,
+      prompt,
+      completion,
+      cost: used.cost,
+      replaces: { prompt: before.prompt, completion: before.completion, cost: before.cost },
+      ...(overrun && { overrun: true }),
+    }),
+  );
+  agent.process.request.estimates.delete(request);
 }

@@ -26,8 +26,17 @@ import {
   openServers,
   shortenTo,
 } from "./prompt.ts";
-import { RefusedTurn, requestModel, StalledRequest } from "./request-model.ts";
-import { isOverrun, settled, settledFault, unused, usageOf, usedFor } from "./settle-request.ts";
+import {
+  isOverrun,
+  RefusedTurn,
+  requestModel,
+  StalledRequest,
+  settled,
+  settledFault,
+  unused,
+  usageOf,
+  usedFor,
+} from "./request-model.ts";
 
 /**
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are

@@ -1,9 +1,9 @@
 import type { Keys } from "../../agents/documents/nearest-key.ts";
 import type { DiffOptions } from "../../application/kept-work/diff-of-delegation.ts";
 import type { DiscardKeptOptions, MergeOptions } from "../../application/kept-work/kept-work.ts";
-import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { SessionQuery } from "../../sessions/list-sessions.ts";
+import type { ContinueOptions } from "../../sessions/resumption.ts";
 import type {
   CommandAuthor,
   DelegationParameters,

@@ -1,10 +1,10 @@
 import { requireKnownKeys } from "../../agents/documents/nearest-key.ts";
 import type { Principal } from "../../control/records/principal.ts";
-import type { ContinueOptions } from "../../delegations/suspend/resumption.ts";
 import type { Runtime } from "../../runtime.ts";
 import { exportSession, type SessionFormat } from "../../sessions/export-session.ts";
 import { listSessions, type SessionQuery } from "../../sessions/list-sessions.ts";
 import { type AgentSession, readSession } from "../../sessions/read-session.ts";
+import type { ContinueOptions } from "../../sessions/resumption.ts";
 import type { SessionRow } from "../../sessions/session-row.ts";
 import { renameSession } from "../../sessions/session-title.ts";
 import { continueKeys, sessionKeys } from "./call-keys.ts";

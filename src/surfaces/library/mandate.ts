@@ -20,7 +20,6 @@ import type { WaitingContent } from "../../application/waiting-content.ts";
 import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
-import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { OpenAsk } from "../../events/delegation.ts";
@@ -30,6 +29,7 @@ import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts"
 import type { EventQuery } from "../../ports/store.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
 import type { Inbox } from "../../sessions/inbox/inbox.ts";
+import type { SentTo } from "../../sessions/send-message.ts";
 import type { DelegationTools } from "./delegation-tools.ts";
 import type { MandateSessions } from "./library-sessions.ts";
 

@@ -28,7 +28,6 @@ import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
-import type { SentTo } from "../../delegations/messages.ts";
 import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import { isOpen, type OpenAsk, openAskOf } from "../../events/delegation.ts";
@@ -42,6 +41,7 @@ import type { EventQuery } from "../../ports/store.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { Inbox } from "../../sessions/inbox/inbox.ts";
+import type { SentTo } from "../../sessions/send-message.ts";
 import {
   authorKeys,
   delegationKeys,

@@ -1,19 +1,24 @@
-import type { Cause } from "../events/cause.ts";
 import type { Delegation } from "../events/delegation.ts";
 import { childrenOf, type RunState, subtree } from "../events/run-state.ts";
 import type { Clock } from "../ports/clock.ts";
-import type { CancelOutcome, DelegationResult } from "../ports/delegator.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { resultOf } from "../sessions/delegation-result.ts";
-import { cancelStored } from "./ends/cancel-stored.ts";
-import type { LiveDelegation } from "./live-delegation.ts";
-import type { LiveRun } from "./live-run.ts";
+import { resultOf } from "./delegation-result.ts";
 
 /** A delegation of an earlier message, with the run that it belongs to. */
 export interface EarlierDelegation {
   readonly run: RunState;
   readonly delegation: Delegation;
+}
+
+/** The message that asks: its run, the root that it continues, and what its run has delivered. */
+interface LaterMessage {
+  readonly runId: string;
+  readonly resumedFrom: string;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly delivered: { has(id: string): boolean };
 }
 
 /**
@@ -22,28 +27,22 @@ export interface EarlierDelegation {
  * that, so that a later message sees them after a restart as well.
  */
 export class SessionChildren {
-  readonly #run: LiveRun;
-  readonly #root: LiveDelegation;
+  readonly #of: LaterMessage;
   #roots: Promise<readonly { runId: string; rootId: string }[]> | null = null;
   /** Background children that ended, or will, and that no message was told of; null: not read yet. */
   #untold: Set<string> | null = null;
 
-  constructor(root: LiveDelegation) {
-    this.#run = root.run;
-    this.#root = root;
+  constructor(of: LaterMessage) {
+    this.#of = of;
   }
 
   /** Of all earlier messages, the latest first. */
   async *#earlier(): AsyncGenerator<{ run: RunState; rootId: string }> {
-    this.#roots ??= rootsBefore(this.#store, this.#root.state);
+    this.#roots ??= rootsBefore(this.#of);
     for (const { rootId, runId } of await this.#roots) {
-      const run = await this.#store.readRun(runId);
+      const run = await this.#of.store.readRun(runId);
       if (run !== undefined) yield { run, rootId };
     }
-  }
-
-  get #store(): Store {
-    return this.#run.parts.store;
   }
 
   async find(id: string): Promise<EarlierDelegation | undefined> {
@@ -71,26 +70,20 @@ export class SessionChildren {
     const children: string[] = [];
     for await (const { rootId, run } of this.#earlier()) {
       const types = ["agent.tool_completed"] as const;
-      for await (const event of this.#store.readEvents({ runId: run.id, types })) {
+      for await (const event of this.#of.store.readEvents({ runId: run.id, types })) {
         if (event.type !== "agent.tool_completed") continue;
         for (const id of event.payload.delivered ?? []) delivered.add(id);
       }
       children.unshift(...childrenOf(run, rootId).map(({ id }) => id));
     }
-    return children.filter((id) => !delivered.has(id) && !this.#run.history.delivered.has(id));
+    return children.filter((id) => !delivered.has(id) && !this.#of.delivered.has(id));
   }
 
   /** Resolves when it has closed, in whichever process. */
   async closed(id: string, signal: AbortSignal): Promise<DelegationResult | null> {
     const found = await this.find(id);
     if (found === undefined) return null;
-    return untilClosed(this.#run.parts, { runId: found.run.id, id, signal });
-  }
-
-  async cancel(id: string, cause: Cause): Promise<CancelOutcome> {
-    const found = await this.find(id);
-    if (found === undefined) return "not_found";
-    return cancelStored(this.#store, this.#run.parts.toolbox, found.run.id, id, cause);
+    return untilClosed(this.#of, { runId: found.run.id, id, signal });
   }
 
   /** Background children that have closed since the last message, each once. */
@@ -101,7 +94,7 @@ export class SessionChildren {
       const found = await this.find(id);
       if (found?.delegation.status !== "closed") continue;
       this.#untold.delete(id);
-      if (!this.#run.history.delivered.has(id)) ended.push(found.delegation);
+      if (!this.#of.delivered.has(id)) ended.push(found.delegation);
     }
     return ended;
   }
@@ -109,7 +102,7 @@ export class SessionChildren {
   async #readUntold(): Promise<Set<string>> {
     const left = new Set<string>();
     const known = new Set<string>();
-    const runs = [this.#run.id];
+    const runs = [this.#of.runId];
     for await (const { rootId, run } of this.#earlier()) {
       const root = run.delegations.get(rootId);
       const output = root !== undefined && "output" in root ? root.output : null;
@@ -119,7 +112,7 @@ export class SessionChildren {
     if (left.size === 0) return left;
     const types = ["agent.tool_completed", "agent.interjected"] as const;
     for (const runId of runs) {
-      for await (const event of this.#store.readEvents({ runId, types })) {
+      for await (const event of this.#of.store.readEvents({ runId, types })) {
         if (event.type === "agent.tool_completed") {
           for (const id of event.payload.delivered ?? []) known.add(id);
         } else if (event.type === "agent.interjected") {
@@ -133,30 +126,15 @@ export class SessionChildren {
   }
 }
 
-const earlier = new WeakMap<LiveDelegation, SessionChildren>();
-
-/** Null: it begins its session, or is no root. */
-export function sessionChildrenOf(agent: LiveDelegation): SessionChildren | null {
-  const { parentId, resumedAt, resumedFrom } = agent.state;
-  // A fork shares the conversation of another session, and none of its children.
-  if (parentId !== null || resumedFrom === null || resumedAt !== null) return null;
-  let known = earlier.get(agent);
-  if (known === undefined) {
-    known = new SessionChildren(agent);
-    earlier.set(agent, known);
-  }
-  return known;
-}
-
-async function rootsBefore(
-  store: Store,
-  { resumedFrom }: Pick<Delegation, "resumedFrom">,
-): Promise<readonly { runId: string; rootId: string }[]> {
+async function rootsBefore({
+  resumedFrom,
+  store,
+}: LaterMessage): Promise<readonly { runId: string; rootId: string }[]> {
   const roots: { runId: string; rootId: string }[] = [];
-  for (let id = resumedFrom; id !== null; ) {
+  for (let id: string | null = resumedFrom; id !== null; ) {
     const runId = await store.findRun(id);
     const state = runId === undefined ? undefined : await store.readRun(runId);
-    const root = state?.delegations.get(id);
+    const root: Delegation | undefined = state?.delegations.get(id);
     // What was pruned, or began as a fork, ends the line.
     if (runId === undefined || root === undefined || roots.some((one) => one.rootId === id)) break;
     roots.push({ runId, rootId: id });

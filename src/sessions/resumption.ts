@@ -1,19 +1,14 @@
-import type { Authority } from "../../contracts/authority.ts";
-import {
-  allGrantedBy,
-  type Contract,
-  externalProvider,
-  modelName,
-} from "../../contracts/contract.ts";
-import type { RunPrincipal } from "../../contracts/run-grant.ts";
-import { type Delegation, isOpen } from "../../events/delegation.ts";
-import { sha256 } from "../../events/hash-chain.ts";
-import { tellPruned } from "../../events/pruned-runs.ts";
-import type { RunState } from "../../events/run-state.ts";
-import type { RunRequest } from "../../ports/delegator.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
-import type { Store } from "../../ports/store.ts";
-import { isReadOnlySession } from "../../sessions/session-workspace.ts";
+import type { Authority } from "../contracts/authority.ts";
+import { allGrantedBy, type Contract, externalProvider, modelName } from "../contracts/contract.ts";
+import type { RunPrincipal } from "../contracts/run-grant.ts";
+import { type Delegation, isOpen } from "../events/delegation.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import { tellPruned } from "../events/pruned-runs.ts";
+import type { RunState } from "../events/run-state.ts";
+import type { RunRequest } from "../ports/delegator.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
+import { isReadOnlySession } from "./session-workspace.ts";
 
 /** What to ask for, so that a new run continues an old delegation. */
 export interface Resumption {

@@ -6,9 +6,7 @@ import type { MessageSender, SentMessage } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { statusOf } from "../sessions/delegation-result.ts";
-import { event, type LiveDelegation } from "./live-delegation.ts";
-import { hasRoomFor } from "./turns/take-turn.ts";
+import { statusOf } from "./delegation-result.ts";
 
 /** All of a message enters the conversation of the agent that it is for. */
 const longestMessage = 32_000;
@@ -115,43 +113,3 @@ function requireOpen(delegation: Delegation): void {
       : "has handed in its output";
   throw new MandateError("already-terminal", `${id} ${end}. It reads no more messages.`);
 }
-
-/**
- * Puts the messages to an agent into its conversation, in order; true if there were any. The mail is
- * read from the store each time: a message that was acknowledged to its sender is never missed,
- * whichever process stored it. `isAnswered`: the agent is about to end, so messages are delivered only
- * where the budget allows another turn.
- */
-export async function deliverMail(agent: LiveDelegation, isAnswered = false): Promise<boolean> {
-  const { parts } = agent.run;
-  const mail = await (parts.mailOf ?? mailInLog)(agent);
-  if (mail.length === 0) return false;
-  agent.work.throwIfStopped();
-  if (isAnswered && parts.mailOf === undefined && !(await hasRoomFor(agent, mail))) return false;
-  // Other processes write messages: they are in the log, and not yet in the state here.
-  const known = new Set(agent.state.mail?.map(({ message_id }) => message_id));
-  const sent = mail.filter(({ message_id }) => !known.has(message_id));
-  agent.follow(sent.map((message) => event(agent, "agent.message_sent", message)));
-  agent.record(
-    ...mail.map(({ carries, from, message, message_id }) =>
-      event(agent, "agent.interjected", {
-        from,
-        severity: "info",
-        message,
-        message_id,
-        ...(carries && { carries }),
-      }),
-    ),
-  );
-  // Until the log has them they would be found in the mail again.
-  await agent.process.appends.durable();
-  return true;
-}
-
-async function mailInLog({ id, run }: LiveDelegation): Promise<readonly SentMessage[]> {
-  // Where the log cannot be read now, it cannot be written either, and the next append says so.
-  const state = await run.parts.store.readRun(run.id).catch(() => undefined);
-  return state?.delegations.get(id)?.mail ?? none;
-}
-
-const none: readonly SentMessage[] = Object.freeze([]);
