@@ -39,14 +39,14 @@ test("importing the package loads what it exports and nothing besides", () => {
   const files = filesLoadedBy(`await import(${entry("index.ts")});`);
   expect(files.map((file) => /src\/(.*)$/.exec(file)?.[1] ?? file).sort()).toEqual([
     "agents/documents/nearest-key.ts",
-    "contracts/narrow-models.ts",
+    "contracts/narrow-limits.ts",
     "contracts/selection.ts",
     "events/cause.ts",
     "events/close-reason.ts",
     "events/summarize.ts",
     "index.ts",
     "ports/mandate-error.ts",
-    "ports/model-fault.ts",
+    "ports/model.ts",
     "ports/visible-text.ts",
     "surfaces/library/create-mandate.ts",
     "text.ts",

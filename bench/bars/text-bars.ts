@@ -6,7 +6,7 @@ import { readFrontMatter } from "../../src/agents/documents/front-matter.ts";
 import { readAgentFile } from "../../src/agents/foreign/read-agent-file.ts";
 import { readJsonc } from "../../src/agents/foreign/read-data.ts";
 import { parseCommand } from "../../src/application/commands/parse-command.ts";
-import { matchGlob } from "../../src/contracts/match-glob.ts";
+import { matchGlob } from "../../src/contracts/judge-by-rules.ts";
 import { recordText } from "../../src/events/record-text.ts";
 import { parseJson } from "../../src/ports/parse-json.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";

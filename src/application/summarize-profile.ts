@@ -1,7 +1,7 @@
 import type { ModelPolicy, Profile } from "../agents/profiles/profile.ts";
 import { offeredSkills, type SkillRegistry } from "../agents/skills/skill.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
-import { claimedServers } from "../contracts/narrow-servers.ts";
+import { claimedServers } from "../contracts/narrow-tools.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ProfileSummary } from "./commands/command.ts";
 

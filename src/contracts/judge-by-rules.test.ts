@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { isDeniedOutright, judgeByRules } from "./judge-by-rules.ts";
-import { matchGlob } from "./match-glob.ts";
+import { isDeniedOutright, judgeByRules, matchGlob } from "./judge-by-rules.ts";
 import type { ToolRule } from "./tool-rule.ts";
 
 const path = (...values: string[]) => ({ kind: "path" as const, values });

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { mcpToolName, serverSlug } from "./mcp-tool-name.ts";
+import { mcpToolName, serverSlug } from "./mcp-server.ts";
 
 describe("a tool's name", () => {
   it.each([

@@ -2,7 +2,21 @@ import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
-import { tokenPriceSchema } from "./token-price-schema.ts";
+
+/** A dollar for a token is no price; far above that, sums would not be numbers any more. */
+const rate = z.number().nonnegative().max(1_000_000);
+const rates = {
+  input: rate,
+  output: rate,
+  cachedInput: rate.optional(),
+  cacheWrite: rate.optional(),
+};
+
+/** A price, as people configure it and as contracts keep it. */
+export const tokenPriceSchema = z.strictObject({
+  ...rates,
+  longPrompt: z.strictObject({ over: z.int().positive(), ...rates }).optional(),
+});
 
 const selection = z.union([z.literal("*"), z.array(z.string())]);
 

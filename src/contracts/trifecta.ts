@@ -1,5 +1,5 @@
+import { coversHost } from "./addresses.ts";
 import { type Contract, mayDelegate } from "./contract.ts";
-import { coversHost } from "./covers-host.ts";
 import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
 import { includes, type Selection } from "./selection.ts";
 

@@ -2,10 +2,9 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../testing/cases.test-support.ts";
 import { authorityExcess } from "./authority.ts";
-import { narrow } from "./narrow.ts";
+import { narrow, withinGrant } from "./narrow.ts";
 import { askings, ceilings } from "./narrowing.test-support.ts";
 import { includes } from "./selection.ts";
-import { withinGrant } from "./within-grant.ts";
 
 const tried = cases(5_000);
 

@@ -7,7 +7,7 @@ import {
   serverName,
   workspacePath,
 } from "../agents/profiles/profile-schema.ts";
-import { tokenPriceSchema } from "../contracts/token-price-schema.ts";
+import { tokenPriceSchema } from "../contracts/parse-contract.ts";
 import { reportPatternProblem } from "./report-pattern-problem.ts";
 
 /** What a configuration file may say. All of it is optional; nothing else is accepted. */

@@ -1,6 +1,6 @@
 import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
+import { defaultReportPattern } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
-import { defaultReportPattern } from "../contracts/report-path.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
 import { shippedPools } from "./shipped-models.ts";

@@ -1,4 +1,4 @@
-import { ownReportFolder, reportPath, reportPlaceholders } from "../contracts/report-path.ts";
+import { ownReportFolder, reportPath, reportPlaceholders } from "../contracts/contract.ts";
 import { protectionOf } from "../workspaces/protected/protection.ts";
 
 const longest = 300;

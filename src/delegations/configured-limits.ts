@@ -1,4 +1,4 @@
-import { serverPattern } from "../contracts/mcp-tool-name.ts";
+import { serverPattern } from "../contracts/mcp-server.ts";
 import type { RunGrant } from "../contracts/run-grant.ts";
 import { everything } from "../contracts/selection.ts";
 import { type Config, defaultWaysOut } from "../control/config.ts";

@@ -3,7 +3,7 @@
  * Programs decide by these; the sentences for people and models are made from them here, and nothing
  * reads a sentence back. A `text` is what a person, a provider, a tool or git said.
  */
-import { unpriced } from "../contracts/narrow-models.ts";
+import { unpriced } from "../contracts/narrow-limits.ts";
 import type { ModelFaultKind } from "../ports/model.ts";
 import type { CloseReason } from "./close-reason.ts";
 

@@ -1,4 +1,4 @@
-import { addressesIn, originsIn } from "../contracts/addresses-in.ts";
+import { addressesIn, originsIn } from "../contracts/addresses.ts";
 import type { Contract } from "../contracts/contract.ts";
 import type { Message } from "../ports/model.ts";
 import type { Tool } from "./tool.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { matchGlob } from "../../contracts/match-glob.ts";
+import { matchGlob } from "../../contracts/judge-by-rules.ts";
 import { cases } from "../../testing/cases.test-support.ts";
 import { regexToGlobs } from "./roo-groups.ts";
 

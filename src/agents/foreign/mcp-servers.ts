@@ -1,5 +1,4 @@
-import type { McpServer } from "../../contracts/mcp-server.ts";
-import { serverPattern, serverSlug } from "../../contracts/mcp-tool-name.ts";
+import { type McpServer, serverPattern, serverSlug } from "../../contracts/mcp-server.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import { type Findings, type ForeignAgent, shorten } from "./agent-file.ts";

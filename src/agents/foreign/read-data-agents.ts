@@ -1,5 +1,4 @@
-import type { McpServer } from "../../contracts/mcp-server.ts";
-import { serverSlug } from "../../contracts/mcp-tool-name.ts";
+import { type McpServer, serverSlug } from "../../contracts/mcp-server.ts";
 import type { YamlPath } from "../documents/read-yaml.ts";
 import { parseDataProfile } from "../profiles/profile-document.ts";
 import { type AgentFormat, Findings, type ForeignAgent, type ImportedAgent } from "./agent-file.ts";

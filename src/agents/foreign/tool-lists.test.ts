@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { matchGlob } from "../../contracts/match-glob.ts";
+import { matchGlob } from "../../contracts/judge-by-rules.ts";
 import { Findings } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { readDeniedTools } from "./denied-tools.ts";

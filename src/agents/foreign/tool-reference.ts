@@ -1,4 +1,4 @@
-import { mcpToolName, serverPattern } from "../../contracts/mcp-tool-name.ts";
+import { mcpToolName, serverPattern } from "../../contracts/mcp-server.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
 import type { ToolsPlace } from "./agent-file.ts";
 

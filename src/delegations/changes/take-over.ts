@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { reportPath } from "../../contracts/report-path.ts";
+import { reportPath } from "../../contracts/contract.ts";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { type Cause, describeCause } from "../../events/cause.ts";
 import { longestApproval } from "../../events/consent.ts";

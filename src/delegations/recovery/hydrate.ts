@@ -1,6 +1,5 @@
 import { existsSync } from "node:fs";
-import type { Contract } from "../../contracts/contract.ts";
-import { openingOf } from "../../contracts/opening.ts";
+import { type Contract, openingOf } from "../../contracts/contract.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";

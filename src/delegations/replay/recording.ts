@@ -1,5 +1,4 @@
-import type { Contract } from "../../contracts/contract.ts";
-import { openingOf } from "../../contracts/opening.ts";
+import { type Contract, openingOf } from "../../contracts/contract.ts";
 import { checkStore } from "../../events/checker/check-store.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";

@@ -1,5 +1,5 @@
 import { withoutEmptyFields } from "../../agents/documents/without-empty.ts";
-import { originsIn } from "../../contracts/addresses-in.ts";
+import { originsIn } from "../../contracts/addresses.ts";
 import { intersectAuthority } from "../../contracts/authority.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import {

@@ -8,9 +8,9 @@ import {
   type NarrowingRules,
   narrow,
   type Refused,
+  withinGrant,
 } from "../../contracts/narrow.ts";
 import { includes } from "../../contracts/selection.ts";
-import { withinGrant } from "../../contracts/within-grant.ts";
 import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
 import type { LiveDelegation } from "../live-delegation.ts";

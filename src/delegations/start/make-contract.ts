@@ -1,11 +1,16 @@
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { profileHash } from "../../agents/profiles/profile-hash.ts";
-import { addressesIn } from "../../contracts/addresses-in.ts";
-import { type Contract, memoryPermissions } from "../../contracts/contract.ts";
+import { addressesIn } from "../../contracts/addresses.ts";
+import {
+  type Contract,
+  contextFor,
+  defaultReportPattern,
+  memoryPermissions,
+  ownReportFolder,
+  patternById,
+} from "../../contracts/contract.ts";
 import type { Carried } from "../../contracts/exposure.ts";
 import type { Granted } from "../../contracts/narrow.ts";
-import { contextFor } from "../../contracts/opening.ts";
-import { defaultReportPattern, ownReportFolder, patternById } from "../../contracts/report-path.ts";
 import { includes, type Selection } from "../../contracts/selection.ts";
 import { isFree, type TokenPrice } from "../../contracts/token-price.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";

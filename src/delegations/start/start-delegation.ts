@@ -1,6 +1,10 @@
-import { type Contract, externalProfile, externalProvider } from "../../contracts/contract.ts";
+import {
+  type Contract,
+  externalProfile,
+  externalProvider,
+  openingOf,
+} from "../../contracts/contract.ts";
 import type { Granted } from "../../contracts/narrow.ts";
-import { openingOf } from "../../contracts/opening.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import {
   type Resolved,

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { Contract } from "../../contracts/contract.ts";
-import { contextFor } from "../../contracts/opening.ts";
+import { type Contract, contextFor } from "../../contracts/contract.ts";
 import type { EventPayloads } from "../../events/event.ts";
 import { orderOfMerges, stepOfKey } from "../../events/planned-steps.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";

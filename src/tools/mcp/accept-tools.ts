@@ -1,5 +1,5 @@
 import type { Tool as ServerTool } from "@modelcontextprotocol/client";
-import { mcpToolName } from "../../contracts/mcp-tool-name.ts";
+import { mcpToolName } from "../../contracts/mcp-server.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 import { measureJson } from "./measure-json.ts";
 

@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { fullExposure } from "../../contracts/exposure.ts";
-import type { McpServer } from "../../contracts/mcp-server.ts";
-import { serverSlug } from "../../contracts/mcp-tool-name.ts";
+import { type McpServer, serverSlug } from "../../contracts/mcp-server.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { headOf } from "../../text.ts";

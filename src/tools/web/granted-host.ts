@@ -1,4 +1,4 @@
-import { coversHost } from "../../contracts/covers-host.ts";
+import { coversHost } from "../../contracts/addresses.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 

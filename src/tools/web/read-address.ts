@@ -1,4 +1,4 @@
-import { portOf } from "../../contracts/covers-host.ts";
+import { portOf } from "../../contracts/addresses.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 
 const longest = 4096;

@@ -1,6 +1,6 @@
 import { lookup as lookUpName } from "node:dns/promises";
 import { isIP } from "node:net";
-import { portOf } from "../../contracts/covers-host.ts";
+import { portOf } from "../../contracts/addresses.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { canonicalAddress, isPublicAddress } from "./public-address.ts";

@@ -1,7 +1,7 @@
 import { type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import { isIP, type LookupFunction, type Socket } from "node:net";
-import { portOf } from "../../contracts/covers-host.ts";
+import { portOf } from "../../contracts/addresses.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { FetchFailure } from "./fetch-failure.ts";
 import { canonicalAddress } from "./public-address.ts";

@@ -1,4 +1,4 @@
-import { matchGlob } from "../../../contracts/match-glob.ts";
+import { matchGlob } from "../../../contracts/judge-by-rules.ts";
 
 /**
  * Whether a path belongs to one of the patterns: `*` and `?` stay within a name, `**` is any number

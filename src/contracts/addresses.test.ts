@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { addressesIn, originsIn } from "./addresses-in.ts";
+import { addressesIn, originsIn } from "./addresses.ts";
 
 test.each([
   ["See https://a.example/x.", "https://a.example/x"],
