@@ -7,7 +7,7 @@ import { readAgentFile } from "../../src/agents/foreign/read-agent-file.ts";
 import { readJsonc } from "../../src/agents/foreign/read-data.ts";
 import { parseCommand } from "../../src/application/commands/parse-command.ts";
 import { matchGlob } from "../../src/contracts/judge-by-rules.ts";
-import { recordText } from "../../src/events/record-text.ts";
+import { recordText } from "../../src/events/record-change.ts";
 import { parseJson } from "../../src/ports/parse-json.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";
 import { verdictIn } from "../../src/tools/delegation/review-task.ts";

@@ -1,5 +1,4 @@
-import { isRunInterrupted } from "../events/is-run-interrupted.ts";
-import { type AskWorkers, askWorkersOnce } from "../events/is-worked-on.ts";
+import { type AskWorkers, askWorkersOnce, isRunInterrupted } from "../events/is-worked-on.ts";
 import { tellPruned } from "../events/pruned-runs.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";

@@ -1,6 +1,6 @@
 import type { CheckReport, Violation } from "../events/checker/check-report.ts";
 import { type CheckOptions, checkStore } from "../events/checker/check-store.ts";
-import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
+import type { CheckedDelegation } from "../events/checker/checked-run.ts";
 import { type Clock, sleep, systemClock } from "../ports/clock.ts";
 import type { Store } from "../ports/store.ts";
 import {

@@ -1,7 +1,7 @@
 import type { OpenAsk } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent } from "../events/event.ts";
-import { Evidence } from "../events/evidence.ts";
 import { askOf } from "../events/lifecycle.ts";
+import { Evidence } from "../events/seal.ts";
 import type { AskOutcome } from "../ports/delegator.ts";
 import { Transcript } from "../sessions/transcript.ts";
 

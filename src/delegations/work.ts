@@ -1,6 +1,6 @@
 import { externalProvider } from "../contracts/contract.ts";
 import type { Cause } from "../events/cause.ts";
-import { owns } from "../events/checker/check-owner.ts";
+import { owns } from "../events/check-owner.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { EventPayloads } from "../events/event.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";

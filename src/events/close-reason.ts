@@ -24,3 +24,6 @@ export const closeReasons = [
 ] as const;
 
 export type CloseReason = (typeof closeReasons)[number];
+
+/** How a whole run ended. */
+export type RunOutcome = "succeeded" | "failed" | "cancelled";

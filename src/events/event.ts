@@ -6,10 +6,9 @@
 import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CallCause, Cause, LateCause, Reminder, RunCause } from "./cause.ts";
-import type { CloseReason } from "./close-reason.ts";
-import type { RunOutcome } from "./run-outcome.ts";
+import type { CloseReason, RunOutcome } from "./close-reason.ts";
 import type { Seal } from "./seal.ts";
-import type { SpentLine } from "./spent-lines.ts";
+import type { SpentLine } from "./spent.ts";
 
 export interface TokenUsage {
   readonly prompt: number;

@@ -5,8 +5,7 @@ import { storedLine } from "../text.ts";
 import type { EventType, NewEvent, StoredEvent } from "./event.ts";
 import { examplePayloads } from "./example-events.test-support.ts";
 import { inboxChangeOf } from "./inbox-change.ts";
-import type { InboxItem } from "./inbox-item.ts";
-import { isInboxType, touchesInbox } from "./inbox-types.ts";
+import { type InboxItem, isInboxType, touchesInbox } from "./inbox-item.ts";
 import { applyToRun, emptyRun } from "./run-state.ts";
 
 const id = "c00000";

@@ -1,7 +1,7 @@
-import { type Delegation, openAskOf } from "./delegation.ts";
+import { storedLine } from "../text.ts";
+import { type Delegation, openAskOf, shownName } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
-import { inboxItemOf } from "./inbox-item-of.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What one event does to the inbox. */
@@ -28,4 +28,159 @@ export function inboxChangeOf(
     item: inboxItemOf(event, run, before),
     closes: ask === null || isOpen ? undefined : ask.id,
   };
+}
+
+const longestTitle = 160;
+const longestText = 240;
+
+/** The item that an event is, or undefined when no person has to know of it. */
+export function inboxItemOf(
+  event: StoredEvent,
+  run: RunState,
+  before: Delegation | undefined,
+): InboxItem | undefined {
+  const said = say(event, run, before);
+  if (said === undefined) return undefined;
+  const { kind, severity, title, text, ask, about = event.sub_agent_id } = said;
+  return {
+    id: event.seq,
+    at: event.at,
+    runId: event.run_id,
+    ...(about !== undefined && { delegationId: about }),
+    kind,
+    severity,
+    title: storedLine(title, longestTitle),
+    text: storedLine(text, longestText),
+    ...(ask && { isOpen: true, ask }),
+  };
+}
+
+type Said = Pick<InboxItem, "kind" | "severity" | "title" | "text"> & {
+  readonly ask?: InboxItem["ask"];
+  readonly about?: string;
+};
+
+function say(event: StoredEvent, run: RunState, before: Delegation | undefined): Said | undefined {
+  const who = before === undefined ? "an agent" : shownName(before);
+  switch (event.type) {
+    case "agent.asked": {
+      const {
+        ask_id: id,
+        default: fallback,
+        deadline_at: deadlineAt,
+        kind,
+        question,
+      } = event.payload;
+      const ask = { id, deadlineAt, default: fallback && storedLine(fallback, longestText) };
+      const title = kind === undefined ? `${who} asks` : `${who} asks for approval`;
+      return { kind: kind ?? "ask", severity: "warn", title, text: question, ask };
+    }
+    case "agent.answered":
+      return sayAnswer(event, before, who);
+    case "agent.subagent_closed":
+      return before && sayEnd(event, before);
+    case "agent.message_sent": {
+      const { from, message } = event.payload;
+      const title = `Message to ${who} from ${from === "person" ? "a person" : "its caller"}`;
+      return { kind: "interjection", severity: "info", title, text: message };
+    }
+    case "agent.interjected": {
+      const { from, message, severity } = event.payload;
+      if (!from.startsWith(watcherPrefix)) return undefined;
+      const watcher = run.delegations.get(from.slice(watcherPrefix.length))?.profile ?? "a watcher";
+      return { kind: "interjection", severity, title: `${watcher} to ${who}`, text: message };
+    }
+    case "run.started": {
+      const { goal, task } = event.payload;
+      if (goal == null || goal.behind === null) return undefined;
+      const text = `It begins when run ${goal.behind} has ended.`;
+      return { kind: "run", severity: "info", title: `A goal waits: ${task}`, text };
+    }
+    case "run.planned": {
+      const { by, steps } = event.payload;
+      const count = steps.length === 1 ? "1 step" : `${steps.length} steps`;
+      const text = steps
+        .slice(0, 20)
+        .map(({ title }) => storedLine(title, longestTitle))
+        .join("; ");
+      return { kind: "plan", severity: "info", title: `A plan of ${count}`, text, about: by };
+    }
+    case "run.finished": {
+      const { outcome, reason } = event.payload;
+      const severity = outcome === "succeeded" ? "info" : "warn";
+      const end = outcome === "cancelled" ? "was cancelled" : outcome;
+      return { kind: "run", severity, title: `The run ${end}: ${run.task}`, text: reason };
+    }
+    default:
+      return undefined;
+  }
+}
+
+const watcherPrefix = "watcher:";
+
+function sayAnswer(
+  { payload: { answer, ask_id: askId, by } }: StoredEvent<"agent.answered">,
+  before: Delegation | undefined,
+  who: string,
+): Said {
+  const ask = before && openAskOf(before);
+  const about = ask?.id === askId ? `: ${ask.question}` : "";
+  if (by === "expired" || answer === null) {
+    return {
+      kind: "answer",
+      severity: "warn",
+      title: `${who} had no answer in time${about}`,
+      text: "",
+    };
+  }
+  const title =
+    by === "person" ? `${who} was answered${about}` : `The default answered ${who}${about}`;
+  return { kind: "answer", severity: "info", title, text: answer };
+}
+
+/** What is deeper than this is its parents' business, unless it went wrong. */
+const depthOfInterest = 1;
+
+function sayEnd(
+  {
+    payload: { close_reason: reason, final_status: status, seal },
+  }: StoredEvent<"agent.subagent_closed">,
+  before: Delegation,
+): Said | undefined {
+  const { depth, mail = [], profile, title } = before;
+  const who = shownName(before);
+  const isNews = (status === "failed" && !isConsequence(reason)) || mail.length > 0;
+  if (depth > depthOfInterest && !isNews) return undefined;
+  const unread = withoutReading(mail.length);
+  const error = before.status === "failed" ? before.failure.error : "";
+  if (status === "failed") {
+    const end = isConsequence(reason) ? "was cancelled" : `failed (${reason})`;
+    const head = `${who} ${end}${unread}: ${title}`;
+    return { kind: "finished", severity: "warn", title: head, text: error || seal.summary };
+  }
+  const [kind, verb] = isReviewer(profile)
+    ? (["review", "reviewed"] as const)
+    : (["finished", "finished"] as const);
+  return {
+    kind,
+    severity: "info",
+    title: `${who} ${verb}${unread}: ${title}`,
+    text: seal.summary,
+  };
+}
+
+/** Tells the sender that a message came too late. */
+function withoutReading(messages: number): string {
+  if (messages === 0) return "";
+  return ` without reading ${messages === 1 ? "a message" : `${messages} messages`}`;
+}
+
+/** It ended because an ancestor ended, or was cancelled: that end is the news. */
+function isConsequence(reason: string): boolean {
+  return reason === "cancelled" || reason === "parent_closed";
+}
+
+/** By its name, which is all that the log has: `reviewer`, `code-reviewer`, `team/review`. */
+function isReviewer(profile: string): boolean {
+  return /(?:^|[^a-z])review(?:er)?$/i.test(profile);
 }

@@ -1,8 +1,7 @@
 import { expect, it } from "vitest";
 import type { WorkerRow } from "../ports/workers.ts";
 import type { Delegation, Share } from "./delegation.ts";
-import { isRunInterrupted } from "./is-run-interrupted.ts";
-import { askWorkersOnce, isWorkedOn, type Liveness } from "./is-worked-on.ts";
+import { askWorkersOnce, isRunInterrupted, isWorkedOn, type Liveness } from "./is-worked-on.ts";
 import { emptyRun, type RunState } from "./run-state.ts";
 
 /** Who lives, and what was asked about it. */

@@ -1,7 +1,7 @@
 import type { Store } from "../ports/store.ts";
 import type { WorkerRow } from "../ports/workers.ts";
 import { isOpen } from "./delegation.ts";
-import type { RunState } from "./run-state.ts";
+import { isPaused, type RunState } from "./run-state.ts";
 
 /** What tells who lives. */
 export type Liveness = Pick<Store, "isWorkerAlive" | "workers">;
@@ -36,4 +36,14 @@ export async function isWorkedOn(
   for (const worker of holders) if (await store.isWorkerAlive(worker)) return true;
   // What is not claimed yet may still be on its way into a queue.
   return holders.size === 0 && store.isWorkerAlive(run.worker);
+}
+
+/** It has not finished, and no process works on it. */
+export async function isRunInterrupted(
+  store: Liveness,
+  run: RunState,
+  workers?: AskWorkers,
+): Promise<boolean> {
+  if (run.outcome !== null) return false;
+  return isPaused(run) || !(await isWorkedOn(store, run, workers));
 }

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { cases } from "../testing/cases.test-support.ts";
-import { maximumRecordBytes, maximumRecordDepth, recordText } from "./record-text.ts";
+import { maximumRecordBytes, maximumRecordDepth, recordText } from "./record-change.ts";
 
 const textOf = (value: unknown): string => recordText("policy/a", value);
 

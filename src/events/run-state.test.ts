@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { controlRunId } from "../ports/identity.ts";
-import { isControlEvent } from "./control-event.ts";
 import type { StoredEvent } from "./event.ts";
 import { eventTypes, stored } from "./example-events.test-support.ts";
-import { applyToRun, childrenOf, emptyRun, foldRun, subtree } from "./run-state.ts";
+import { applyToRun, childrenOf, emptyRun, foldRun, isControlEvent, subtree } from "./run-state.ts";
 
 /** Numbers events as they come. */
 function inOrder(...events: readonly StoredEvent[]): StoredEvent[] {

@@ -1,11 +1,10 @@
 import { controlRunId } from "../ports/identity.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import { isControlEvent } from "./control-event.ts";
+import type { RunOutcome } from "./close-reason.ts";
 import { type Delegation, isOpen } from "./delegation.ts";
-import type { StoredEvent } from "./event.ts";
+import type { EventType, StoredEvent } from "./event.ts";
 import { genesis } from "./hash-chain.ts";
 import { apply, create } from "./lifecycle.ts";
-import type { RunOutcome } from "./run-outcome.ts";
 import { followSpending, requireFunds, type SpendingTotals } from "./spending.ts";
 
 /**
@@ -194,4 +193,17 @@ export function subtree(run: RunState, id: string): Delegation[] {
   };
   visit(root);
   return found;
+}
+
+export type ControlEventType = "control.record_changed" | "control.pruned" | "command.executed";
+
+const controlEvents: ReadonlySet<EventType> = new Set<ControlEventType>([
+  "control.record_changed",
+  "control.pruned",
+  "command.executed",
+]);
+
+/** Whether it belongs into the control log. Such events stand nowhere else, and no others there. */
+export function isControlEvent(type: EventType): type is ControlEventType {
+  return controlEvents.has(type);
 }

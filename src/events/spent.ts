@@ -1,4 +1,5 @@
-import type { Delegation } from "./delegation.ts";
+import type { Delegation, Reservation } from "./delegation.ts";
+import type { StoredEvent, TokenUsage } from "./event.ts";
 
 /** What was spent, by one delegation or by several together. */
 export interface Spent {
@@ -50,3 +51,83 @@ export function atMostCost(
 ): string {
   return cost > 0 ? atMost(text, { estimated }) : text;
 }
+
+/**
+ * What a request has used at most, when nothing but its reservation is known: all of it. A
+ * reservation of an earlier version does not say which part of it was for the prompt.
+ */
+export function worstCaseOf({
+  cost = 0,
+  prompt,
+  tokens,
+}: Omit<Reservation, "request">): Omit<TokenUsage, "estimated"> {
+  return { prompt: prompt ?? tokens, completion: tokens - (prompt ?? tokens), cost };
+}
+
+/** What one run spent on one day, with one profile and one model. */
+export interface SpentLine {
+  readonly profile: string;
+  readonly model: string;
+  /** In universal time. */
+  readonly day: string;
+  readonly prompt: number;
+  readonly completion: number;
+  /** In US dollars. */
+  readonly cost: number;
+  /** Part of it was not reported by the provider. */
+  readonly estimated?: true;
+}
+
+/** Adds up what a run spent, event by event, by everything that anybody asks for. */
+export class SpentLines {
+  readonly #lines = new Map<string, SpentLine & { readonly estimates: number }>();
+  /** By delegation and request, the line in which an estimate was counted. */
+  readonly #estimates = new Map<string, string>();
+  readonly #profiles = new Map<string, string>();
+  readonly #models = new Map<string, string>();
+
+  see(event: StoredEvent): void {
+    const { sub_agent_id: id = "" } = event;
+    if (event.type === "agent.subagent_created") this.#profiles.set(id, event.payload.profile);
+    // A turn is settled right after it was made; what failed is the one's that was asked last.
+    if (event.type === "agent.model_turn") this.#models.set(id, event.payload.requested);
+    if (event.type === "agent.budget_settled") {
+      const { payload } = event;
+      const key = this.#add(id, event.at, payload, payload.estimated ? 1 : 0);
+      if (payload.estimated) this.#estimates.set(`${id} ${payload.request}`, key);
+    } else if (event.type === "agent.budget_corrected") {
+      const { completion, cost, prompt, replaces, request } = event.payload;
+      const more = {
+        prompt: prompt - replaces.prompt,
+        completion: completion - replaces.completion,
+        cost: cost - replaces.cost,
+      };
+      this.#add(id, event.at, more, -1, this.#estimates.get(`${id} ${request}`));
+    }
+  }
+
+  /** Where it was settled is where it is corrected: on that day, for that model. */
+  #add(id: string, at: number, more: TokenUsage, estimates: number, settledAs?: string): string {
+    const profile = this.#profiles.get(id) ?? "";
+    const model = this.#models.get(id) ?? "unknown";
+    const day = new Date(at).toISOString().slice(0, 10);
+    const key = settledAs ?? JSON.stringify([profile, model, day]);
+    const line = this.#lines.get(key) ?? { profile, model, day, ...nothing };
+    this.#lines.set(key, {
+      ...line,
+      prompt: line.prompt + more.prompt,
+      completion: line.completion + more.completion,
+      cost: line.cost + more.cost,
+      estimates: line.estimates + estimates,
+    });
+    return key;
+  }
+
+  all(): readonly SpentLine[] {
+    return [...this.#lines.values()].map(({ estimates, ...line }) =>
+      estimates > 0 ? { ...line, estimated: true } : line,
+    );
+  }
+}
+
+const nothing = { prompt: 0, completion: 0, cost: 0, estimates: 0 };

@@ -1,5 +1,5 @@
 import { storedLine } from "../text.ts";
-import type { EventPayloads, EventType, MessageSender, NewEvent } from "./event.ts";
+import type { EventPayloads, EventType, MessageSender, NewEvent, StoredEvent } from "./event.ts";
 
 /** One line for a condensed timeline. A new event type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
@@ -94,4 +94,23 @@ export function isEventType(word: string): word is EventType {
 /** It is stored, and shown in terminals: one line, with nothing in it that a terminal obeys. */
 function short(text: string): string {
   return storedLine(text, 120);
+}
+
+/** An event as every surface gives it to programs: all of it, with its line for people. */
+export type ToldEvent = StoredEvent;
+
+export function tellEvent(event: StoredEvent): ToldEvent {
+  const { seq, run_seq, run_id, sub_agent_id, type, at, summary, payload, hash } = event;
+  // In the order in which people read them; what a store adds for itself is left out.
+  return {
+    seq,
+    run_seq,
+    run_id,
+    ...(sub_agent_id !== undefined && { sub_agent_id }),
+    type,
+    at,
+    summary,
+    payload,
+    hash,
+  } as ToldEvent;
 }

@@ -1,9 +1,8 @@
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { RunPrincipal } from "../contracts/run-grant.ts";
-import type { CloseReason } from "../events/close-reason.ts";
+import type { CloseReason, RunOutcome } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
 import type { ArtifactReference, PlannedStep, TokenUsage } from "../events/event.ts";
-import type { RunOutcome } from "../events/run-outcome.ts";
 import type { Seal } from "../events/seal.ts";
 
 /** What a caller asks for when it delegates. Everything but the task is optional. */

@@ -1,7 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
+import type { RunOutcome } from "../events/close-reason.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { InboxItem, InboxKind } from "../events/inbox-item.ts";
-import type { RunOutcome } from "../events/run-outcome.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { Inspection } from "./inspection.ts";
 import type { MemoryStore } from "./memory-store.ts";

@@ -1,5 +1,5 @@
 import { readPrunedRuns } from "../events/pruned-runs.ts";
-import { type SpentLine, SpentLines } from "../events/spent-lines.ts";
+import { type SpentLine, SpentLines } from "../events/spent.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { StoreMemory } from "./store-memory.ts";

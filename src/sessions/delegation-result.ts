@@ -1,6 +1,5 @@
-import type { CloseReason } from "../events/close-reason.ts";
+import type { CloseReason, RunOutcome } from "../events/close-reason.ts";
 import { type Delegation, isOpen, type WaitingOn } from "../events/delegation.ts";
-import type { RunOutcome } from "../events/run-outcome.ts";
 import { childrenAfterAnswer, childrenOf, type RunState } from "../events/run-state.ts";
 import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";

@@ -1,6 +1,5 @@
-import { isRunInterrupted } from "../events/is-run-interrupted.ts";
-import type { AskWorkers } from "../events/is-worked-on.ts";
-import type { RunOutcome } from "../events/run-outcome.ts";
+import type { RunOutcome } from "../events/close-reason.ts";
+import { type AskWorkers, isRunInterrupted } from "../events/is-worked-on.ts";
 import type { RunState } from "../events/run-state.ts";
 import { nothingSpent, type Spent, spentIn } from "../events/spent.ts";
 import type { RunRow, Store } from "../ports/store.ts";

@@ -1,5 +1,4 @@
-import { isRunInterrupted } from "../events/is-run-interrupted.ts";
-import type { AskWorkers } from "../events/is-worked-on.ts";
+import { type AskWorkers, isRunInterrupted } from "../events/is-worked-on.ts";
 import type { RunState } from "../events/run-state.ts";
 import { spentIn } from "../events/spent.ts";
 import { MandateError } from "../ports/mandate-error.ts";

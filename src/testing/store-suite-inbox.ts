@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { inboxChangeOf } from "../events/inbox-change.ts";
-import type { InboxItem } from "../events/inbox-item.ts";
-import { touchesInbox } from "../events/inbox-types.ts";
+import { type InboxItem, touchesInbox } from "../events/inbox-item.ts";
 import { applyToRun, emptyRun } from "../events/run-state.ts";
 import type { InboxQuery, Store } from "../ports/store.ts";
 import { about, collect, note, refused, StoredRun, type StoreTest } from "./stored-run.ts";

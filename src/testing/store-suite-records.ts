@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
-import { maximumRecordBytes, maximumRecordDepth } from "../events/record-text.ts";
+import { maximumRecordBytes, maximumRecordDepth } from "../events/record-change.ts";
 import { controlRunId } from "../ports/identity.ts";
 import {
   assertSound,

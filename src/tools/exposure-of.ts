@@ -1,7 +1,7 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { Carried, Exposure } from "../contracts/exposure.ts";
 import { type FindExposure, trifectaOf } from "../contracts/trifecta.ts";
-import type { Evidence } from "../events/evidence.ts";
+import type { Evidence } from "../events/seal.ts";
 import type { Tool } from "./tool.ts";
 
 export function exposuresIn(find: (name: string) => Tool | undefined): FindExposure {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
+import type { CheckedDelegation } from "../events/checker/checked-run.ts";
 import { checkWorld, type World } from "./check-world.ts";
 
 const now = 10_000_000;

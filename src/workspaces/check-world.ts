@@ -1,7 +1,7 @@
 import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Violation } from "../events/checker/check-report.ts";
-import type { CheckedDelegation } from "../events/checker/checked-delegation.ts";
+import type { CheckedDelegation } from "../events/checker/checked-run.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { markedProcesses } from "./delegation-mark.ts";
 import { isHeld, listWorkingCopies } from "./git/copies/list-working-copies.ts";

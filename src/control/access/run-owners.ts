@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { isControlEvent } from "../../events/control-event.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { isControlEvent } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { everybody, type Owner } from "../records/principal.ts";

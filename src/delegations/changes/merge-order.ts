@@ -1,4 +1,4 @@
-import { PlaceQueue } from "../../events/place-queue.ts";
+import { PlaceQueue } from "../../events/planned-steps.ts";
 
 /**
  * The order in which the work of one caller's children is merged: by step, not by completion.

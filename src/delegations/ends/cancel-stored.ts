@@ -1,9 +1,9 @@
 import { type Cause, closeReasonOf, describeRunCause } from "../../events/cause.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
-import { worstCaseOf } from "../../events/estimated-usage.ts";
 import type { NewEvent } from "../../events/event.ts";
-import { Evidence } from "../../events/evidence.ts";
 import { childrenOf, subtree } from "../../events/run-state.ts";
+import { Evidence } from "../../events/seal.ts";
+import { worstCaseOf } from "../../events/spent.ts";
 import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";

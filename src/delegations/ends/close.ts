@@ -1,6 +1,6 @@
 import { externalProvider } from "../../contracts/contract.ts";
 import type { Cause } from "../../events/cause.ts";
-import { owns } from "../../events/checker/check-owner.ts";
+import { owns } from "../../events/check-owner.ts";
 import { isOpen } from "../../events/delegation.ts";
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";

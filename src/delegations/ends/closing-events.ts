@@ -7,15 +7,13 @@ import {
   givenUp,
   type RunCause,
 } from "../../events/cause.ts";
-import type { CloseReason } from "../../events/close-reason.ts";
+import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { ArtifactReference, EventPayloads, NewEvent } from "../../events/event.ts";
-import type { Evidence } from "../../events/evidence.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { apply } from "../../events/lifecycle.ts";
 import { openSteps, standingPlans } from "../../events/planned-steps.ts";
-import type { RunOutcome } from "../../events/run-outcome.ts";
-import type { Seal } from "../../events/seal.ts";
+import type { Evidence, Seal } from "../../events/seal.ts";
 import { planModelName } from "../../models/plan-model.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

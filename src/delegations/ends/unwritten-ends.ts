@@ -1,5 +1,5 @@
 import type { Cause } from "../../events/cause.ts";
-import { owns } from "../../events/checker/check-owner.ts";
+import { owns } from "../../events/check-owner.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { retireCopy } from "../changes/take-over.ts";
 import type { LiveDelegation } from "../live-delegation.ts";

@@ -1,7 +1,7 @@
 import { allGrantedBy, type Contract, externalProvider } from "../../contracts/contract.ts";
 import type { RunPrincipal } from "../../contracts/run-grant.ts";
 import { type Delegation, shownName } from "../../events/delegation.ts";
-import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import type { RefusedResumption, Resumed, ResumedRun, StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

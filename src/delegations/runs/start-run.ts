@@ -18,7 +18,7 @@ import {
   type Unresolved,
 } from "../../control/records/resolve-profile.ts";
 import type { EventPayloads } from "../../events/event.ts";
-import { Evidence } from "../../events/evidence.ts";
+import { Evidence } from "../../events/seal.ts";
 import type {
   DelegationResult,
   RequestedWorkspace,

@@ -3,7 +3,7 @@ import { isHandle, knownNames } from "../../control/records/resolve-profile.ts";
 import { keptBy } from "../../events/delegation.ts";
 import type { EventPayloads, NewEvent, PlannedStep } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
-import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { orderOfMerges } from "../../events/planned-steps.ts";
 import { subtree } from "../../events/run-state.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";

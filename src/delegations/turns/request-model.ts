@@ -1,7 +1,7 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
 import { type Cause, describeCause } from "../../events/cause.ts";
-import { worstCaseOf } from "../../events/estimated-usage.ts";
 import type { TokenUsage } from "../../events/event.ts";
+import { worstCaseOf } from "../../events/spent.ts";
 import { billionths, inDollars } from "../../ports/dollars.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import {

@@ -1,10 +1,12 @@
-import type { StoredBatch } from "../../ports/inspection.ts";
+import { basename } from "node:path";
+import type { LogHead, LogSpan, StoredBatch } from "../../ports/inspection.ts";
 import { parseJson } from "../../ports/parse-json.ts";
+import type { OrderHash } from "../checkpoint.ts";
 import type { NewEvent, StoredEvent } from "../event.ts";
 import { genesis, link } from "../hash-chain.ts";
 import { summarize } from "../summarize.ts";
 import { upcast } from "../upcast.ts";
-import type { Report } from "./check-report.ts";
+import type { Report, Violation } from "./check-report.ts";
 
 /**
  * I1, of one run: its events as the stored text tells them, as long as numbers and hashes agree.
@@ -99,4 +101,92 @@ function toEvent(
     payload,
     hash,
   } as StoredEvent;
+}
+
+/**
+ * I1, of the whole log: sequence numbers follow each other without gap or overlap over all runs, so
+ * that a run that was taken out as a whole is missed. What was pruned fills exactly the gap that its
+ * receipt names. Gives the last number.
+ */
+export async function checkNumbering(
+  spans: AsyncIterable<LogSpan>,
+  pruned: readonly LogSpan[],
+  violations: Violation[],
+  orders: readonly OrderHash[],
+): Promise<number> {
+  let next = 1;
+  const take = (span: LogSpan, isPruned: boolean): void => {
+    const { count, firstSeq, runId } = span;
+    for (const order of orders) order.take(span);
+    if (firstSeq > next) {
+      const message = `Events ${next} to ${firstSeq - 1} are missing from the log.`;
+      violations.push({ invariant: "I1", seq: next, message });
+    } else if (firstSeq < next) {
+      const message = isPruned
+        ? `Event ${firstSeq} was pruned with ${runId}, by its receipt, and is stored for another run.`
+        : `Sequence number ${firstSeq} was given twice.`;
+      violations.push({ invariant: "I1", runId, seq: firstSeq, message });
+    }
+    next = Math.max(next, firstSeq + count);
+  };
+  let gone = 0;
+  const takePruned = (before: number): void => {
+    for (; gone < pruned.length; gone++) {
+      const span = pruned[gone];
+      if (span === undefined || span.firstSeq >= before) return;
+      take(span, true);
+    }
+  };
+  for await (const span of spans) {
+    takePruned(span.firstSeq);
+    take(span, false);
+  }
+  takePruned(Number.POSITIVE_INFINITY);
+  return next - 1;
+}
+
+/** An event that the log must have, and how to say where that is known from. */
+export interface ExpectedEvent extends LogHead {
+  readonly missing: string;
+}
+
+export const acknowledged = "It was acknowledged, and is not in the log as it was.";
+
+export function keptInFile(path: string): string {
+  return `The log does not have it as ${basename(path)} beside the database does: events were removed or changed, or the database was restored from an older copy. If you restored it, delete that file.`;
+}
+
+export const inCheckpoint = "The log does not have it as the checkpoint does.";
+
+/** I8: nothing that was acknowledged, noted as an end or put into a checkpoint is missing. */
+export class HeadsCheck {
+  readonly #expected: Map<number, ExpectedEvent[]>;
+  #events = 0;
+
+  constructor(expected: readonly ExpectedEvent[]) {
+    this.#expected = Map.groupBy(expected, ({ seq }) => seq);
+  }
+
+  see({ hash, seq }: Pick<LogHead, "hash" | "seq">): void {
+    this.#events++;
+    const here = this.#expected.get(seq);
+    if (here === undefined) return;
+    const others = here.filter((one) => one.hash !== hash);
+    if (others.length > 0) this.#expected.set(seq, others);
+    else this.#expected.delete(seq);
+  }
+
+  /** Of each place that knows better, the last event that is missing stands for those before it. */
+  end(report: Report): void {
+    const missing = [...this.#expected.values()].flat();
+    for (const [what, events] of Map.groupBy(missing, (one) => one.missing)) {
+      const seqs = what === acknowledged ? events.map(({ seq }) => seq) : [lastOf(events)];
+      const whole = this.#events === 0 && what !== acknowledged ? "The run is missing. " : "";
+      for (const seq of seqs) report("I8", `${whole}${what}`, { seq });
+    }
+  }
+}
+
+function lastOf(events: readonly ExpectedEvent[]): number {
+  return Math.max(...events.map(({ seq }) => seq));
 }

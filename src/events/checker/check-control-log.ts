@@ -1,13 +1,15 @@
-import type { Inspection, StoredRecord } from "../../ports/inspection.ts";
+import { basename } from "node:path";
+import { controlRunId, runNumberOf } from "../../ports/identity.ts";
+import type { Inspection, KeptHeads, StoredMemory, StoredRecord } from "../../ports/inspection.ts";
 import { memoryMarks } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
-import { isControlEvent } from "../control-event.ts";
-import { genesis } from "../hash-chain.ts";
-import { PrunedRuns } from "../pruned-runs.ts";
-import { verifiedEvents } from "./check-chain.ts";
-import { type ExpectedEvent, HeadsCheck } from "./check-heads.ts";
-import { checkNoted, checkReceipt, notedPrunings } from "./check-pruned.ts";
-import { RecordsCheck } from "./check-records.ts";
+import type { NumberSpan, StoredEvent } from "../event.ts";
+import { genesis, sha256 } from "../hash-chain.ts";
+import { memoriesHash } from "../memory-hash.ts";
+import { PrunedRuns, type Receipt } from "../pruned-runs.ts";
+import { isControlEvent } from "../run-state.ts";
+import { type ExpectedEvent, HeadsCheck, verifiedEvents } from "./check-chain.ts";
+import { memoryRowProblem } from "./check-memories.ts";
 import type { CheckedLog, Report } from "./check-report.ts";
 
 /**
@@ -86,4 +88,186 @@ async function checkReading(
   }
   if (told !== log.head || count < log.events)
     report("I15", "The store tells another history of the control log.");
+}
+
+/** What the last event of a record says. */
+interface Told {
+  readonly version: number;
+  readonly hash: string | null;
+  readonly by: string;
+  readonly at: number;
+  readonly seq: number;
+  /** One of its events did not follow from the one before; no further conclusion is drawn from them. */
+  readonly isBroken: boolean;
+}
+
+/**
+ * I1: the versions of a record follow each other, and each change begins where the one before ended.
+ * I7: what is stored of a record is what its last event says, also that it was deleted. I15: so does
+ * the store's own answer.
+ */
+export class RecordsCheck {
+  readonly #report: Report;
+  readonly #told = new Map<string, Told>();
+
+  constructor(report: Report) {
+    this.#report = report;
+  }
+
+  see({ at, payload, seq }: StoredEvent<"control.record_changed">): void {
+    const { record, version, actor, before_hash: before, after_hash: hash } = payload;
+    const last = this.#told.get(record);
+    const problem = stepProblem(last, version, before, hash);
+    const isBroken = last?.isBroken || problem !== undefined;
+    if (problem && !last?.isBroken) this.#report("I1", `${record}: ${problem}`, { seq });
+    this.#told.set(record, { version, hash, by: actor, at, seq, isBroken });
+  }
+
+  async compare(record: StoredRecord, store: Store): Promise<void> {
+    const { resourceType, resourceId } = record;
+    const name = `${resourceType}/${resourceId}`;
+    const told = this.#told.get(name);
+    this.#told.delete(name);
+    if (told?.isBroken) return;
+    const problem = rowProblem(record, told);
+    if (problem) this.#report("I7", `${name}: ${problem}`, told && { seq: told.seq });
+    else if (record.now !== null && !(await isTold(record, record.now, store))) {
+      this.#report("I15", `${name}: the store tells another value of it than the log.`);
+    }
+  }
+
+  /** Of every id that the log has, something is stored: its version, if nothing else. */
+  end(): void {
+    for (const [name, { isBroken, seq }] of this.#told) {
+      if (!isBroken) this.#report("I7", `${name}: the log has it, and it is not stored.`, { seq });
+    }
+  }
+}
+
+function stepProblem(
+  last: Told | undefined,
+  version: number,
+  before: string | null,
+  after: string | null,
+): string | undefined {
+  const expected = (last?.version ?? 0) + 1;
+  if (version !== expected) return `version ${version} stands where ${expected} belongs.`;
+  if (before !== (last?.hash ?? null)) {
+    return `what was there before version ${version} is not what the version before left.`;
+  }
+  return before === null && after === null ? "it is deleted, and was not there." : undefined;
+}
+
+function rowProblem({ now, lastVersion }: StoredRecord, told: Told | undefined) {
+  if (told === undefined) return "it is stored, and the log does not have it.";
+  if (lastVersion !== told.version) {
+    return `version ${lastVersion} is remembered as its last one; by the log it is ${told.version}.`;
+  }
+  if (told.hash === null) return now === null ? undefined : "it is stored, and was deleted.";
+  if (now === null) return "it is not stored, and no event deleted it.";
+  if (now.version !== told.version) {
+    return `it is stored at version ${now.version}; by the log it is at ${told.version}.`;
+  }
+  if (sha256(now.text) !== told.hash) return "its stored value is not the one in the log.";
+  const isSame = now.updatedBy === told.by && now.updatedAt === told.at;
+  return isSame ? undefined : "who changed it, or when, is stored otherwise than in the log.";
+}
+
+async function isTold(
+  { resourceType, resourceId }: StoredRecord,
+  { text, version }: NonNullable<StoredRecord["now"]>,
+  store: Store,
+): Promise<boolean> {
+  const told = await store.readRecord(resourceType, resourceId);
+  // It has moved on since the rows were read: there is nothing to compare.
+  if (told === undefined || told.version > version) return true;
+  return told.version === version && JSON.stringify(told.value) === text;
+}
+
+/** I1: a receipt is about one run, once, and about nothing that came after it. */
+export function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): void {
+  const { payload, seq } = receipt;
+  const problem = receiptProblem(receipt, pruned);
+  if (problem) report("I1", `The receipt of ${payload.run}: ${problem}`, { seq });
+}
+
+export interface NotedPrunings extends Pick<KeptHeads, "path" | "since"> {
+  /** Run and hash of each. */
+  readonly ends: ReadonlySet<string>;
+}
+
+export function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings {
+  return { path, since, ends: new Set(pruned.map(({ hash, runId }) => `${runId} ${hash}`)) };
+}
+
+/** I8: pruning notes outside of the database what it removes, before the receipt is written. */
+export function checkNoted(
+  { payload, seq }: Receipt,
+  heads: NotedPrunings | undefined,
+  report: Report,
+): void {
+  if (heads === undefined || seq <= heads.since) return;
+  const { head, run } = payload;
+  if (heads.ends.has(`${run} ${head}`)) return;
+  const message = `The receipt of ${run} was not written by pruning it: ${basename(heads.path)} beside the database does not have it.`;
+  report("I8", message, { seq });
+}
+
+function receiptProblem({ payload, seq }: Receipt, pruned: PrunedRuns): string | undefined {
+  const { events, run, spans } = payload;
+  if (runNumberOf(run) === undefined || run === controlRunId) return "there can be no such run.";
+  if (pruned.get(run) !== undefined) return "it was pruned before.";
+  let [end, sum] = [0, 0];
+  for (const [first, count] of spans as readonly NumberSpan[]) {
+    if (!(Number.isSafeInteger(first) && first > end && Number.isSafeInteger(count) && count > 0)) {
+      return "its sequence numbers are not in order.";
+    }
+    end = first + count - 1;
+    sum += count;
+  }
+  if (end >= seq) return "it speaks of events that came after it.";
+  return sum === events && sum > 0
+    ? undefined
+    : `it counts ${events} events, and names the numbers of ${sum}.`;
+}
+
+/** I7: of a pruned run nothing is stored but its memories. I8: nothing else was acknowledged. */
+export async function checkPrunedRun(
+  inspection: Inspection,
+  { payload }: Receipt,
+  report: Report,
+  acknowledged: readonly Pick<StoredEvent, "seq" | "hash">[],
+): Promise<void> {
+  const { memories, run, spans } = payload;
+  const rows = await inspection.readRows(run);
+  let hasEvents = false;
+  for await (const _batch of inspection.readBatches(run)) hasEvents = true;
+  const left = rows.delegations.length + rows.asks.length + rows.inbox.length;
+  if (hasEvents || rows.run !== undefined || left > 0) {
+    report("I7", "It was pruned, by its receipt, and something of it is still stored.");
+  }
+  if (rows.memories.length !== memories) {
+    const had = `${memories} when it was pruned`;
+    report("I7", `${rows.memories.length} memories of it are stored; there were ${had}.`);
+  } else if (memoriesAreChanged(rows.memories, payload)) {
+    report("I7", "Its memories are not those that it had when it was pruned.");
+  }
+  for (const memory of rows.memories) {
+    const problem = memoryRowProblem(memory);
+    if (problem) report("I7", `Memory ${memory.id}: ${problem}`);
+  }
+  const last = spans.at(-1);
+  const end = last === undefined ? 0 : last[0] + last[1] - 1;
+  for (const { hash, seq } of acknowledged) {
+    const isPruned = spans.some(([first, count]) => seq >= first && seq < first + count);
+    // Of the events before its last one a receipt has no hash.
+    if (isPruned && (seq !== end || hash === payload.head)) continue;
+    report("I8", "It was acknowledged, and is not what was pruned, by the receipt.", { seq });
+  }
+}
+
+/** Receipts of earlier versions only count them. */
+function memoriesAreChanged(memories: readonly StoredMemory[], receipt: Receipt["payload"]) {
+  const { memories_hash: expected } = receipt;
+  return expected !== undefined && memoriesHash(memories) !== expected;
 }

@@ -1,7 +1,14 @@
+import { type CloseReason, closeReasons } from "../close-reason.ts";
 import type { EventType, StoredEvent } from "../event.ts";
 import { isEventType } from "../summarize.ts";
 import type { Invariant } from "./check-report.ts";
-import type { CheckedRun, Known, Phase } from "./checked-run.ts";
+import {
+  type CheckedRun,
+  type Known,
+  type Phase,
+  type RunCheck,
+  withAncestors,
+} from "./checked-run.ts";
 
 /**
  * The grammar of a delegation's own events, written down a second time on purpose: a mistake in the
@@ -115,4 +122,133 @@ function invariantOf(phase: Phase, type: EventType): Invariant {
 
 function typesIn(step: Partial<Record<EventType, Phase>>): EventType[] {
   return Object.keys(step) as EventType[];
+}
+
+/** I3: attempts are numbered from one on, and are no more than the contract allows. */
+export function checkAttempts({ report }: CheckedRun): RunCheck {
+  const attempts = new Map<Known, number>();
+  return {
+    see(event, delegation) {
+      if (event.type !== "agent.subagent_attempt" || delegation === undefined) return;
+      const where = { delegationId: delegation.id, seq: event.seq };
+      const { attempt, of } = event.payload;
+      const expected = (attempts.get(delegation) ?? 0) + 1;
+      attempts.set(delegation, attempt);
+      if (attempt !== expected) {
+        report("I3", `Attempt ${attempt} stands where attempt ${expected} belongs.`, where);
+      }
+      const allowed = delegation.contract && delegation.contract.execution.max_retries + 1;
+      if (allowed !== undefined && (attempt > allowed || of !== allowed)) {
+        report("I3", `Attempt ${attempt} of ${of}: the contract allows ${allowed}.`, where);
+      }
+    },
+  };
+}
+
+/** I6: what `closed` says is what happened: how it ended, why, and whose end it is. */
+export function checkEnding({ report }: CheckedRun): RunCheck {
+  const ends = new Map<Known, { readonly status: string; readonly reason: CloseReason }>();
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      if (event.type === "agent.subagent_completed") {
+        ends.set(delegation, { status: "completed", reason: event.payload.reason });
+      } else if (event.type === "agent.subagent_failed") {
+        ends.set(delegation, { status: "failed", reason: event.payload.code });
+      } else if (event.type === "agent.subagent_closed") {
+        const end = ends.get(delegation);
+        ends.delete(delegation);
+        for (const problem of endProblems(event, delegation, end)) {
+          report("I6", problem, { delegationId: delegation.id, seq: event.seq });
+        }
+      }
+    },
+  };
+}
+
+function* endProblems(
+  { payload }: StoredEvent<"agent.subagent_closed">,
+  { id, created }: Known,
+  end: { readonly status: string; readonly reason: CloseReason } | undefined,
+): Generator<string> {
+  if (payload.sub_agent_id !== id || payload.step_idx !== created.step_idx) {
+    yield "Its close names another delegation or step.";
+  }
+  if (payload.final_status !== end?.status) {
+    yield `It is closed as ${payload.final_status}, but it is ${end?.status}.`;
+  }
+  if (!closeReasons.includes(payload.close_reason)) {
+    yield `There is no close reason ${payload.close_reason}.`;
+  } else if (payload.close_reason !== end?.reason) {
+    yield `It is closed for ${payload.close_reason}, but it ended for ${end?.reason}.`;
+  }
+}
+
+/**
+ * I13: nothing is closed while something below it is open. By induction, children are enough. One
+ * that has answered while its children work waits in `waiting_for_merge`: it is not taken over
+ * before they are closed.
+ */
+export function checkClosing({ report }: CheckedRun): RunCheck {
+  const openChildren = new Map<Known, Set<Known>>();
+  const tell = (delegation: Known, what: string, seq: number): void => {
+    for (const child of openChildren.get(delegation) ?? []) {
+      if (child.phase === "closed" || child.isBroken) continue;
+      const message = `It is ${what} while its child ${child.id} is ${child.phase}.`;
+      report("I13", message, { delegationId: delegation.id, seq });
+    }
+  };
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      const { parent } = delegation;
+      if (event.type === "agent.subagent_created" && parent !== null) {
+        const siblings = openChildren.get(parent);
+        if (siblings) siblings.add(delegation);
+        else openChildren.set(parent, new Set([delegation]));
+      } else if (event.type === "agent.subagent_completed") {
+        tell(delegation, "completed", event.seq);
+      } else if (event.type === "agent.subagent_closed") {
+        if (parent !== null) openChildren.get(parent)?.delete(delegation);
+        tell(delegation, "closed", event.seq);
+        openChildren.delete(delegation);
+      }
+    },
+  };
+}
+
+const beginnings: ReadonlySet<string> = new Set([
+  "agent.subagent_created",
+  "agent.subagent_started",
+  "agent.subagent_attempt",
+  "agent.budget_reserved",
+  "agent.tool_started",
+]);
+
+/**
+ * I17: once the log says that something was cancelled, nothing begins in it or below it; nor while
+ * it says that something rests.
+ */
+export function checkCancel({ report }: CheckedRun): RunCheck {
+  const stopped = new Map<Known, "cancelled" | "paused">();
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      if (event.type === "agent.subagent_failed" && event.payload.code === "cancelled") {
+        stopped.set(delegation, "cancelled");
+      } else if (event.type === "agent.paused" && event.payload.reason !== "budget") {
+        stopped.set(delegation, "paused");
+      } else if (event.type === "agent.resumed" || event.type === "agent.interrupted") {
+        stopped.delete(delegation);
+      }
+      if (stopped.size === 0 || !beginnings.has(event.type)) return;
+      for (const above of withAncestors(delegation)) {
+        const how = stopped.get(above);
+        if (how === undefined) continue;
+        const message = `${event.type} follows after ${above.id} was ${how}.`;
+        report("I17", message, { delegationId: delegation.id, seq: event.seq });
+        return;
+      }
+    },
+  };
 }

@@ -2,8 +2,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import { memoryNumberOf } from "../../ports/identity.ts";
 import type { StoredMemory } from "../../ports/inspection.ts";
 import type { RecordedCall, StoredEvent } from "../event.ts";
-import { storedMemoryHash } from "../memory-hash.ts";
-import { memorySlot } from "../memory-slot.ts";
+import { memorySlot, storedMemoryHash } from "../memory-hash.ts";
 import { couldSaveMemories, memoryNamedIn } from "../upcast.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 

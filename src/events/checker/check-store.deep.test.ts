@@ -6,7 +6,7 @@ import { SqliteStore } from "../../stores/sqlite/sqlite-store.ts";
 import type { StoredEvent } from "../event.ts";
 import type { CheckReport, Invariant } from "./check-report.ts";
 import { type CheckOptions, checkStore } from "./check-store.ts";
-import type { CheckedDelegation } from "./checked-delegation.ts";
+import type { CheckedDelegation } from "./checked-run.ts";
 import { forgedBudgets, soundBudgets } from "./forged-budgets.test-support.ts";
 import { forgedLives } from "./forged-lives.test-support.ts";
 import { ForgedLog } from "./forged-log.test-support.ts";

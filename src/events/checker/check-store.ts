@@ -3,42 +3,45 @@ import type { Inspection, StoredCounters } from "../../ports/inspection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { type Checkpoint, OrderHash } from "../checkpoint.ts";
-import { isControlEvent } from "../control-event.ts";
 import type { StoredEvent } from "../event.ts";
 import { type PrunedRuns, readPrunedRuns, tellPruned } from "../pruned-runs.ts";
-import { checkAttempts } from "./check-attempts.ts";
+import { isControlEvent } from "../run-state.ts";
 import { BodiesCheck, BodyReferences } from "./check-bodies.ts";
 import { checkBudget } from "./check-budget.ts";
-import { verifiedEvents } from "./check-chain.ts";
-import { checkCancel, checkClosing } from "./check-closing.ts";
-import { checkContainment } from "./check-containment.ts";
-import { checkContract } from "./check-contract.ts";
-import { checkControlLog } from "./check-control-log.ts";
-import { EarlierStepsCheck } from "./check-earlier-steps.ts";
-import { checkEnding } from "./check-ending.ts";
 import {
   acknowledged,
+  checkNumbering,
   type ExpectedEvent,
   HeadsCheck,
   inCheckpoint,
   keptInFile,
-} from "./check-heads.ts";
-import { checkIntegration } from "./check-integration.ts";
-import { LifecycleCheck } from "./check-lifecycle.ts";
+  verifiedEvents,
+} from "./check-chain.ts";
+import { checkContainment, checkContract } from "./check-contract.ts";
+import { checkControlLog, checkPrunedRun } from "./check-control-log.ts";
+import { checkIntegration, checkMergeOrder } from "./check-integration.ts";
+import {
+  checkAttempts,
+  checkCancel,
+  checkClosing,
+  checkEnding,
+  LifecycleCheck,
+} from "./check-lifecycle.ts";
 import { checkMemories } from "./check-memories.ts";
-import { checkMergeOrder } from "./check-merge-order.ts";
 import { checkMergedFiles } from "./check-merged-files.ts";
-import { checkMessages } from "./check-messages.ts";
-import { checkNumbering } from "./check-numbering.ts";
-import { checkOutcome } from "./check-outcome.ts";
+import { checkOutcome, EarlierStepsCheck } from "./check-outcome.ts";
 import { checkOwnership } from "./check-ownership.ts";
-import { checkPrunedRun } from "./check-pruned.ts";
 import type { CheckedLog, CheckReport, PrunedSum, Report, Violation } from "./check-report.ts";
 import { checkAnswers, checkSeals } from "./check-results.ts";
 import { StoredStateCheck } from "./check-stored-state.ts";
-import { checkTools } from "./check-tools.ts";
-import { type CheckedDelegation, tellDelegations, tellRows } from "./checked-delegation.ts";
-import { CheckedRun, type RunCheck } from "./checked-run.ts";
+import { checkMessages, checkTools } from "./check-tools.ts";
+import {
+  type CheckedDelegation,
+  CheckedRun,
+  type RunCheck,
+  tellDelegations,
+  tellRows,
+} from "./checked-run.ts";
 
 export interface CheckOptions {
   /** One run alone. */

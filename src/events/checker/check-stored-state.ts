@@ -1,8 +1,7 @@
 import type { Delegation } from "../delegation.ts";
 import type { StoredEvent } from "../event.ts";
 import { inboxChangeOf } from "../inbox-change.ts";
-import type { InboxItem } from "../inbox-item.ts";
-import { touchesInbox } from "../inbox-types.ts";
+import { type InboxItem, touchesInbox } from "../inbox-item.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
 

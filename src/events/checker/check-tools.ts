@@ -1,7 +1,7 @@
 import { type Contract, externalProvider } from "../../contracts/contract.ts";
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
 import { includes } from "../../contracts/selection.ts";
-import type { StoredEvent } from "../event.ts";
+import type { EventPayloads, SentMessage, StoredEvent } from "../event.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 interface Calls {
@@ -25,14 +25,14 @@ export function checkTools({ report }: CheckedRun): RunCheck {
         calls = { asked: new Set(), begun: new Map() };
         callsOf.set(delegation, calls);
       }
-      const problem = follow(event, calls, delegation);
+      const problem = followCall(event, calls, delegation);
       if (problem) report("I10", problem, { delegationId: delegation.id, seq: event.seq });
       if (event.type === "agent.subagent_closed") callsOf.delete(delegation);
     },
   };
 }
 
-function follow(event: StoredEvent, calls: Calls, { contract }: Known): string | undefined {
+function followCall(event: StoredEvent, calls: Calls, { contract }: Known): string | undefined {
   switch (event.type) {
     case "agent.model_turn":
       calls.asked = new Set(event.payload.calls?.map(({ id }) => id));
@@ -85,4 +85,63 @@ function unended({ begun }: Calls): string | undefined {
     return `Call ${id} of ${tool} never ends.`;
   }
   return undefined;
+}
+
+interface Messages {
+  readonly sent: Map<string, SentMessage>;
+  readonly delivered: Set<string>;
+}
+
+/**
+ * I10: a message is sent once under its id, and delivered at most once, after that, as it was sent.
+ * One that a delegation had not read when it handed in, failed or was cancelled is never delivered:
+ * that is no fault, and its surfaces say so.
+ */
+export function checkMessages({ report }: CheckedRun): RunCheck {
+  const messagesOf = new Map<Known, Messages>();
+  return {
+    see(event, delegation) {
+      if (delegation === undefined) return;
+      if (event.type === "agent.subagent_closed") messagesOf.delete(delegation);
+      const isMessage = event.type === "agent.message_sent" || event.type === "agent.interjected";
+      if (!isMessage) return;
+      const messages = messagesOf.get(delegation) ?? { sent: new Map(), delivered: new Set() };
+      messagesOf.set(delegation, messages);
+      const problem = followMessage(event, messages);
+      if (problem === undefined) return;
+      report("I10", problem, { delegationId: delegation.id, seq: event.seq });
+      // What follows from it proves nothing.
+      delegation.isBroken = true;
+    },
+  };
+}
+
+function followMessage(
+  event: StoredEvent<"agent.message_sent"> | StoredEvent<"agent.interjected">,
+  { delivered, sent }: Messages,
+): string | undefined {
+  if (event.type === "agent.message_sent") {
+    const { message_id: id } = event.payload;
+    if (sent.has(id)) return `Message ${id} is sent a second time.`;
+    sent.set(id, event.payload);
+    return undefined;
+  }
+  const { from, message_id: id } = event.payload;
+  if (id === undefined) {
+    return from === "caller" ? "A message is delivered without saying which." : undefined;
+  }
+  const message = sent.get(id);
+  if (message === undefined) return `Message ${id} is delivered and was not sent.`;
+  if (delivered.has(id)) return `Message ${id} is delivered a second time.`;
+  delivered.add(id);
+  return isSame(event.payload, message)
+    ? undefined
+    : `Message ${id} is delivered otherwise than it was sent.`;
+}
+
+function isSame(delivered: EventPayloads["agent.interjected"], sent: SentMessage): boolean {
+  const { carries = [], from, message } = delivered;
+  const { carries: carried = [] } = sent;
+  const isAsSent = from === sent.from && message === sent.message;
+  return isAsSent && carries.join() === carried.join();
 }

@@ -1,5 +1,4 @@
-import type { InboxItem } from "../../events/inbox-item.ts";
-import { isInboxType } from "../../events/inbox-types.ts";
+import { type InboxItem, isInboxType } from "../../events/inbox-item.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { InboxStore, Store } from "../../ports/store.ts";

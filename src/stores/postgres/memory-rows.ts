@@ -1,5 +1,5 @@
 import type { Client } from "pg";
-import { memorySlot } from "../../events/memory-slot.ts";
+import { memorySlot } from "../../events/memory-hash.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {

@@ -1,7 +1,7 @@
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
+import { prepareRecordChanges } from "../../events/record-change.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import {

@@ -1,4 +1,4 @@
-import type { RecordStanding } from "../../events/decide-record-change.ts";
+import type { RecordStanding } from "../../events/record-change.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import {
   type RecordKey,

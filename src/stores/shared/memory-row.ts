@@ -1,4 +1,4 @@
-import { ownerOf } from "../../events/checker/check-owner.ts";
+import { ownerOf } from "../../events/check-owner.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { memoryIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

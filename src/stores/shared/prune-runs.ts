@@ -1,7 +1,7 @@
 import { verifiedEvents } from "../../events/checker/check-chain.ts";
 import type { EventPayloads, NumberSpan, StoredEvent } from "../../events/event.ts";
 import { memoriesHash } from "../../events/memory-hash.ts";
-import { SpentLines } from "../../events/spent-lines.ts";
+import { SpentLines } from "../../events/spent.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { askNumberOf, numberOf, runIdOf } from "../../ports/identity.ts";
 import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";

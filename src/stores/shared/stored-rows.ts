@@ -1,6 +1,5 @@
-import type { RecordStanding } from "../../events/decide-record-change.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import type { PreparedChange } from "../../events/prepare-record-changes.ts";
+import type { PreparedChange, RecordStanding } from "../../events/record-change.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import type {

@@ -1,11 +1,14 @@
-import { checkOwner } from "../../events/checker/check-owner.ts";
-import { decideRecordChange, type RecordStanding } from "../../events/decide-record-change.ts";
+import { checkOwner } from "../../events/check-owner.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { canonical, link } from "../../events/hash-chain.ts";
 import { type InboxChange, inboxChangeOf } from "../../events/inbox-change.ts";
-import { touchesInbox } from "../../events/inbox-types.ts";
-import type { PreparedChange } from "../../events/prepare-record-changes.ts";
+import { touchesInbox } from "../../events/inbox-item.ts";
+import {
+  decideRecordChange,
+  type PreparedChange,
+  type RecordStanding,
+} from "../../events/record-change.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
 import { summarize } from "../../events/summarize.ts";
 import { runNumberOf } from "../../ports/identity.ts";

@@ -1,5 +1,5 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
-import { memorySlot } from "../../events/memory-slot.ts";
+import { memorySlot } from "../../events/memory-hash.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { memoryNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import type {

@@ -2,7 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { inboxChangeOf } from "../../events/inbox-change.ts";
-import { touchesInbox } from "../../events/inbox-types.ts";
+import { touchesInbox } from "../../events/inbox-item.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import { upcast } from "../../events/upcast.ts";
 import { controlRunId, firstNumber, runIdOf } from "../../ports/identity.ts";

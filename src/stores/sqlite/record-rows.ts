@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import type { RecordStanding } from "../../events/decide-record-change.ts";
+import type { RecordStanding } from "../../events/record-change.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import {
   type RecordKey,

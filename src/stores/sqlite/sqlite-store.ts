@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import { prepareRecordChanges } from "../../events/prepare-record-changes.ts";
+import { prepareRecordChanges } from "../../events/record-change.ts";
 import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import {

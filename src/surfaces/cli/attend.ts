@@ -1,8 +1,7 @@
 import { basename } from "node:path";
 import { labelOf } from "../../application/commands/runs/describe-run.ts";
 import type { Cause } from "../../events/cause.ts";
-import type { CloseReason } from "../../events/close-reason.ts";
-import type { RunOutcome } from "../../events/run-outcome.ts";
+import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type Arguments, type CommandOption, jsonOption } from "./command.ts";
 import { printResult } from "./commands/result.ts";

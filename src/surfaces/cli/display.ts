@@ -1,6 +1,6 @@
+import type { RunOutcome } from "../../events/close-reason.ts";
 import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import type { RunOutcome } from "../../events/run-outcome.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed } from "./amounts.ts";
 import { wrap } from "./display-width.ts";

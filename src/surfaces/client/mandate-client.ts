@@ -1,7 +1,7 @@
 /** A typed client of the HTTP API, for Node and for browsers: `mandate/client`. */
 import type { EventType } from "../../events/event.ts";
 import type { InboxItem, InboxKind } from "../../events/inbox-item.ts";
-import type { ToldEvent } from "../../events/told-event.ts";
+import type { ToldEvent } from "../../events/summarize.ts";
 import { type CallOptions, type Connection, callOperation } from "./call-operation.ts";
 import { followStream } from "./follow-stream.ts";
 import { operationPlaces } from "./operation-places.ts";

@@ -1,6 +1,6 @@
 import type { Principal } from "../../control/records/principal.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isRunInterrupted } from "../../events/is-run-interrupted.ts";
+import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";

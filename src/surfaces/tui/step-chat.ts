@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
-import { isInboxType } from "../../events/inbox-types.ts";
+import { isInboxType } from "../../events/inbox-item.ts";
 import {
   type ChatInput,
   type ChatState,

@@ -1,4 +1,4 @@
-import { PlaceQueue } from "../../events/place-queue.ts";
+import { PlaceQueue } from "../../events/planned-steps.ts";
 import { overlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { type Claim, claimsOf, lastOpenBefore } from "./claim.ts";
 import type { ScheduledStep } from "./plan-progress.ts";

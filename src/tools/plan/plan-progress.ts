@@ -1,5 +1,4 @@
-import { PlaceQueue } from "../../events/place-queue.ts";
-import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
+import { keyOfTry, mostTries, PlaceQueue } from "../../events/planned-steps.ts";
 import { mergeSequence, Rivals } from "./merge-sequence.ts";
 import type { PlanStep } from "./plan.ts";
 

@@ -1,4 +1,4 @@
-import { PlaceQueue } from "../../events/place-queue.ts";
+import { PlaceQueue } from "../../events/planned-steps.ts";
 import { overlaps } from "../../workspaces/git/integration/match-ownership.ts";
 import { type Claim, claimsOf } from "./claim.ts";
 import type { Plan } from "./plan.ts";

@@ -1,6 +1,5 @@
 import { useCallback, useEffect, useRef, useState } from "react";
-import type { InboxKind } from "../../../../src/events/inbox-item.ts";
-import { touchesInbox } from "../../../../src/events/inbox-types.ts";
+import { type InboxKind, touchesInbox } from "../../../../src/events/inbox-item.ts";
 import { client } from "../../data/client.ts";
 import { live } from "../../data/live.ts";
 import { mergeItems, type ShownItem } from "./inbox-item.ts";

@@ -1,8 +1,7 @@
 import { shownName } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
-import { summarize } from "../../../events/summarize.ts";
-import { tellEvent } from "../../../events/told-event.ts";
+import { summarize, tellEvent } from "../../../events/summarize.ts";
 import type { Store } from "../../../ports/store.ts";
 import { formatElapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";

@@ -1,4 +1,4 @@
-import type { RunOutcome } from "../../../events/run-outcome.ts";
+import type { RunOutcome } from "../../../events/close-reason.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";

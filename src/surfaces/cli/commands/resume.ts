@@ -1,7 +1,7 @@
 import { describeResumed } from "../../../application/commands/runs/describe-resumed.ts";
+import type { RunOutcome } from "../../../events/close-reason.ts";
 import { isOpen } from "../../../events/delegation.ts";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
-import type { RunOutcome } from "../../../events/run-outcome.ts";
+import { isRunInterrupted } from "../../../events/is-worked-on.ts";
 import { sleep, systemClock } from "../../../ports/clock.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import type { Store } from "../../../ports/store.ts";

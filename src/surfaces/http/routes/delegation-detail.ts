@@ -4,7 +4,7 @@ import type { Contract } from "../../../contracts/contract.ts";
 import type { ReceiptLine } from "../../../contracts/receipt.ts";
 import { openAskOf } from "../../../events/delegation.ts";
 import type { StoredEvent } from "../../../events/event.ts";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import { isRunInterrupted } from "../../../events/is-worked-on.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { earlyAnswerOf, resultOf } from "../../../sessions/delegation-result.ts";

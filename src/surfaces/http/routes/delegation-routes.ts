@@ -1,7 +1,6 @@
 import { z } from "zod";
 import { openAskOf } from "../../../events/delegation.ts";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
-import { askWorkersOnce } from "../../../events/is-worked-on.ts";
+import { askWorkersOnce, isRunInterrupted } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { type DelegationPlace, listDelegations } from "../../../sessions/list-delegations.ts";

@@ -1,8 +1,7 @@
 import type { z } from "zod";
 import type { CloseReason } from "../../../events/close-reason.ts";
 import type { Delegation } from "../../../events/delegation.ts";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
-import type { AskWorkers } from "../../../events/is-worked-on.ts";
+import { type AskWorkers, isRunInterrupted } from "../../../events/is-worked-on.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import { spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";

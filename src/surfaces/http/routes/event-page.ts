@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { tellEvent } from "../../../events/told-event.ts";
+import { tellEvent } from "../../../events/summarize.ts";
 import type { EventQuery, Store } from "../../../ports/store.ts";
 import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "../page/page.ts";
 import type { eventRow } from "../shapes/event-shapes.ts";

@@ -5,9 +5,9 @@ import {
 } from "../../../control/access/run-owners.ts";
 import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
 import type { Owner, Principal } from "../../../control/records/principal.ts";
-import { isControlEvent } from "../../../events/control-event.ts";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
+import { isControlEvent } from "../../../events/run-state.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import type { Store } from "../../../ports/store.ts";

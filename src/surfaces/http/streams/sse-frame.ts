@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
-import { tellEvent } from "../../../events/told-event.ts";
+import { tellEvent } from "../../../events/summarize.ts";
 
 /**
  * One thing of a stream as it goes over the wire. It is made once, however many clients get it, and

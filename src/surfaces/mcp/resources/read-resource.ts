@@ -1,5 +1,5 @@
 import { type ReadResourceResult, ResourceNotFoundError } from "@modelcontextprotocol/server";
-import { isRunInterrupted } from "../../../events/is-run-interrupted.ts";
+import { isRunInterrupted } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import { infoOf, resultOf } from "../../../sessions/delegation-result.ts";
 import { exportMarkdown } from "../../../sessions/export-markdown.ts";

@@ -1,7 +1,7 @@
-import { MandateError } from "../../ports/mandate-error.ts";
-import type { Append, Ownership } from "../../ports/store.ts";
-import type { NewEvent } from "../event.ts";
-import type { RunState } from "../run-state.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Append, Ownership } from "../ports/store.ts";
+import type { NewEvent } from "./event.ts";
+import type { RunState } from "./run-state.ts";
 
 /**
  * Throws unless the writer may append: the run has not moved past what they decided by, and they

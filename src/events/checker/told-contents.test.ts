@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import { ToldContents } from "./told-contents.ts";
+import { ToldContents } from "./check-merged-files.ts";
 
 const folder = "/copy";
 const change = (before: string | null, after: string | null) => [{ path: "a", before, after }];

@@ -1,2 +1,0 @@
-/** How a whole run ended. */
-export type RunOutcome = "succeeded" | "failed" | "cancelled";
