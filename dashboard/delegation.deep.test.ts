@@ -175,7 +175,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     await page.getByRole("region", { name: "Failure" }).waitFor();
     await hung.result;
     await page.getByRole("button", { name: "Resume" }).click();
-    await page.getByText(`goes on from ${hung.delegationId}`).first().waitFor();
+    await page.getByText(`continues ${hung.delegationId}`).first().waitFor();
     const next = new URL(page.url()).pathname.split("/").at(-1) ?? "";
     expect(next).not.toBe(hung.delegationId);
     await page.getByRole("button", { name: "Cancel" }).click();

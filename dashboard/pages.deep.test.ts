@@ -221,7 +221,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
     await editor.fill(textOf(entry("@lead", "surveyor")));
     await engine.control.plane.register(entry("@survey", "surveyor"), other);
     await save.click();
-    const conflict = page.getByRole("region", { name: /It was changed meanwhile/ });
+    const conflict = page.getByRole("region", { name: /It was changed in between/ });
     await conflict.getByText("version 2").waitFor();
     await conflict.getByText('"agentId": "@survey"').waitFor();
     if (shots) await page.screenshot({ path: join(shots, "conflict.png") });
@@ -233,7 +233,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
 
     await editor.fill(textOf());
     await engine.control.plane.register(entry("@archive", "archivist"), other);
-    await page.getByText(/somebody saved version 4 meanwhile/).waitFor();
+    await page.getByText(/version 4 was saved in between/).waitFor();
     await save.click();
     await page.getByRole("button", { name: "Take theirs" }).click();
     expect(await editor.inputValue()).toContain("@archive");

@@ -47,7 +47,7 @@ describe("the System page", { timeout: 180_000 }, () => {
     const { code } = server.pages.createCode(installationToken(file));
     const address = `${server.url}/system#code=${code}`;
     const { page, context, faults } = await openPage(opened.browser, address);
-    await page.getByText("Nobody takes work.").waitFor();
+    await page.getByText("No worker takes work.").waitFor();
     await page.getByText("mandate worker --concurrency 10").waitFor();
     const { runId } = await runtime.engine.startRun({
       task: "fan 2 wait 60000",
@@ -73,7 +73,7 @@ describe("the System page", { timeout: 180_000 }, () => {
     await expect
       .poll(() => rowsOf(page, "Queues"), soon)
       .toEqual([["default", "0", "3", "3 of a worker, at each depth"]]);
-    expect(await page.getByText("Nobody takes work.").count()).toBe(0);
+    expect(await page.getByText("No worker takes work.").count()).toBe(0);
     await look(page, "at-work");
     const metrics = await fetch(`${server.url}/metrics`, {
       headers: { authorization: `Bearer ${installationToken(file)}` },
@@ -83,7 +83,7 @@ describe("the System page", { timeout: 180_000 }, () => {
     expect(figures).toContain('mandate_workers{state="alive",takes_work="yes"} 1');
 
     worker.kill("SIGKILL");
-    await page.getByText("Nobody takes work.").waitFor(soon);
+    await page.getByText("No worker takes work.").waitFor(soon);
     const [, gone] = await rowsOf(page, "Workers");
     expect(gone?.[1]).toMatch(/^gone ?for \d+s?/);
     await look(page, "gone");

@@ -1,4 +1,4 @@
-/** What this machine has of what Mandate can use: for `mandate doctor` and whoever asks remotely. */
+/** What this machine has of what Mandate can use: for `mandate doctor`, and for remote callers. */
 import type { Config } from "./control/config.ts";
 import {
   type LoadedConfig,
@@ -105,7 +105,7 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
   };
 }
 
-/** What is trusted is in the store; one that cannot be opened is told of beside its own name. */
+/** The store knows what is trusted. A store that cannot be opened is reported as the database's own problem. */
 async function settleHere(loaded: LoadedConfig, environment: Environment): Promise<SettledConfig> {
   if (loaded.found.length === 0) return { config: loaded.own, waiting: [] };
   const opened = await attempt(() => openStore({ ...loaded.own.database, environment }));
@@ -248,7 +248,7 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
       ? builtInProviders[provider]
       : undefined;
     const isConfigured = Object.hasOwn(config?.models.providers ?? {}, provider);
-    // A local server that merely might be running counts when somebody pointed to it.
+    // A local server counts as configured only when its address was set.
     if (builtIn && !builtIn.needsKey && !isConfigured && !environment[builtIn.baseUrlVariable]) {
       return { provider, isUsable: false, set: builtIn.baseUrlVariable };
     }

@@ -32,7 +32,7 @@ import type { Store } from "./ports/store.ts";
 /** What one request may answer with where a profile names nothing else. */
 export const maxOutputTokens = 8192;
 
-/** They do not change under a program that runs: each file is read once, whoever asks. */
+/** Each file is read once: the profiles do not change while a program runs. */
 const shipped = new FolderSource(shippedProfiles);
 
 export interface ControlOptions {
@@ -87,7 +87,7 @@ export async function openControl(options: ControlOptions): Promise<Control> {
   const view = new ControlView(plane, store);
   const trusted = (): ReadonlySet<string> => view.trustedHashes();
   const { profiles: named } = config.agents.delegation;
-  // Unsaid, it is the user's own: a folder without a name would be the current one.
+  // The default is the user's own folder: an empty path would mean the current folder.
   const directory = named.directory || places.userAgents;
   const userFolder =
     named.isProjects === true ? (named.userDirectory ?? places.userAgents) : directory;

@@ -15,7 +15,7 @@ export interface StoreOptions {
   readonly database?: string;
   /** Of a Postgres database; absent: as MANDATE_DATABASE_URL says, or the embedded one. */
   readonly url?: string | undefined;
-  /** Whose part of it; absent: as MANDATE_TENANT says, or everybody's. */
+  /** The tenant whose part of the database is used; absent: MANDATE_TENANT, or the default tenant. */
   readonly tenant?: string | undefined;
   /** Where large bodies go, with Postgres; absent: into the database. */
   readonly artifacts?: BucketConfig | undefined;

@@ -99,7 +99,7 @@ export interface RuntimeOptions {
   readonly dispatcher?: Dispatcher;
   /**
    * Ends the process when its event loop is blocked beyond the deadline of a delegation. For a
-   * process that is Mandate's own; absent: nobody's process is ended.
+   * process that is Mandate's own; absent: no process is ended.
    */
   readonly watchdog?: boolean;
   /** Where spans go; absent: as a registered provider or the environment say. */
@@ -136,7 +136,7 @@ export interface Runtime extends SharedParts {
   readonly config: Config;
   /** Where working copies are kept. */
   readonly workFolder: string;
-  /** Whoever has room works on what is started here; null: this process does. */
+  /** Queues that any worker takes runs from; null: this process works on its own runs. */
   readonly queues: DbosDispatcher | null;
   /**
    * A surface says that it can put questions to a person, until it calls what is returned. As long as
@@ -416,7 +416,7 @@ async function sweepAfterKilled(records: GuardRecords): Promise<void> {
   }
 }
 
-/** Nobody looks for what belongs to a database that ended with its process. */
+/** A database in memory ends with its process: nothing can look for its processes later. */
 function markFor(database: string): DelegationMark | undefined {
   return database === ":memory:" ? undefined : delegationMark(database);
 }

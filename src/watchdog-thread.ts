@@ -19,7 +19,7 @@ export interface WatchdogTask {
 const missesAllowed = 4;
 /** What is out of time gets as much again from the deadline's own timer. */
 const graceMs = 1000;
-/** A database that does not answer keeps nobody alive. */
+/** The process ends even when the database does not answer. */
 const writeMs = 2500;
 
 const { beatMs, beats, database, store: options, ...task } = workerData as WatchdogTask;
@@ -70,15 +70,15 @@ async function judge(store: Store): Promise<void> {
   const standstill = { since: wallAtBeat, ms: performance.now() - steadyAtBeat };
   const overdue = await findOverdue(store, worker, standstill, graceMs);
   if (overdue.length === 0) return;
-  const patience = new Promise((resolve) => setTimeout(resolve, writeMs));
-  await Promise.race([closeAll(store, overdue).catch(() => undefined), patience]);
-  // It moves again: by now it was told, as by any other process, and goes on with the rest.
+  const timeLimit = new Promise((resolve) => setTimeout(resolve, writeMs));
+  await Promise.race([closeAll(store, overdue).catch(() => undefined), timeLimit]);
+  // The event loop moves again: it has read these closings as it reads those of any other process, and continues with the rest.
   if (Atomics.load(beats, 0) !== seen) return;
   await endProcesses(overdue);
   const names = overdue.map(({ delegationId }) => delegationId).join(", ");
   writeSync(
     2,
-    `mandate: ${names} ran out of time while something kept this process from doing anything else. The process is ended; what else it worked on goes on when mandate is started again.\n`,
+    `mandate: ${names} ran out of time while something kept this process from doing anything else. The process is ended; its other work is recovered when mandate is started again.\n`,
   );
   process.kill(process.pid, "SIGKILL");
 }

@@ -1,4 +1,4 @@
-/** Ends this process when its event loop is blocked beyond somebody's deadline. */
+/** Ends this process when its event loop is blocked beyond the deadline of a delegation. */
 import { Worker } from "node:worker_threads";
 import type { StoreOptions } from "./open-store.ts";
 import type { Store } from "./ports/store.ts";
@@ -20,7 +20,7 @@ const program = new URL(`./watchdog-thread${extension}`, import.meta.url);
  * Deadlines are timers, and a tool that never lets go of the event loop keeps every timer from going
  * off. So another thread looks whether this one still moves. Where it does not, and a delegation of
  * this process is out of time, that is closed in the log as a timeout and the process is killed with
- * what it started; whoever comes next takes up the rest, as after any other crash.
+ * what it started; the next process recovers the rest, as after any other crash.
  */
 export function startWatchdog(
   watched: Pick<Store, "ownership">,
@@ -37,13 +37,13 @@ export function startWatchdog(
   });
   const timer = setInterval(() => {
     Atomics.add(beats, 0, 1);
-    // Taken for dead, this process goes on under another name; of the old one nothing is left.
+    // Declared dead, this process continues as a new worker; the old one owns nothing any more.
     if (watched.ownership.worker === worker) return;
     worker = watched.ownership.worker;
     thread.postMessage(worker);
   }, beatMs).unref();
   thread.unref();
-  // Whoever cannot be watched works on unwatched.
+  // Without a watcher thread, the process works unwatched.
   thread.on("error", () => clearInterval(timer));
   return {
     async close() {

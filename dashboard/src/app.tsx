@@ -54,7 +54,7 @@ export function App() {
           className="flex min-h-0 min-w-0 flex-1 flex-col overflow-auto bg-panel outline-none"
         >
           {isOut && <SignIn />}
-          {/* What somebody is writing is still there when they are in again. */}
+          {/* Unsaved text is still there after a new sign-in. */}
           <div id="page" inert={isOut} className={isOut ? "hidden" : "contents"}>
             <Boundary key={path}>
               <Suspense fallback={<h1 className="sr-only">{name}</h1>}>

@@ -259,7 +259,7 @@ async function startAgain(home: string, store: Store): Promise<void> {
   await tidyCopies({ copies: async () => copies, hasCopies: () => true, store });
 }
 
-/** Looks at database and home as a stranger would, after everybody has let go of them. */
+/** Checks the database and the home from outside, after every engine has closed them. */
 async function requireSound(
   environment: Readonly<Record<string, string>>,
   home: string,

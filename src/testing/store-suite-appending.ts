@@ -121,7 +121,7 @@ export const appendingTests: readonly StoreTest[] = [
       const [first] = await collect(store);
       const again = { type: first?.type, payload: first?.payload } as NewEvent;
       await refused(run.append(again), "illegal-transition");
-      await run.append(note(id, "goes on"));
+      await run.append(note(id, "continues"));
     },
   },
   {

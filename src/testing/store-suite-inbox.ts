@@ -125,7 +125,7 @@ export const inboxTests: readonly StoreTest[] = [
       assert.equal(await other.unreadCount("ann"), items.length - 2);
       assert.equal(await other.unreadCount("bob"), items.length);
       assert.deepEqual(await store.readInbox(all), items);
-      // Nobody has seen what is still to come.
+      // A place beyond the last item is refused: no reader can have seen it.
       assert.equal(await store.moveCursor("ann", Number.MAX_SAFE_INTEGER), items.at(-1)?.id);
       assert.equal(await store.unreadCount("ann"), 0);
       await liveOnce(other);

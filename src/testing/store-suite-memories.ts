@@ -53,7 +53,8 @@ const texts = (memories: readonly Memory[]): readonly string[] => memories.map((
 
 export const memoryTests: readonly StoreTest[] = [
   {
-    title: "keeps a memory to the letter, with where it came from, for whoever opens it next",
+    title:
+      "keeps a memory to the letter, with where it came from, for the next process that opens the store",
     async run({ store, reopen }) {
       const desk = await openDesk(store);
       const text = 'It\'s "quoted"; DROP TABLE memories; -- \u{1f980}\n\ttwo';
@@ -193,7 +194,7 @@ export const memoryTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "lets nobody take the place of what a person promoted",
+    title: "refuses to replace what a person promoted",
     async run({ store }) {
       const desk = await openDesk(store);
       const kept = await desk.save({ key: "k", text: "kept", scope: "delegated" });
@@ -206,7 +207,7 @@ export const memoryTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "shows to nobody what was forgotten, unless all is asked for",
+    title: "hides what was forgotten, unless all is asked for",
     async run({ store, reopen }) {
       const desk = await openDesk(store);
       const saved = await desk.save({ text: "secret plans" });

@@ -152,7 +152,7 @@ export const readingTests: readonly StoreTest[] = [
       const [id, other] = [await run.child(), await run.child()];
       const original = run.creation(id).contracts?.get(id) ?? "";
       await tamper(id);
-      // Who wrote it may still know what it wrote; nobody takes what is stored now for that.
+      // The writer may still have its own text in memory; no other reader takes the damaged text for it.
       await refused((await reopen()).readContract(id), "contract-invalid");
       const output = { output: "x", output_hash: sha256("x") };
       const outcomes = await Promise.allSettled([

@@ -147,7 +147,8 @@ export const recordTests: readonly StoreTest[] = [
 
 export const recordValueTests: readonly StoreTest[] = [
   {
-    title: "keeps awkward values to the letter, apart from what the caller goes on to do with them",
+    title:
+      "keeps awkward values to the letter, independent of what the caller does with them later",
     async run({ store, reopen }) {
       const text =
         '{"__proto__":{"admin":true},"constructor":1,"b":[null,"\\ud800","\\u0000"],"1":1e21}';
@@ -162,8 +163,8 @@ export const recordValueTests: readonly StoreTest[] = [
       assert.ok(Object.hasOwn(kept.value as object, "__proto__"));
       assert.equal((kept.value as { admin?: unknown }).admin, undefined);
       assert.equal(({} as { admin?: unknown }).admin, undefined);
-      const unsaid = { said: 1, unsaid: undefined };
-      const [again] = await store.changeRecords([change("a", 1, unsaid)], "ann");
+      const withUndefined = { said: 1, missing: undefined };
+      const [again] = await store.changeRecords([change("a", 1, withUndefined)], "ann");
       assert.equal(JSON.stringify(again?.value), '{"said":1}');
       for (const [version, plain] of [false, 0, "", [], {}].entries()) {
         const [record] = await store.changeRecords([change("p", version, plain)], "ann");

@@ -40,7 +40,7 @@ async function finishedRun(
   return { run, id };
 }
 
-/** A run whose delegation goes on from that of another run. */
+/** A run whose delegation continues that of another run. */
 async function continuing(store: Store, from: string): Promise<StoredRun> {
   const run = await StoredRun.start(store);
   const id = store.newDelegationId();
@@ -139,7 +139,8 @@ export const retentionTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "keeps what an open run goes on from, over however many others, until it has ended",
+    title:
+      "keeps what an open run continues from, over any number of runs in between, until it has ended",
     async run({ store }) {
       const first = await finishedRun(store);
       const second = await continuing(store, first.id);
@@ -182,7 +183,7 @@ export const retentionTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "removes bodies with the last who refers to them, and keeps what is told to stay",
+    title: "removes bodies with their last reference, and keeps what is marked to stay",
     async run({ store, reopen }) {
       const writer = await reopen();
       const [shared, own, loose] = await Promise.all(
@@ -197,7 +198,7 @@ export const retentionTests: readonly StoreTest[] = [
       const both = new Set([one.run.id, two.run.id]);
       assert.equal((await prune(store, { keep: both })).artifacts, 1);
       assert.equal(await store.readArtifact(own?.hash ?? ""), "ownownown");
-      // Nobody refers to it, and it was kept too lately to be sure of that.
+      // Nothing refers to it, but it was stored too recently to be sure of that.
       const lately = await store.keepArtifact("lately");
       const keep = new Set([two.run.id]);
       const report = await prune(store, { keep, bodiesBefore: longAgo });
@@ -215,7 +216,8 @@ export const retentionTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "keeps a text for whoever was given it, and writes only after it was pruned",
+    title:
+      "keeps a text for the caller that was given it, and writes it again only after it was pruned",
     async run({ store, reopen }) {
       const beside = await reopen();
       const hash = beside.keepText("a prompt");

@@ -85,7 +85,7 @@ export const sharingTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "gives out ids that nobody else has",
+    title: "gives out ids that no other process has",
     async run({ store, reopen }) {
       const stores = [store, await reopen(), await reopen()];
       const ids = stores.flatMap((one) =>
@@ -149,7 +149,7 @@ export const sharingTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "tells subscribers every committed event once, in order, whoever wrote it",
+    title: "tells subscribers every committed event once, in order, from every writer",
     async run({ store, reopen }) {
       const other = await reopen();
       const heard: StoredEvent[] = [];
@@ -208,7 +208,7 @@ export const sharingTests: readonly StoreTest[] = [
 
 export const recordSharingTests: readonly StoreTest[] = [
   {
-    title: "judges a change by what is stored, whoever wrote it",
+    title: "judges a change by what is stored, from every writer",
     async run({ store, reopen }) {
       const other = await reopen();
       await store.changeRecords([change("a", 0, 1)], "ann");
@@ -265,7 +265,7 @@ export const recordSharingTests: readonly StoreTest[] = [
     },
   },
   {
-    title: "goes on where the log ends, also after it has grown long",
+    title: "continues where the log ends, also after it has grown long",
     async run({ store, reopen }) {
       const run = await StoredRun.start(store);
       const id = await run.child();

@@ -30,7 +30,7 @@ function titleOf(exact: string, mark: Estimated): string {
 
 interface TokensBarProps extends Estimated {
   readonly used: number;
-  /** Null: nobody knows. */
+  /** Null: unknown. */
   readonly of: number | null;
 }
 
@@ -64,7 +64,7 @@ export function TokensBar({ used, of, ...mark }: TokensBarProps) {
 
 interface DurationProps {
   readonly from: number;
-  /** Null: it goes on, and the clock runs. */
+  /** Null: it still runs, and so does the clock. */
   readonly to: number | null;
 }
 

@@ -27,7 +27,7 @@ export function tellProblem(error: unknown): ToldProblem {
   return { title: "This went wrong", detail, code: null, fields: [] };
 }
 
-/** What is no id at all is nobody's: whoever typed an address does not know of fields. */
+/** An address with an invalid id gets the message for an unknown one: a person does not know of fields. */
 function tellAddress(field = ""): ToldProblem | undefined {
   const [, what] = /^path\.(run|delegation|session)Id$/.exec(field) ?? [];
   if (what === undefined) return undefined;

@@ -7,7 +7,7 @@ import { PlugInSteps } from "../pages/system/plug-in-steps.tsx";
 
 const place = "mandate-scripted-notice";
 /** The server does not look at the machine more often either. */
-const patienceMs = 60_000;
+const maxAgeMs = 60_000;
 let known: { readonly at: number; readonly report: SystemReport } | undefined;
 
 /** Above the runs, while no language model answers: why, and how to set one up. */
@@ -110,7 +110,7 @@ function isScriptedRun({ notes, state }: RunFeed): boolean {
 
 function useModels(): SystemReport["models"] | undefined {
   const { value } = useResource("system for the notice", async (signal) => {
-    if (known !== undefined && Date.now() - known.at < patienceMs) return known.report;
+    if (known !== undefined && Date.now() - known.at < maxAgeMs) return known.report;
     const report = await client.getSystem({}, { signal });
     known = { at: Date.now(), report };
     return report;

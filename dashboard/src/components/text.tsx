@@ -36,7 +36,7 @@ export function LongText({ children, className = "", isWhole: all = false }: Lon
       <pre
         dir="auto"
         className="max-h-[60vh] overflow-auto font-mono text-xs leading-[18px] wrap-anywhere whitespace-pre-wrap"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
         tabIndex={0}
       >
         {piecesOf(harmlessText(shown)).map((piece, index) => (

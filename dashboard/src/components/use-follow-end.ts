@@ -1,14 +1,14 @@
 import { useCallback } from "react";
 
-/** So near to the end somebody is taken to look at it. */
+/** Within this distance of the end, the list counts as scrolled to its end. */
 const nearPixels = 40;
 /** What a person scrolls with: a wheel, a finger, the bar, keys. */
 const byHand = ["wheel", "touchmove", "pointerdown", "keydown"];
 
 /**
- * For the element that scrolls; its one child is what grows. Whoever looks at the end goes on to
+ * For the element that scrolls; its one child is what grows. A reader at the end continues to
  * look at it, however it grows: rows that come into sight are higher than they were taken for, and
- * the browser scrolls on its own. Only somebody who scrolls away is left where they are.
+ * the browser scrolls on its own. Only a reader who scrolls away stays where they are.
  */
 export function useFollowEnd(): (box: HTMLElement | null) => (() => void) | undefined {
   return useCallback((box) => {

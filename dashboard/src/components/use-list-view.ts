@@ -53,7 +53,7 @@ export function useListView(options: ListViewOptions): ListView {
     return () => observer.disconnect();
   }, []);
 
-  // Whoever opens or picks a row wants to look at that.
+  // A row that was opened or picked is scrolled into view.
   const wasAtEnd = useRef(true);
   useLayoutEffect(() => {
     const element = scroller.current;

@@ -26,7 +26,7 @@ interface VirtualListProps {
   readonly onEnd?: () => void;
   /** The one whose rows `j` and `k` go through, wherever the focus is. */
   readonly isMain?: boolean;
-  /** Whoever is at the end stays there while rows are added. */
+  /** A list that is scrolled to its end stays there while rows are added. */
   readonly followsEnd?: boolean;
 }
 
@@ -147,7 +147,7 @@ export function VirtualList(props: VirtualListProps) {
   );
 }
 
-/** Buttons and links in a row do what they say; whoever selects text does not open anything. */
+/** Buttons and links in a row do what they say; selecting text opens nothing. */
 function isOwnClick(target: EventTarget): boolean {
   if (!(target instanceof Element) || target.closest("a, button, input") !== null) return false;
   return getSelection()?.isCollapsed !== false;

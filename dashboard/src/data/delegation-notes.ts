@@ -8,7 +8,7 @@ export interface DelegationNotes {
   /** How many attempts it has in all. */
   attempts: number;
   refusals: number;
-  /** How often it was taken up after an interruption. */
+  /** How often it was resumed after an interruption. */
   resumptions: number;
 }
 

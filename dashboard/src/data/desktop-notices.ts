@@ -35,7 +35,7 @@ export async function switchDesktopNotices(): Promise<void> {
   state.set(readState());
 }
 
-/** Questions that come while somebody looks elsewhere. */
+/** Questions that arrive while the page is not visible. */
 export function followDesktopNotices(): () => void {
   return live.onEvents((events) => {
     if (state.get() !== "on" || document.hasFocus()) return;

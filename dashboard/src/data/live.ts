@@ -9,22 +9,22 @@ import { ValueStore } from "./value-store.ts";
 export type ConnectionStatus = "connecting" | "live" | "lost" | "signed-out";
 
 export interface LiveListener {
-  /** What happened, in order; each event is told once. */
+  /** Every event, in order, exactly once. */
   readonly onEvents?: (events: readonly FollowedEvent[]) => void;
   /** Something may have been missed: load again what was loaded. */
   readonly onGap?: () => void;
-  /** The server answers again: what it could not be asked for meanwhile can be. */
+  /** The server answers again: requests that failed can be repeated. */
   readonly onBack?: () => void;
 }
 
 /** Events are told together: a hundred of them a second are thirty renderings. */
 const batchMs = 33;
 const pauseMs = 3000;
-/** Whoever is not let in does not go on knocking: a new session tells of itself. */
+/** Without a session, the page does not retry: a new sign-in notifies it. */
 const signedOutMs = 60_000;
 
 /**
- * The page's one subscription to all events. As long as it runs it goes on after the last event that
+ * The page's one subscription to all events. While it runs, it continues after the last event that
  * it gave; where it cannot, those who listen are told that there is a gap.
  */
 class Live {
@@ -50,7 +50,7 @@ class Live {
     this.#wake?.();
   }
 
-  /** Whoever loads something and wants to miss nothing afterwards waits for this first. */
+  /** Await this before loading a state, to miss no event after it. */
   get opened(): Promise<void> {
     return this.#opened.promise;
   }
@@ -64,7 +64,7 @@ class Live {
     return this.listen({ onEvents: listener });
   }
 
-  /** Never ends. A session that ended may be begun again in another tab: then this one goes on. */
+  /** Never ends. A session that ended may be begun again in another tab: then this one continues. */
   async run(): Promise<never> {
     for (;;) {
       try {
@@ -99,7 +99,7 @@ class Live {
       this.#place = undefined;
       this.#hasGap = true;
     }
-    // Whoever was never in has no connection to lose.
+    // The first connection has not been made yet.
     this.status.set(status === 401 || status === 403 ? "signed-out" : "lost");
   }
 

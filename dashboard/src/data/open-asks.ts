@@ -19,7 +19,7 @@ export function useOpenAsks(runId?: string): Resource<OpenAsks> {
   );
 }
 
-/** The runs in which somebody waits for an answer. */
+/** The runs in which an agent waits for an answer. */
 export function useAskingRuns(): ReadonlySet<string> {
   const { value } = useOpenAsks();
   return new Set(value?.items.map(({ runId }) => runId));

@@ -43,7 +43,7 @@ export class RunDetails {
     } catch (error) {
       onError(error);
     }
-    // Nobody may look any more, or somebody else again.
+    // The reader signed out, or another one signed in.
     if (this.#timer !== timer) return;
     this.#timer = undefined;
     if (isStale(this.value)) this.ask();

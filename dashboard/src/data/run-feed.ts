@@ -82,7 +82,7 @@ export class RunFeed {
         for (const event of events) {
           if (event.run_id !== this.runId) continue;
           if (!this.#take(event)) isMissing = true;
-          // It was read already: what follows is told here, so nothing is left to be read.
+          // It was read already: listeners get what follows, so nothing is left to read.
           if (event.run_seq <= this.state.lastRunSeq) this.#reading?.abort();
         }
         if (isMissing) void this.#read();
@@ -109,7 +109,7 @@ export class RunFeed {
     void this.#read();
   }
 
-  /** Until nothing is stored beyond what was read; what comes then is told to everybody. */
+  /** Until nothing is stored beyond what was read; later events go to all listeners. */
   async #read(): Promise<void> {
     if (this.#reading || this.state.outcome !== null) return;
     const reading = new AbortController();
@@ -130,7 +130,7 @@ export class RunFeed {
     } catch (error) {
       if (this.events.length === 0) this.error = error;
     } finally {
-      // Nobody may look any more, or somebody else again.
+      // The reader signed out, or another one signed in.
       if (this.#reading === reading) this.#finishReading();
     }
   }

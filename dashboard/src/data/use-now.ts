@@ -6,7 +6,7 @@ let watchers = 0;
 let timer: ReturnType<typeof setInterval> | undefined;
 const still = new ValueStore(0);
 
-/** The time, once a second; all who show one change together. Zero where nobody asks. */
+/** The time, once a second; all clocks change together. Zero where no clock is shown. */
 export function useNow(isRunning: boolean): number {
   const value = useValue(isRunning ? now : still);
   useEffect(() => {

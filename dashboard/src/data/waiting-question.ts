@@ -1,7 +1,7 @@
 import type { SessionEntry } from "../../../src/sessions/session-entry.ts";
 
 /**
- * The question that still waits for its answer. An entry alone does not tell: one that nobody
+ * The question that still waits for its answer. An entry alone does not tell: one that no person
  * answered in time has none either. An agent asks one at a time, so it is the last.
  */
 export function waitingQuestion(

@@ -7,7 +7,7 @@ interface LinkProps extends Omit<AnchorHTMLAttributes<HTMLAnchorElement>, "href"
   readonly children: ReactNode;
 }
 
-/** A link inside the page: opens without loading it anew, and in a new tab when asked to. */
+/** A link inside the page: opens without a reload, and in a new tab when asked to. */
 export function Link({ to, children, ...rest }: LinkProps) {
   const follow = (event: MouseEvent): void => {
     if (event.button !== 0 || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey)

@@ -21,7 +21,7 @@ function moved(): void {
 
 addEventListener("popstate", () => {
   if (!isAnythingUnsaved()) return moved();
-  // It has happened already: it is taken back until somebody has decided.
+  // The browser has left already: the navigation is undone until the person has decided.
   const wanted = location.pathname + location.search;
   history.pushState(null, "", addressOf(place));
   depart(() => go(wanted, false));

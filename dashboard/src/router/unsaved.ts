@@ -1,7 +1,7 @@
 import { useEffect } from "react";
 import { ValueStore } from "../data/value-store.ts";
 
-/** Somebody wants to go elsewhere, and what they wrote would be lost: what they then decide. */
+/** A person leaves a page with unsaved text: their decision. */
 export interface Departure {
   readonly go: () => void;
 }
@@ -10,7 +10,7 @@ export const departure = new ValueStore<Departure | null>(null);
 
 let unsaved = 0;
 
-/** Goes at once where nothing would be lost; otherwise somebody is asked first. */
+/** Leaves at once when nothing is unsaved; otherwise asks first. */
 export function depart(go: () => void): void {
   if (unsaved === 0) go();
   else departure.set({ go });

@@ -2,7 +2,7 @@ import { useEffect, useState } from "react";
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value-store.ts";
 
-const patienceMs = 700;
+const delayMs = 700;
 const relievedMs = 3000;
 
 /** Says that the connection is lost, and that it is back. What is quickly over is not mentioned. */
@@ -11,7 +11,7 @@ export function ConnectionBanner() {
   const [shown, setShown] = useState<"lost" | "back" | null>(null);
   useEffect(() => {
     if (status === "lost" || status === "connecting") {
-      const timer = setTimeout(() => setShown("lost"), patienceMs);
+      const timer = setTimeout(() => setShown("lost"), delayMs);
       return () => clearTimeout(timer);
     }
     setShown((before) => (before === "lost" && status === "live" ? "back" : null));

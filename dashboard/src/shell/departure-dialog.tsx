@@ -2,7 +2,7 @@ import { Confirm } from "../components/confirm.tsx";
 import { useValue } from "../data/value-store.ts";
 import { departure } from "../router/unsaved.ts";
 
-/** Asks before what somebody wrote is lost. */
+/** Asks before unsaved text is lost. */
 export function DepartureDialog() {
   const wanted = useValue(departure);
   if (wanted === null) return null;

@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from "react";
 import { ValueStore } from "../data/value-store.ts";
 
-/** Something that keys do. It stands in the list of keys and in the palette. */
+/** An action with a key. The list of keys and the palette show it. */
 export interface KeyBinding {
   /** `j`, `?`, `g r` (one after the other), `mod+k` (with Control, or Command). */
   readonly keys: string;
@@ -17,7 +17,7 @@ export function useKeys(given: readonly KeyBinding[]): void {
   const latest = useRef(given);
   latest.current = given;
   const signature = given.map(({ keys, label }) => `${keys} ${label}`).join("\n");
-  // Before it is painted: what somebody sees a button for, they may press the key for.
+  // Before the paint: as soon as a button is visible, its key works.
   useLayoutEffect(() => {
     if (signature === "") return;
     const added = latest.current.map(({ keys, label }, index) => {

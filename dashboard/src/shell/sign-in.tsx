@@ -5,7 +5,7 @@ function portOption(): string {
   return location.port === "" || location.port === usualPort ? "" : ` --port ${location.port}`;
 }
 
-/** The cookie does not count (any more): how to get in. It goes on by itself when that was done. */
+/** The cookie does not count (any more): how to sign in. The page continues by itself afterwards. */
 export function SignIn() {
   return (
     <div className="mx-auto max-w-lg px-6 py-14">
@@ -21,7 +21,7 @@ export function SignIn() {
       </pre>
       <p className="mt-4 text-soft">
         The address works once, for a minute. Open it in any tab of this browser: this one notices,
-        and goes on where it was, without missing anything.
+        and continues where it was, without missing anything.
       </p>
     </div>
   );

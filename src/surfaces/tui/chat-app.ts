@@ -22,7 +22,7 @@ export interface ChatAppProps {
   readonly style: Style;
   /** What is to be shown, where that is not all that there is: something else lies over it. */
   readonly shown?: () => ChatState;
-  /** Takes what gives the terminal to somebody else for a while. */
+  /** Receives the function that lends the terminal to another program. */
   readonly offerSuspension?: (suspend: ReturnType<typeof useApp>["suspendTerminal"]) => void;
 }
 

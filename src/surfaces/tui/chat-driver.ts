@@ -61,7 +61,7 @@ export class ChatDriver {
     });
     this.#reader = new InboxReader(runtime.store, {
       clock,
-      // What is told in a moment is not to be counted as news until then.
+      // Items that are about to be shown in the conversation must not count as unread.
       settled: () => this.#queue.flushed(),
       tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
     });
@@ -89,7 +89,7 @@ export class ChatDriver {
     this.#runs.stop();
   }
 
-  /** Of whoever the conversation is with: what the others do is in the ledger. */
+  /** Streams the text of the agent that the conversation is with; the status line shows the others. */
   onDelta(delegationId: string, text: string): void {
     const { isSending, turn } = this.#store.state;
     if (isSending || turn?.rootId === delegationId) {
@@ -137,7 +137,7 @@ export class ChatDriver {
     return { type: "tick", now: this.#setting.io.now() };
   }
 
-  /** Who works, and the tree while somebody looks at it. */
+  /** The agents at work, and the tree while its panel is open. */
   #surroundings(): readonly ChatInput[] {
     const { panel, turn } = this.#store.state;
     const rows = panel.is === "tree" && turn ? this.#runs.liveTree(turn.runId) : undefined;
@@ -145,7 +145,7 @@ export class ChatDriver {
     return rows === undefined ? [agents] : [agents, { type: "tree", rows }];
   }
 
-  /** Clocks and spinners move while somebody works, or a question runs out of time. */
+  /** Clocks and spinners move while an agent works or a question has a deadline. */
   #tick(): void {
     const { agents, inbox, isSending, turn } = this.#store.state;
     if (turn || isSending || agents.length > 0 || inbox.questions.size > 0) {
@@ -164,7 +164,7 @@ export class ChatDriver {
     try {
       await this.#act(effect);
     } catch (error) {
-      // A completion is asked for with every letter, and nobody waits for it.
+      // A completion is requested with every letter: a failure needs no message.
       if (effect.do !== "complete") this.#tell(error);
     }
   }

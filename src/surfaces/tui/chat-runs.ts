@@ -13,7 +13,7 @@ import type { AgentLine } from "./chat-state.ts";
 import type { Entry } from "./entry.ts";
 import { endOfChild } from "./turn.ts";
 
-/** Why a run goes on beside the conversation. */
+/** Why a run continues beside the conversation. */
 type Beside = "command" | "left" | "answered";
 
 export interface ChatRunsListener {
@@ -36,7 +36,7 @@ export class ChatRuns {
   readonly #listener: ChatRunsListener;
   readonly #beside = new Map<string, Beside>();
   readonly #contracts = new Map<string, NonNullable<AgentLine["onInterrupt"]>>();
-  /** Those that are to end when nobody works for their root any more. */
+  /** Runs to cancel once no child of their root is open. */
   readonly #endAfterChildren = new Set<string>();
   readonly #quiet: (() => void)[] = [];
 
@@ -63,7 +63,7 @@ export class ChatRuns {
     if (!this.#watch.views.has(runId)) await this.#watch.add(runId);
   }
 
-  /** What a command started is told in full when it ends, and what was left running in a line. */
+  /** A run started by a command shows its full answer when it ends; a run left running shows one line. */
   async workBeside(runId: string, why: Beside): Promise<void> {
     this.#beside.set(runId, why);
     if (!this.#watch.views.has(runId)) await this.#watch.add(runId);
@@ -196,7 +196,7 @@ function isEndOfRun(event: StoredEvent, { state }: RunView): boolean {
 
 type OnInterrupt = Contract["on_parent_interrupt"];
 
-/** Everybody at work in some runs, for the ledger. */
+/** The agents at work in some runs, for the status line. */
 function agentLines(
   views: Iterable<RunView>,
   contracts: ReadonlyMap<string, OnInterrupt>,

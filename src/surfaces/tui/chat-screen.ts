@@ -11,7 +11,7 @@ type SuspendTerminal = ReturnType<typeof import("ink").useApp>["suspendTerminal"
 /** From the first row on. What has scrolled away stays where it is. */
 const wipe = "\u001b[H\u001b[J";
 
-/** The terminal while a chat has it: drawn on, made anew, given back. */
+/** The terminal while the chat has it: drawn, redrawn, given back. */
 export class ChatScreen {
   readonly #store: ChatStore;
   readonly #io: Io;
@@ -81,7 +81,7 @@ export class ChatScreen {
   /** Gives the terminal back to the shell until it is wanted again. */
   async suspend(): Promise<void> {
     await this.#suspendTerminal?.(async () => {
-      this.#io.stderr.write("Stopped, and the work with it. fg goes on.\n");
+      this.#io.stderr.write("Stopped, and the work with it. fg continues.\n");
       await suspendProcess();
     });
     this.#resize();
@@ -100,7 +100,7 @@ export class ChatScreen {
   #listen(): () => void {
     const resized = () => this.#resize();
     const suspended = () => this.#store.dispatch({ type: "key", chord: "ctrl+z" });
-    // Whatever ends the process: nobody is left on the other screen.
+    // However the process ends, the terminal must leave the alternate screen.
     const exited = () => this.#panels.close();
     process.stdout.on("resize", resized);
     process.on("SIGTSTP", suspended);
@@ -130,8 +130,8 @@ export class ChatScreen {
 const graceMs = 300;
 
 /**
- * Stops this process and those that are one job with it, as Ctrl-Z does, and resolves when it goes
- * on. A process that is nobody's job (the first of a container) is not stopped, and goes on at once.
+ * Stops this process and its job, as Ctrl-Z does, and resolves when the process continues. A process
+ * without job control (the first of a container) is not stopped, and continues at once.
  */
 async function suspendProcess(): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -152,7 +152,7 @@ const ordersOnly = /^(?:\u001b\[[?>=<\d;]*[A-Za-z])*$/;
 
 /**
  * The terminal as it is given to who draws: the same stream, but for what is written. No letter of
- * it is an order where bytes are letters, and no line goes on below itself, so that a line begins
+ * it is a control code where bytes are letters, and no line wraps, so that a line begins
  * with what this program put there, however wide a terminal draws what a model said.
  */
 export function guardedStdout(

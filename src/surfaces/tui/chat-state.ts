@@ -12,7 +12,7 @@ import type { Turn } from "./turn.ts";
 export interface ChatState {
   readonly columns: number;
   readonly rows: number;
-  /** How often the screen was drawn anew, and how wide it was before that. */
+  /** How often the screen was redrawn, and its width before the last time. */
   readonly drawings: number;
   readonly columnsBefore: number;
   readonly now: number;
@@ -26,7 +26,7 @@ export interface ChatState {
   readonly entries: readonly Entry[];
   /** Messages that wait for the turn to end. */
   readonly queued: readonly string[];
-  /** Everybody who works here, in this session or beside it. */
+  /** The agents at work, in this session or beside it. */
   readonly agents: readonly AgentLine[];
   readonly tree: readonly TreeRow[];
   readonly inbox: ChatInbox;
@@ -48,7 +48,7 @@ export interface ChatState {
 export interface ChatInbox {
   readonly items: readonly InboxItem[];
   readonly unread: number;
-  /** Whole questions, by ask: an item has the beginning of one, and nobody consents to a beginning. */
+  /** Whole questions, by ask: an item has the first part only, and a person must not approve what they cannot read. */
   readonly questions: ReadonlyMap<string, string>;
 }
 
@@ -210,7 +210,7 @@ export type ChatInput =
       readonly entries: readonly Entry[];
       readonly said: readonly string[];
     }
-  /** A run of this session began, or was taken up: `events` are those that it has so far. */
+  /** A run of this session began or was recovered: `events` are those that it has so far. */
   | { readonly type: "began"; readonly turn: Turn; readonly events: readonly StoredEvent[] }
   | { readonly type: "event"; readonly event: StoredEvent }
   | { readonly type: "delta"; readonly delegationId: string; readonly text: string }
@@ -248,7 +248,7 @@ export type ChatEffect =
 
 /**
  * What becomes of those who work for the turn: they all end with it; each does what its contract
- * says; they finish, and then it ends; or all of it goes on beside the conversation.
+ * says; they finish, and then it ends; or all of it continues beside the conversation.
  */
 export type Interrupt = "cancel" | "by-contract" | "after-children" | "background";
 
@@ -266,7 +266,7 @@ export interface Stepped {
 const leastColumns = 30;
 const leastRows = 10;
 
-/** Whether there is no room for a question and what can be answered: then nobody answers one. */
+/** Whether a question and its answers do not fit: then no question can be answered. */
 export function isTooSmall({ columns, rows }: Pick<ChatState, "columns" | "rows">): boolean {
   return columns < leastColumns || rows < leastRows;
 }

@@ -6,7 +6,11 @@ export interface ChatWord extends Candidate {
 
 /** What people type at any conversation. All other words that begin with a slash are commands. */
 const chatWords: readonly ChatWord[] = [
-  { text: "/new", description: "begins a new session; what works goes on", does: "begin-session" },
+  {
+    text: "/new",
+    description: "begins a new session; running work continues",
+    does: "begin-session",
+  },
   { text: "/keys", description: "lists the keys", does: "list-keys" },
   { text: "/quit", description: "leaves; nothing is cancelled", does: "leave" },
   { text: "/exit", description: "leaves; nothing is cancelled", does: "leave" },

@@ -56,7 +56,7 @@ export class Conversation {
     if (context !== null) await this.#joinOpenRun(context.runId, sessionId);
   }
 
-  /** What works goes on without being looked at. */
+  /** Running work continues in the background. */
   async openAnother(id: string | null): Promise<void> {
     const { turn } = this.#store.state;
     if (turn !== null) await this.#runs.workBeside(turn.runId, "left");
@@ -99,13 +99,15 @@ export class Conversation {
         return this.#runs.endAfterChildren(turn.runId);
       case "background":
         await this.openAnother(null);
-        return this.say(`${turn.profile}#${turn.rootId} goes on beside this. Ctrl+G leads back.`);
+        return this.say(
+          `${turn.profile}#${turn.rootId} continues in the background. Ctrl+G leads back.`,
+        );
       default:
         return how satisfies never;
     }
   }
 
-  /** A command began it. What goes on with this session is part of it; all else is beside it. */
+  /** A command began this run. It joins the conversation if it continues this session; otherwise it runs beside it. */
   async joinStarted({ delegationId, runId }: StartedRun): Promise<void> {
     const run = await this.#setting.runtime.store.readRun(runId);
     const { session, turn } = this.#store.state;
@@ -169,7 +171,7 @@ async function startTurn(
     return runtime.engine.startRun({ ...request, session: place });
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");
-  // Scripted words must not go on with what a language model began, nor the other way round.
+  // The scripted model must not continue a session of a language model, nor the other way round.
   if (run !== undefined && run.application !== runtime.application) {
     throw new MandateError(
       "not-resumable",

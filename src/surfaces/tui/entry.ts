@@ -19,7 +19,7 @@ export type Entry =
       readonly kind: "question";
       readonly who: string;
       readonly text: string;
-      /** Null: nobody answered. */
+      /** Null: not answered. */
       readonly answer: string | null;
     }
   | {

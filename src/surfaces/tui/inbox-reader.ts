@@ -48,7 +48,7 @@ export class InboxReader {
     this.refresh();
   }
 
-  /** Whoever answered a question knows of both. */
+  /** The person who answered has seen the question and the answer. */
   async noteAnswered(askId: string): Promise<void> {
     const runId = await this.#store.findRun(askId);
     if (runId === undefined) return;

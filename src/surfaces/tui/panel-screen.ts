@@ -12,13 +12,13 @@ const withOneScreen = /^(?:linux|vt1\d\d|vt2\d\d|ansi|cons25)/;
 interface FirstScreen {
   /** Resolves when nothing is on its way to it. */
   flushed(): Promise<void>;
-  /** Everything anew: something else stands there, or nothing. */
+  /** Redraws everything: the terminal shows something else, or nothing. */
   redraw(): void;
 }
 
 /**
  * Large panels lie on the terminal's other screen, so that what was said is where it was when they
- * close. Meanwhile the first screen stands still: who draws it asks for `shown`, and not for the
+ * close. Until then the first screen does not change: its drawing reads `shown`, and not the
  * state itself. Made before that one listens, so that the screen is back when it draws again.
  */
 export class PanelScreen {

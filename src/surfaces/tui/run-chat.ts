@@ -12,13 +12,13 @@ import type { ChatSetting } from "./conversation.ts";
 import { usableHotkeys } from "./keys/keys.ts";
 
 export interface ChatBeginning {
-  /** To go on with; null: a new one. */
+  /** The session to continue; null: a new one. */
   readonly sessionId: string | null;
   /** What is said first. */
   readonly message: string;
   /** Interrupted runs that the person wants resumed. */
   readonly beside: readonly string[];
-  /** Deltas arrive here before there is somebody to show them. */
+  /** Receives the listener of deltas, once the chat can show them. */
   readonly listen: (onDelta: NonNullable<Deltas>) => void;
 }
 
@@ -64,7 +64,7 @@ export async function runChat(
     const left = driver.left.then(() => "left" as const);
     const lost = screen.lost.then(() => "left" as const);
     const ends = [left, stopped, inputEnded, lost, crash.seen];
-    // Whoever wants to leave does not wait until everything is there.
+    // A person who leaves at once does not wait for the session to load.
     const end = await Promise.race([...ends, begin().then(() => Promise.race(ends))]);
     return codeOf(end);
   } finally {
@@ -77,7 +77,7 @@ export async function runChat(
 }
 
 /**
- * What nobody caught, the loss of the database above all, ends the chat as an error does: the
+ * An uncaught exception, above all the loss of the database, ends the chat as an error does: the
  * terminal is given back, and a sentence says why. Once it happened it is listened to until the
  * process ends: what was lost is missed again while the rest is closed.
  */

@@ -118,12 +118,12 @@ function itemsTold(
 ): readonly number[] {
   if (!isInboxType(event.type)) return [];
   switch (event.type) {
-    // A question is told with its answer; while it waits it stands elsewhere on the screen.
+    // A question joins the conversation with its answer; while it is open it has its own place on the screen.
     case "agent.answered": {
       const question = before.asked.get(event.payload.ask_id);
       return question === undefined ? [] : [question.item, event.seq];
     }
-    // Nobody asks any more.
+    // Its questions are closed.
     case "run.finished":
       return [...[...before.asked.values()].map(({ item }) => item), event.seq];
     // Its steps are told one by one, as they end.
@@ -231,7 +231,7 @@ function completionOf({
   return candidates.length === 0 || isTyped ? null : { of, candidates, chosen: 0 };
 }
 
-/** Somebody else answered, or its time is over: what was typed for it goes nowhere. */
+/** The question was answered elsewhere, or its deadline has passed: the typed answer is dropped. */
 function dropClosedQuestion(state: ChatState): ChatState {
   const { answering } = state;
   if (answering === null) return state;

@@ -18,7 +18,7 @@ export interface Turn {
   readonly calls: readonly OpenCall[];
   /** Who works for the root, or watches it. */
   readonly children: readonly OpenChild[];
-  /** Names of everybody in the run, by id. */
+  /** Names of all agents of the run, by id. */
   readonly names: ReadonlyMap<string, string>;
   /** Questions that wait, by ask, with the id of each in the inbox. */
   readonly asked: ReadonlyMap<
@@ -152,7 +152,7 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
       return unchanged({ ...turn, streamed: "" }, [
         { kind: "note", tone: "warn", text: summarize(event) },
       ]);
-    // It rests, with those who pause by their contract, until somebody resumes it.
+    // It is suspended, with the children that pause by their contract, until a person resumes it.
     case "agent.paused": {
       const text = `Paused. Resume it: /resume ${turn.runId}`;
       return { turn, entries: [{ kind: "note", tone: "warn", text }], isOver: true };

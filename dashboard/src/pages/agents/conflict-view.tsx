@@ -15,7 +15,7 @@ const looks = {
   mine: { mark: "+", look: "bg-hover text-good", word: "yours: " },
 };
 
-/** Somebody else was faster: what is saved now, against what you wrote. */
+/** Another change was saved first: the saved text beside yours. */
 export function ConflictView(props: ConflictViewProps) {
   const { version, theirs, mine, onTakeTheirs, onKeepMine } = props;
   const lines = diffLines(theirs, mine).map((line, index) => ({ ...line, number: index + 1 }));
@@ -25,7 +25,7 @@ export function ConflictView(props: ConflictViewProps) {
       className="flex min-h-0 flex-1 flex-col gap-2 rounded-md border border-line border-l-[3px] border-l-warn bg-raised p-3"
     >
       <h2 id="conflict" className="font-semibold text-warn">
-        It was changed meanwhile, and is at version {version} now. Nothing of yours was saved.
+        It was changed in between, and is at version {version} now. Nothing of yours was saved.
       </h2>
       <p role="alert" className="text-soft">
         <span className="font-mono text-bad">−</span> is what is saved now,{" "}
@@ -34,7 +34,7 @@ export function ConflictView(props: ConflictViewProps) {
       <pre
         role="region"
         aria-label="Differences"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
         tabIndex={0}
         className="min-h-40 flex-1 overflow-auto rounded-md border border-line bg-page py-2 font-mono text-xs leading-[18px]"
       >

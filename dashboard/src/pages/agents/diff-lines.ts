@@ -3,7 +3,7 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Beyond this nobody would read it line by line, and looking for what is alike takes long. */
+/** Beyond this a line-by-line diff is of no use, and takes long to compute. */
 const mostCells = 4_000_000;
 
 /** Two texts as one list of lines: what both have, and what only one of them has. */

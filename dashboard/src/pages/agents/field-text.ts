@@ -1,4 +1,4 @@
-/** A value of a profile in one line, as somebody would write it down. */
+/** A value of a profile in one line, as a person would write it. */
 export function fieldText(value: unknown): string {
   if (typeof value === "string") return value;
   if (value === null || value === undefined) return "–";
@@ -6,7 +6,7 @@ export function fieldText(value: unknown): string {
   return typeof value === "object" ? JSON.stringify(value) : String(value);
 }
 
-/** What somebody types to trust it; a name that a shell could misread is left to be chosen there. */
+/** The command that trusts it; a name that a shell could misread is left out, and chosen there. */
 export function trustCommand(name: string): string {
   return /^[\w@.-]+$/.test(name) && !name.startsWith("-")
     ? `mandate profiles trust ${name}`

@@ -9,7 +9,7 @@ interface PinFormProps {
   readonly me: Me | undefined;
   readonly profiles: readonly string[];
   readonly isBusy: boolean;
-  /** What somebody else pinned meanwhile; empty: they removed it. */
+  /** The profile that another person pinned in between; empty: they removed the pin. */
   readonly conflict: string | null;
   readonly onSave: (place: PinPlace, profileId: string) => void;
   readonly onTakeTheirs: () => void;
@@ -73,8 +73,8 @@ export function PinForm(props: PinFormProps) {
       </Button>
       {conflict !== null && (
         <span role="alert" className="flex flex-wrap items-center gap-2 text-warn">
-          Somebody else {conflict === "" ? "removed it" : "pinned "}
-          {conflict !== "" && <Text className="font-semibold">{conflict}</Text>} meanwhile.
+          Another person {conflict === "" ? "removed it" : "pinned "}
+          {conflict !== "" && <Text className="font-semibold">{conflict}</Text>} in between.
           <Button onClick={onTakeTheirs}>Take theirs</Button>
           <Button type="submit">Keep mine</Button>
         </span>

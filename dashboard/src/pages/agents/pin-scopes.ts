@@ -4,7 +4,7 @@ import type { Me } from "../../data/use-me.ts";
 export type PinRow = Operations["listPins"]["reply"]["items"][number];
 export type PinScope = PinRow["scope"];
 
-/** A place that whoever looks may pin a profile for. */
+/** A scope that the signed-in person may pin a profile for. */
 export interface PinPlace {
   readonly scope: PinScope;
   readonly id: string | null;
@@ -12,8 +12,8 @@ export interface PinPlace {
 }
 
 /**
- * As the server allows it: everybody for themselves; operators also for the folders that it serves,
- * for everybody, and for sessions of their own, which have a name.
+ * As the server allows it: each person for themselves; operators also for the folders that it serves,
+ * for all users, and for named sessions of their own.
  */
 export function placesFor(me: Me | undefined): readonly PinPlace[] {
   if (me === undefined) return [];
@@ -22,12 +22,12 @@ export function placesFor(me: Me | undefined): readonly PinPlace[] {
   return [
     own,
     ...me.workspaces.map((id): PinPlace => ({ scope: "workspace", id, label: `In ${id}` })),
-    { scope: "global", id: null, label: "For everybody" },
+    { scope: "global", id: null, label: "For all users" },
     { scope: "session", id: null, label: "In a session of yours…" },
   ];
 }
 
-/** The place of a session that somebody named; undefined while that is no name. */
+/** The scope of a session by its typed name; undefined while the name is not valid. */
 export function sessionPlace(me: Me, name: string): PinPlace | undefined {
   const said = name.trim();
   if (!/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(said)) return undefined;

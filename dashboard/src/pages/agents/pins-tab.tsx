@@ -20,7 +20,7 @@ interface PinsTabProps {
   readonly profiles: readonly string[];
 }
 
-/** Which profile works for whoever names nobody: per session, person, folder, or for all. */
+/** The default profiles: per session, person, folder, or for all. */
 export function PinsTab({ me, profiles }: PinsTabProps) {
   const pins = useResource("pins", (signal) => client.listPins({}, { signal }), {
     refreshOn: isRecordChange,
@@ -62,7 +62,7 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
       <div className="flex flex-col gap-3 px-4 py-3">
         <p className="wrap-anywhere">
           {effective === null ? (
-            "Nothing is pinned for you here: whoever names nobody gets the installation's default."
+            "Nothing is pinned for you here: a task without an agent gets the installation's default."
           ) : (
             <>
               What you start without naming anybody goes to{" "}
@@ -87,8 +87,8 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
       </div>
       {items.length === 0 ? (
         <Empty title="No pins">
-          A pin says who works when nobody is named. The narrowest one counts: session, then user,
-          then folder, then all. <code>/agents pin @writer --global</code> does the same.
+          A pin is the profile for a task that names no agent. The narrowest one counts: session,
+          then user, then folder, then all. <code>/agents pin @writer --global</code> does the same.
         </Empty>
       ) : (
         <Table
@@ -124,7 +124,7 @@ const columns: readonly Column<PinRow>[] = [
   { title: "Scope", isShort: true, cell: ({ scope }) => scope },
   {
     title: "Whose",
-    cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "everybody"}</Text>,
+    cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "all users"}</Text>,
   },
   {
     title: "Profile",

@@ -27,7 +27,7 @@ interface RegistryEditorProps {
   readonly onClose: () => void;
 }
 
-/** The registry as JSON. Nothing is saved over what somebody else has saved meanwhile. */
+/** The registry as JSON. Saving never overwrites a newer version. */
 export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProps) {
   const registry = useResource("registry", (signal) => client.getRegistry({}, { signal }), {
     refreshOn: isRecordChange,
@@ -41,7 +41,7 @@ export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProp
   useEffect(() => {
     if (stored === undefined) return;
     const original = writeRegistry(stored.value);
-    // What nobody has touched follows what is stored; what somebody wrote waits for their decision.
+    // Untouched text follows the stored version; edited text waits for a decision.
     setDraft((now) => {
       if (now !== undefined && (now.text !== now.original || now.version >= stored.version))
         return now;
@@ -130,7 +130,7 @@ export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProp
           {stored !== undefined && stored.version > draft.version && (
             <span className="text-warn">
               {" "}
-              · somebody saved version {stored.version} meanwhile; saving yours will show both
+              · version {stored.version} was saved in between; saving yours will show both
             </span>
           )}
         </span>

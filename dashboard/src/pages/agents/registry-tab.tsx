@@ -13,7 +13,7 @@ import { RegistryEditor } from "./registry-editor.tsx";
 
 type AgentRow = Operations["listAgents"]["reply"]["items"][number];
 
-/** Names in one line each, small; nobody reads a thousand of them. */
+/** Names in one line, small: there may be thousands. */
 const mostTags = 12;
 
 const columns: readonly Column<AgentRow>[] = [
@@ -78,8 +78,8 @@ export function RegistryTab({ mayEdit }: { readonly mayEdit: boolean }) {
       {agents.value?.items.length === 0 ? (
         <Empty title="No handles yet">
           A handle such as <code>@writer</code> stands for a profile, with a description by which
-          agents choose whom to delegate to. Register one by editing the JSON above, or type{" "}
-          <code>/agents register @writer | writer | Writes what it is told.</code>
+          agents choose a delegate. Register one by editing the JSON above, or type{" "}
+          <code>/agents register @writer | writer | Writes texts.</code>
         </Empty>
       ) : (
         agents.value && (

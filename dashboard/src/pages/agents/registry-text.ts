@@ -3,7 +3,7 @@ import { findJsonError } from "./find-json-error.ts";
 import { joinPath, locateFields } from "./locate-fields.ts";
 
 /**
- * The registry for an editor: what nobody would see in it, or what turns the direction of writing,
+ * The registry for an editor: invisible characters, or what turns the direction of writing,
  * is written as an escape, so that what is on the screen is what is saved.
  */
 export function writeRegistry(value: unknown): string {

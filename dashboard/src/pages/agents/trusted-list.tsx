@@ -20,7 +20,7 @@ const columns: readonly Column<Trusted>[] = [
   },
 ];
 
-/** What somebody trusted, and the way to take that back. */
+/** Trusted content, and how to revoke the trust. */
 export function TrustedList({ mayEdit }: { readonly mayEdit: boolean }) {
   const { reload, value } = useResource("trusted", (signal) => client.listTrusted({}, { signal }), {
     refreshOn: isRecordChange,

@@ -43,7 +43,7 @@ interface WaitingTabProps {
   readonly mayEdit: boolean;
 }
 
-/** What came with a project counts once somebody has looked at it. */
+/** What came with a project has an effect once a person has trusted it. */
 export function WaitingTab({ list: { error, reload, value }, mayEdit }: WaitingTabProps) {
   const [hash, setHash] = useQueryWord("hash", "");
   if (value === undefined) return error === undefined ? null : <Problem error={error} />;

@@ -62,7 +62,7 @@ export function WaitingView({ hash, onDone }: WaitingViewProps) {
       <div
         role="region"
         aria-label="What would count"
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
         tabIndex={0}
         className="row flex min-h-0 flex-1 flex-col gap-4 overflow-auto py-3"
       >
@@ -102,7 +102,7 @@ export function WaitingView({ hash, onDone }: WaitingViewProps) {
   );
 }
 
-/** Nothing is left out: who trusts it shall have seen it. */
+/** Nothing is left out: a person must see all that they trust. */
 function wholeText(value: unknown): string {
   return typeof value === "string" ? value : (JSON.stringify(value, null, 2) ?? "");
 }

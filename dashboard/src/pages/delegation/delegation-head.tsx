@@ -43,7 +43,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
           <>
             <span aria-hidden="true">·</span>
             <Link to={`/delegations/${detail.resumedFrom}`} className="text-accent hover:underline">
-              goes on from {detail.resumedFrom}
+              continues {detail.resumedFrom}
             </Link>
           </>
         )}

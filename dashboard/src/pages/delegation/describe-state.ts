@@ -9,7 +9,7 @@ export function describeState(delegation: Delegation, isInterrupted: boolean): s
     const reason = closeReason.replaceAll("_", " ");
     return delegation.output?.truncated ? "Done, cut short" : `Done: ${reason}`;
   }
-  if (isInterrupted) return "Interrupted: nobody works on it";
+  if (isInterrupted) return "Interrupted: no worker owns it";
   switch (delegation.status) {
     case "created":
       return "Waits for a slot";
@@ -41,7 +41,7 @@ function describeWaiting(waitingOn: WaitingOn): string {
     case "budget":
       return "Waits for budget";
     case "paused":
-      return "Paused until somebody resumes the run";
+      return "Paused until a person resumes the run";
     case "runtime":
       return "Working";
     default:

@@ -6,7 +6,7 @@ interface PaneProps {
   readonly onScrolled?: (element: HTMLElement) => void;
 }
 
-/** The part of a tab that scrolls. Whoever has no mouse scrolls it by keys. */
+/** The part of a tab that scrolls, also with keys. */
 export function Pane({ label, children, onScrolled }: PaneProps) {
   return (
     <section

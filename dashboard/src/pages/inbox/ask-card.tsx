@@ -25,9 +25,9 @@ export function AskCard({ item, mayAnswer, onAnswered }: AskCardProps) {
   const answer = useAction(async (text: string) => {
     try {
       await client.answerAsk({ askId: ask?.id ?? "", text });
-      showToast("Answered. It goes on.");
+      showToast("Answered. The run continues.");
     } finally {
-      // Also when somebody else was faster: then it is no question any more.
+      // Also when another answer came first: then the question is closed.
       onAnswered();
     }
   });

@@ -22,7 +22,7 @@ export function noticesIn(
   return items.filter(({ id }) => !asked.has(id));
 }
 
-/** Where it leads: whom it is about, or the run. */
+/** Where it leads: to its delegation, or to the run. */
 export function addressOf({ delegationId, runId }: ShownItem): string {
   return delegationId === undefined ? `/runs/${runId}` : `/delegations/${delegationId}`;
 }
@@ -46,7 +46,7 @@ export function tellDeadline(deadlineAt: number, now: number): ToldDeadline {
   return { text: `${minutes}:${two(seconds)} left`, isNear: left * 1000 <= minute };
 }
 
-/** What happens when nobody answers. */
+/** What happens without an answer. */
 export function tellDefault(isApproval: boolean, answer: string | null): string {
   if (answer !== null) return "If no answer comes in time, this is the answer:";
   return isApproval

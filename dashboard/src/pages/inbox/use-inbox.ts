@@ -55,7 +55,7 @@ export function useInbox(kind: InboxKind | "all"): Inbox {
     };
     const readSoon = (): void => {
       timer ??= setTimeout(() => {
-        // Before it is read: what happens meanwhile is read next time.
+        // Before it is read: later changes are read next time.
         timer = undefined;
         void read();
       }, restMs);
@@ -84,7 +84,7 @@ export function useInbox(kind: InboxKind | "all"): Inbox {
     try {
       const { items, nextCursor } = await client.listInbox({ kinds: of, cursor: from.cursor });
       setLoaded((now) => {
-        // Another kind was chosen meanwhile.
+        // Another kind was chosen in between.
         if (now?.cursor !== from.cursor) return now;
         return { ...now, items: mergeItems(items, now.items), cursor: nextCursor };
       });

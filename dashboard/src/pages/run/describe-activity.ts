@@ -39,7 +39,7 @@ function describeOutput({ delegation, openChildren }: TreeRow): string {
   return `Answered, ${openChildren} sub-agent${openChildren === 1 ? "" : "s"} at work`;
 }
 
-/** Some of its children have not ended, and it does nothing else meanwhile. */
+/** Some of its children are open, and it only waits for them. */
 function isJoining({ delegation, openChildren }: TreeRow): boolean {
   if (delegation.status !== "running" || openChildren === 0) return false;
   return delegation.waitingOn.on === "child" || delegation.waitingOn.on === "runtime";

@@ -63,7 +63,7 @@ export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
 /** What it came to: by now, or by the moment that is shown. */
 function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: number | null }) {
   const { budgetTokens, delegations, finishedAt, id, startedAt, workspace } = shown.state;
-  // Nobody wrote down when a run was without a worker.
+  // The log does not say when a run had no worker.
   const state = at === null ? runStateOf(shown) : (shown.state.outcome ?? "running");
   const { cost, estimated, tokens } = spentIn(shown.state);
   let isAsking = false;

@@ -4,7 +4,7 @@ import type { RunView } from "./replay/use-replay.ts";
 
 export type RunPageState = "running" | "interrupted" | "succeeded" | "failed" | "cancelled";
 
-/** Whether somebody works on it is nothing that events tell. */
+/** Events do not tell whether a worker owns the run. */
 export function runStateOf({ detail, state }: Pick<RunView, "detail" | "state">): RunPageState {
   if (state.outcome !== null) return state.outcome;
   return detail?.state === "interrupted" ? "interrupted" : "running";

@@ -11,7 +11,7 @@ export interface TreeRow {
   readonly children: number;
   readonly openChildren: number;
   readonly isFolded: boolean;
-  /** With everybody below it: budgets are of whole trees. */
+  /** With all agents below it: budgets are of whole trees. */
   readonly spent: Spent;
   /** Null: not known (yet). */
   readonly capTokens: number | null;

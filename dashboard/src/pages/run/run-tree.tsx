@@ -30,9 +30,7 @@ export function RunTree({ feed, at, isInterrupted, isNarrow, chosen, onChoose }:
     return true;
   };
   if (feed.isComplete && rows.length === 0) {
-    return (
-      <Empty title="Nobody works on it yet">It waits for those before it in its workspace.</Empty>
-    );
+    return <Empty title="Not started">It waits for those before it in its workspace.</Empty>;
   }
   const press = (key: string, index: number): boolean => {
     const row = rows[index];

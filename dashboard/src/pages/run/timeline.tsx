@@ -40,7 +40,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
   const isNarrow = useMedia(narrow);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const { version } = feed;
-  // Whoever watched it go on sees its end; who opens what is over begins at the beginning.
+  // A live timeline scrolls to its end; a finished run opens at its beginning.
   const wasOpen = useRef(false);
   if (feed.isComplete && feed.state.outcome === null) wasOpen.current = true;
   // biome-ignore lint/correctness/useExhaustiveDependencies: the version is what changes.

@@ -6,7 +6,7 @@ import { useMe } from "../../data/use-me.ts";
 import { useResource } from "../../data/use-resource.ts";
 
 interface ComposerChoicesProps {
-  /** Empty: whoever is usual. */
+  /** Empty: the default agent. */
   readonly profile: string;
   readonly onProfile: (profile: string) => void;
   /** Undefined: the server's first. */

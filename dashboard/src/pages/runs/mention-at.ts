@@ -1,4 +1,4 @@
-/** The mention of a file that somebody is writing: `@` and what they typed of its path. */
+/** The mention of a file that is being typed: `@` and what they typed of its path. */
 export interface Mention {
   /** Where it begins and ends in the text. */
   readonly from: number;

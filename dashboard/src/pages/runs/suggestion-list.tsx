@@ -18,7 +18,7 @@ export function SuggestionList({ id, items, chosen, onPoint, onPick }: Suggestio
       id={id}
       aria-label={items[0]?.kind === "file" ? "Files" : "Commands"}
       hidden={items.length === 0}
-      // Whoever has no mouse can scroll it, also without choosing.
+      // Keyboard users can scroll it without choosing.
       tabIndex={0}
       className="absolute inset-x-4 top-full z-20 -mt-2 max-h-[min(18rem,40dvh)] overflow-auto rounded-lg border border-edge bg-raised p-1 shadow-xl"
     >

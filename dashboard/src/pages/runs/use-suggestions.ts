@@ -43,7 +43,7 @@ export function useSuggestions(
             : await suggestFiles(text, { from, to: caret, wanted }, workspace, signal);
         if (!signal.aborted) setItems(found);
       } catch {
-        // Nobody asked for it: who is not helped types on.
+        // Suggestions are optional: without them the person types on.
         if (!signal.aborted) setItems(none);
       }
     }, restMs);

@@ -36,7 +36,7 @@ export function ContinueForm({ sessionId, isOver }: ContinueFormProps) {
     >
       <textarea
         aria-label="Message"
-        placeholder={isOver ? "Go on with a message (Enter sends it)" : "It is still at work"}
+        placeholder={isOver ? "Continue with a message (Enter sends it)" : "It is still at work"}
         rows={2}
         disabled={!isOver}
         maxLength={1_000_000}

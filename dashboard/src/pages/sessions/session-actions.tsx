@@ -40,7 +40,7 @@ export function SessionTitle({ sessionId, title, mayChange, onRenamed }: Session
       </h2>
       <input
         aria-label="Title; an empty one takes the given one away"
-        // biome-ignore lint/a11y/noAutofocus: whoever pressed Rename wants to type.
+        // biome-ignore lint/a11y/noAutofocus: after Rename, the person wants to type.
         autoFocus
         maxLength={120}
         className="h-7 min-w-0 flex-1 rounded-md border border-edge bg-panel px-2 max-sm:h-9"

@@ -15,12 +15,12 @@ const shown: Readonly<Record<SessionRow["status"], ShownState>> = {
   unreadable: "failed",
 };
 
-/** `isAsking`: somebody in its run waits for an answer. */
+/** `isAsking`: an agent of its run waits for an answer. */
 export function shownSession(status: SessionRow["status"], isAsking = false): ShownState {
   return isAsking && !isOver(status) && status !== "interrupted" ? "asking" : shown[status];
 }
 
-/** A session goes on once its run has ended; until then it has not finished speaking. */
+/** A session can be continued once its run has ended. */
 export function isOver(status: SessionRow["status"]): boolean {
   return ["completed", "failed", "timeout", "cancelled"].includes(status);
 }

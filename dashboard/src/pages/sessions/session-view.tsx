@@ -17,7 +17,7 @@ import { EntryView } from "./session-entry.tsx";
 import { isOver } from "./session-status.ts";
 import { useMessages } from "./use-messages.ts";
 
-/** One conversation: what was said, and the place to go on with it. */
+/** One conversation: its messages, and the form to continue it. */
 export function SessionView({ sessionId }: { readonly sessionId: string }) {
   const me = useMe();
   const session = useResource(
@@ -115,7 +115,7 @@ function Transcript({ sessionId, runIds, isAsking }: TranscriptProps) {
       ref={box}
       role="log"
       aria-label="What was said"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
       tabIndex={0}
       className="row min-h-48 flex-1 overflow-auto"
     >

@@ -10,7 +10,7 @@ export interface Messages {
 
 const mostPages = 10;
 
-/** What was said in a session, as it goes on. */
+/** The messages of a session, live. */
 export function useMessages(sessionId: string, runIds: readonly string[]): Resource<Messages> {
   return useResource(`messages ${sessionId}`, (signal) => loadMessages(sessionId, signal), {
     refreshOn: (event) => event.sub_agent_id === sessionId || runIds.includes(event.run_id),

@@ -49,7 +49,7 @@ const poolColumns: readonly Column<Models["pools"][number]>[] = [
   },
 ];
 
-/** Who would answer, and how to have somebody else answer. */
+/** The default model, and how to change it. */
 export function ModelsTab({ models }: { readonly models: Models }) {
   const local = localServers(models.local);
   return (

@@ -9,7 +9,7 @@ export interface LocalServer {
   readonly models: readonly string[];
 }
 
-/** What a server lists is somebody's text, and its form is not promised. */
+/** What a server lists is untrusted text, and its form is not promised. */
 export function localServers(found: SystemReport["models"]["local"]): readonly LocalServer[] {
   return found.flatMap(({ models, provider }) => {
     if (typeof provider !== "string" || !Array.isArray(models)) return [];

@@ -3,7 +3,7 @@ import type { Operations } from "../../../../src/surfaces/client/mandate-client.
 type Row = Operations["listDelegations"]["reply"]["items"][number];
 type WaitWord = NonNullable<Row["waitingOn"]>["on"];
 
-const words: Readonly<Record<WaitWord | "nobody", string>> = {
+const words: Readonly<Record<WaitWord | "unowned", string>> = {
   slot: "Queued",
   model: "With a model",
   tool: "In a tool",
@@ -14,20 +14,20 @@ const words: Readonly<Record<WaitWord | "nobody", string>> = {
   lock: "Wait for a lock",
   paused: "Paused",
   runtime: "Between steps",
-  nobody: "Interrupted",
+  unowned: "Interrupted",
 };
 
-/** How many delegations there are by what they wait on; what nobody waits on is left out. */
+/** How many delegations wait, by what they wait on; empty groups are left out. */
 export function tellOpenWork(
   rows: readonly Pick<Row, "isInterrupted" | "waitingOn">[],
 ): readonly { readonly words: string; readonly count: number }[] {
-  const counts = new Map<WaitWord | "nobody", number>();
+  const counts = new Map<WaitWord | "unowned", number>();
   for (const { isInterrupted, waitingOn } of rows) {
-    const on = isInterrupted || waitingOn === null ? "nobody" : waitingOn.on;
+    const on = isInterrupted || waitingOn === null ? "unowned" : waitingOn.on;
     counts.set(on, (counts.get(on) ?? 0) + 1);
   }
   return Object.entries(words).flatMap(([on, text]) => {
-    const count = counts.get(on as WaitWord | "nobody");
+    const count = counts.get(on as WaitWord | "unowned");
     return count === undefined ? [] : [{ words: text, count }];
   });
 }

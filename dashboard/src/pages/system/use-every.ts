@@ -1,6 +1,6 @@
 import { useEffect } from "react";
 
-/** Again and again while somebody looks: for what changes without an event, as a death does. */
+/** Repeats while the page is visible: for changes without an event, such as the death of a worker. */
 export function useEvery(ms: number, act: () => void): void {
   useEffect(() => {
     const timer = setInterval(() => {

@@ -25,7 +25,7 @@ const who: Column<Worker> = {
   ),
 };
 
-/** Who runs alone writes down of nobody when they began: this server knows it of itself. */
+/** A local worker has no record of its start: this server knows its own. */
 function sinceColumn(selfStartedAt: number): Column<Worker> {
   return {
     title: "Up for",
@@ -117,7 +117,7 @@ function WorkerNote({ workers: { engine, isComplete, items } }: { readonly worke
   if (engine === "dbos" && !items.some(({ isAlive, takesWork }) => isAlive && takesWork)) {
     return (
       <p role="status" className="px-4 pt-2">
-        <Mark isGood={false} word="Nobody takes work." />{" "}
+        <Mark isGood={false} word="No worker takes work." />{" "}
         <span className="text-soft">
           What is started waits in its queue. Start a worker, here or on any machine that reaches
           the database, with the same settings as this server:{" "}

@@ -32,7 +32,7 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
       ];
     }
     case "question": {
-      const answer = entry.answer === null ? "nobody answered" : printableLine(entry.answer);
+      const answer = entry.answer === null ? "not answered" : printableLine(entry.answer);
       return [
         ...hang(
           wrapText(`${printableLine(entry.who)} asked: ${printableLine(entry.text)}`, room),

@@ -11,7 +11,7 @@ export interface DrawnInput {
   readonly cursor: { readonly x: number; readonly y: number };
 }
 
-/** The line that says whom one speaks to, and what is being written, around its cursor. */
+/** The line that names the agent, and the text being typed, around its cursor. */
 export function drawInput(state: ChatState, style: Style, most: number): DrawnInput {
   const { paint } = style;
   const { columns } = state;

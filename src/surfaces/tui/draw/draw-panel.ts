@@ -68,7 +68,7 @@ function drawTreePanel(
   const lines = drawRows(state.tree, style, { columns: state.columns - 1, beat: beatOf(state) });
   const shown =
     lines.length === 0
-      ? told("Nobody has worked in this session yet.", state, most - 2)
+      ? told("No agent has worked in this session yet.", state, most - 2)
       : scroll(lines, panel.top, most - 2).map((line) => ` ${line}`);
   const foot =
     lines.length > most - 2 ? `${lines.length} agents, arrows scroll, Esc closes` : "Esc closes";
@@ -83,7 +83,7 @@ function drawInterrupt(
 ): readonly string[] {
   const question = {
     title: "interrupt: what about those who work for it?",
-    foot: "a number or Enter chooses, Esc goes on, Ctrl+C leaves",
+    foot: "a number or Enter chooses, Esc continues, Ctrl+C leaves",
     agents: childrenAtWork(state),
   };
   return drawChoices(state, { ...panel, ...question }, style, most);

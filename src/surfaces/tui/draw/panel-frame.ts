@@ -95,7 +95,7 @@ export function lastTop(state: ChatState): number {
 }
 
 export interface HelpLine {
-  /** Padded; blank where the line goes on with the one above. */
+  /** Padded; blank where the line continues the one above. */
   readonly keys: string;
   readonly text: string;
 }

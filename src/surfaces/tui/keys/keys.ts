@@ -22,7 +22,7 @@ export type KeyAction =
 interface KeyRow {
   readonly keys: readonly string[];
   readonly action: KeyAction;
-  /** For the list of keys; absent: everybody knows it, or another row says it. */
+  /** For the list of keys; absent: common knowledge, or described by another row. */
   readonly help?: string;
 }
 
@@ -43,7 +43,7 @@ export const keyTable: readonly KeyRow[] = [
   { keys: ["ctrl+t"], action: "tree", help: "tree of agents" },
   { keys: ["ctrl+o"], action: "inbox", help: "inbox: questions, approvals, news" },
   { keys: ["ctrl+g"], action: "sessions", help: "go to another session" },
-  { keys: ["ctrl+l"], action: "redraw", help: "draw the screen anew" },
+  { keys: ["ctrl+l"], action: "redraw", help: "redraw the screen" },
   { keys: ["ctrl+z"], action: "suspend", help: "to the shell; fg comes back" },
   { keys: ["left", "ctrl+b"], action: "left" },
   { keys: ["right", "ctrl+f"], action: "right" },

@@ -17,7 +17,7 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
   const closed: ChatState = { ...state, panel: noPanel };
   const action = actionOf(chord);
   if (action === "interrupt") {
-    // At the question what becomes of the children, a second Ctrl-C is somebody who wants out.
+    // While the panel asks what to do with the children, a second Ctrl-C leaves.
     return panel.is === "interrupt" || panel.is === "leaving"
       ? { state, effects: [{ do: "leave" }] }
       : stay(closed);

@@ -83,7 +83,7 @@ export function DelegationActions({ delegationId, offered, diff, onDone }: Deleg
           onConfirm={() => void cancel.run()}
           onClose={close}
         >
-          It stops, and everybody below it. What it did is kept, its caller is told, and it can be
+          It stops, with all agents below it. What it did is kept, its caller is told, and it can be
           resumed.
         </Confirm>
       )}

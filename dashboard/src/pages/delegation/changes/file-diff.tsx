@@ -56,7 +56,7 @@ export function FileDiff({ id, file, isCut, isOpen, onToggle }: FileDiffProps) {
             <div
               role="group"
               aria-label="Lines"
-              // biome-ignore lint/a11y/noNoninteractiveTabindex: whoever has no mouse scrolls it by keys.
+              // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
               tabIndex={0}
               className="row overflow-x-auto border-t border-line font-mono text-xs leading-[18px]"
             >

@@ -75,7 +75,7 @@ function whereIt({ permissions, workspace }: PublicContract): ContractRow[] {
 function howMuch({ budget, deadlines, execution, join, model }: PublicContract): ContractRow[] {
   const tokens = budget.tokens.toLocaleString("en");
   return [
-    { label: "Tokens", text: `${tokens} for it and everybody below it` },
+    { label: "Tokens", text: `${tokens} for it and all agents below it` },
     { label: "Cost", text: budget.cost === null ? "no limit" : `$${budget.cost} at most` },
     { label: "Kept for a last turn", text: `${budget.reserve.toLocaleString("en")} tokens` },
     { label: "One answer", text: `${model.max_output_tokens.toLocaleString("en")} tokens at most` },
@@ -90,7 +90,7 @@ function howMuch({ budget, deadlines, execution, join, model }: PublicContract):
       ? []
       : [{ label: "Turns", text: countOf(execution.max_turns, "turn") }]),
     {
-      label: "Patience",
+      label: "Timeouts",
       text: `${formatSpan(deadlines.first_token)} for a first token, ${formatSpan(deadlines.stall)} between tokens, ${formatSpan(deadlines.tool)} for a tool, ${formatSpan(deadlines.idle)} without an event`,
     },
   ];
@@ -126,7 +126,7 @@ function howItEnds({
       : []),
     {
       label: "If its caller stops",
-      text: { cancel: "it is cancelled", pause: "it is paused", continue: "it goes on" }[
+      text: { cancel: "it is cancelled", pause: "it is paused", continue: "it continues" }[
         interrupted
       ],
     },

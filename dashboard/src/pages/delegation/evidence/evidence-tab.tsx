@@ -92,7 +92,7 @@ function Models({ seal: { requested, served } }: { readonly seal: Seal }) {
       )}
       <Fact label="Answered by">
         <span className={isOther ? "text-warn" : ""}>
-          {served.length === 0 ? "nobody" : <Text>{served.join(", ")}</Text>}
+          {served.length === 0 ? "none" : <Text>{served.join(", ")}</Text>}
           {isOther && " (not the one that was asked for)"}
         </span>
       </Fact>

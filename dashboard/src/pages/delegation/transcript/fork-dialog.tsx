@@ -16,7 +16,7 @@ interface ForkDialogProps {
 
 const look = "w-full rounded-md border border-edge bg-panel px-2 text-ink";
 
-/** A new run on the history so far: with another word, or by somebody else. */
+/** A new run on the history so far: with another message or another agent. */
 export function ForkDialog({ runId, at, onClose }: ForkDialogProps) {
   const [task, setTask] = useState("");
   const [profile, setProfile] = useState("");
@@ -52,13 +52,13 @@ export function ForkDialog({ runId, at, onClose }: ForkDialogProps) {
         id={`${base}-task`}
         rows={3}
         maxLength={1_000_000}
-        placeholder="Nothing: it goes on where it was"
+        placeholder="Nothing: it continues where it was"
         className={`${look} resize-y py-1`}
         value={task}
         onChange={({ target }) => setTask(target.value)}
       />
       <label className="mt-2 block text-xs" htmlFor={`${base}-profile`}>
-        Who goes on
+        Who continues
       </label>
       <select
         id={`${base}-profile`}

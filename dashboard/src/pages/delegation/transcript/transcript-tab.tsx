@@ -52,7 +52,7 @@ export function TranscriptTab(props: TranscriptTabProps) {
   }, [hasMore, loadMore]);
   if (error !== undefined && !isLoaded) return <Problem error={error} />;
   if (isLoaded && entries.length === 0) {
-    return <Empty title="Nothing was said yet">The conversation appears here as it goes on.</Empty>;
+    return <Empty title="Nothing was said yet">The conversation appears here while it runs.</Empty>;
   }
   return (
     <Pane label="Transcript">

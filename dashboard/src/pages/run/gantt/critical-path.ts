@@ -47,7 +47,7 @@ class Walker {
     }
   }
 
-  /** Gives where the path comes back to whoever waited: when the child was called for. */
+  /** Gives where the path returns to the waiting parent: when it called for the child. */
   #walkWait(row: GanttRow, bar: Bar, end: number): number {
     let child = this.#lastBefore(this.#children.get(row.id) ?? [], end);
     if (child === undefined || this.#endOf(child) <= bar.from) {

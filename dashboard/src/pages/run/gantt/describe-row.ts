@@ -3,7 +3,7 @@ import { barLooks } from "./bar-looks.tsx";
 import type { BarKind } from "./doing-of.ts";
 import type { GanttRow } from "./gantt-fold.ts";
 
-/** A row in words, for whoever does not see its bars: how long it took, and with what. */
+/** A row in words, for screen readers: how long it took, and with what. */
 export function describeRow(row: GanttRow, until: number, isCritical: boolean): string {
   const spent = new Map<BarKind, number>();
   for (const { from, kind, to } of row.bars) {

@@ -17,7 +17,7 @@ interface GanttBarsProps {
 const height = 26;
 const middle = 11;
 
-/** The bars of one delegation. What they say stands in the row's own words as well. */
+/** The bars of one delegation. The row says the same in words. */
 export function GanttBars({ row, critical, window, until, isPast }: GanttBarsProps) {
   const bars = drawnBars(row.bars, window, until);
   return (

@@ -6,7 +6,7 @@ import { type BarKind, type Doing, doingOf, noteCall } from "./doing-of.ts";
 export interface Bar {
   readonly kind: BarKind;
   readonly from: number;
-  /** Null: it goes on. */
+  /** Null: still running. */
   to: number | null;
   /** The tool, the question: what exactly. */
   readonly detail: string | null;
@@ -38,7 +38,7 @@ interface Working extends Doing {
 }
 
 /**
- * Who did what when, folded event by event, so that a run that goes on is not read anew for each
+ * Who did what when, folded event by event, so that a live run is not read again for each
  * of them. Which state follows from which event is for the lifecycle to say.
  */
 export class GanttFold {

@@ -61,7 +61,7 @@ export function RunGantt(props: RunGanttProps) {
       </div>
       <div ref={box} className="flex min-h-0 min-w-0 flex-1 flex-col" {...handlers}>
         {rows.length === 0 ? (
-          <Empty title="Nobody works on it yet">Bars appear when the first agent is made.</Empty>
+          <Empty title="Not started">Bars appear when the first agent is made.</Empty>
         ) : (
           <VirtualList
             label="Gantt"

@@ -11,7 +11,7 @@ export interface GanttSource {
   readonly version: number;
 }
 
-/** The chart of a run that goes on; only what is new is folded. */
+/** The chart of a live run; only new events are folded. */
 export function useGantt(
   feed: GanttSource,
   moment: Moment | null,

@@ -69,7 +69,7 @@ export function useZoom(
       drag.current.x = clientX;
     },
     onClickCapture(event: MouseEvent): void {
-      // Whoever let go after dragging has not chosen anything.
+      // The end of a drag is not a click.
       const isMoved = drag.current && Math.abs(drag.current.from - event.clientX) > stillPixels;
       if (isMoved) event.stopPropagation();
       drag.current = null;

@@ -11,7 +11,7 @@ interface ReplayNoticeProps {
   readonly onNow: () => void;
 }
 
-/** Nobody must take what was for what is. */
+/** Says that the page shows the past. */
 export function ReplayNotice({ startedAt, moment, of, onNow }: ReplayNoticeProps) {
   return (
     <section

@@ -17,7 +17,7 @@ export interface Replay {
   readonly moment: Moment | null;
 }
 
-/** The run as it is now, or after as many of its events as somebody chose. */
+/** The run as it is now, or after a chosen number of its events. */
 export function useReplay(feed: RunFeed): Replay {
   const [position, setPosition] = useState<number | null>(null);
   const { events, runId } = feed;
@@ -25,7 +25,7 @@ export function useReplay(feed: RunFeed): Replay {
   if (position === null) return { view: feed, position, setPosition, moment: null };
   const { notes, state } = replay.at(position);
   const past = events.slice(0, position);
-  // The version says to whoever remembers something that it is another moment.
+  // The version tells caches that this is another moment.
   const version = -position;
   const { detail, isComplete } = feed;
   const view = { state, events: past, notes: new Map(notes), detail, isComplete, version };
