@@ -13,9 +13,9 @@ import { migrations } from "./sqlite/migrations.ts";
 import { isWorkerAlive } from "./sqlite/worker.ts";
 
 export interface MigrationOptions {
-  /** The file of the embedded database. It is only read. */
+  /** The file of the SQLite database. It is only read. */
   readonly from: string;
-  /** The folder of its large bodies. */
+  /** The folder of the artifacts. */
   readonly artifacts: string;
   readonly url: string;
   readonly tenant?: string | undefined;
@@ -32,8 +32,8 @@ export interface MigrationReport {
 const rowsAtOnce = 500;
 
 /**
- * Copies an embedded database into an empty Postgres, in one transaction: all of it is there
- * afterwards, to the letter, or nothing is. Then the copy is held against the invariants.
+ * Copies a SQLite database into an empty Postgres schema in one transaction: either all rows are
+ * copied unchanged, or none. Afterwards the copy is checked against the invariants.
  */
 export async function migrateStore(options: MigrationOptions): Promise<MigrationReport> {
   const source = openSource(options.from);
@@ -67,13 +67,13 @@ function openSource(path: string): DatabaseSync {
   }
   const source = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
-    // One snapshot, whatever is written during the copy.
+    // One snapshot, whatever other processes write during the copy.
     source.exec("BEGIN");
     const row = source.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
     const version = Number(row?.["value"] ?? 0);
     if (version !== migrations.length) {
       const advice = "Open it once with this version of mandate (mandate ls), then copy it.";
-      const message = `The database ${path} has schema ${version}, and not ${migrations.length}. ${advice}`;
+      const message = `The database ${path} has schema version ${version}; version ${migrations.length} is needed. ${advice}`;
       throw new MandateError("database-unusable", message);
     }
     const working = source
@@ -82,8 +82,8 @@ function openSource(path: string): DatabaseSync {
       .filter((one) => isWorkerAlive(String(one["worker"])));
     if (working.length > 0) {
       const advice =
-        "Let it finish or stop it, and copy then: what it writes from here on would be lost.";
-      throw new MandateError("conflict", `A process is at work on ${path}. ${advice}`);
+        "Let it finish or stop it, then copy: what it writes from now on would not be copied.";
+      throw new MandateError("conflict", `A process is using ${path}. ${advice}`);
     }
     return source;
   } catch (error) {
@@ -154,7 +154,7 @@ async function insert(
   rows: readonly Row[],
 ): Promise<void> {
   const names = columns.map(([column]) => column).join(", ");
-  // A list in a row comes as a text: of lists of lists Postgres makes one list.
+  // A list inside a row is passed as text, because `unnest` flattens nested arrays.
   const selected = columns.map(([column]) =>
     column === "tag_list" ? `v.${column}::text[]` : `v.${column}`,
   );
@@ -179,7 +179,7 @@ async function requireSameCounts(
     const text = `SELECT count(*) AS count FROM ${schema.quoted}.${table}`;
     const [row] = await run(client, { text });
     if (Number(row?.["count"]) === expected) continue;
-    const message = `Of ${table}, ${expected} rows were copied and ${row?.["count"]} arrived: nothing was kept.`;
+    const message = `${expected} rows of ${table} were copied, but ${row?.["count"]} arrived. Nothing was kept.`;
     throw new MandateError("database-unusable", message);
   }
 }
@@ -202,19 +202,19 @@ async function verify(place: { readonly url: string; readonly tenant?: string })
 type Value = string | number | null;
 type Column = readonly [name: string, type: string];
 
-/** A table that both databases have, and how a row of one becomes a row of the other. */
+/** A table that both databases have, and how a SQLite row becomes a Postgres row. */
 export interface CopiedTable {
   readonly name: string;
   readonly columns: readonly Column[];
   valuesOf(row: Row): readonly Value[];
 }
 
-/** JSON, hashes and names that the log depends on: to the letter. */
+/** JSON, hashes and names that the log depends on: copied byte for byte. */
 function asItIs(name: string, ...columns: readonly Column[]): CopiedTable {
   return { name, columns, valuesOf: (row) => columns.map(([column]) => cellOf(row[column])) };
 }
 
-/** What people and models wrote, as Postgres can keep it. */
+/** Text written by people and models, encoded as Postgres can store it. */
 function encoded(name: string, ...columns: readonly Column[]): CopiedTable {
   const { valuesOf } = asItIs(name, ...columns);
   return { name, columns, valuesOf: (row) => valuesOf(row).map(encode) };
@@ -285,7 +285,7 @@ const copiedTables: readonly CopiedTable[] = [
   ),
 ];
 
-/** As an element of a list that is written as a text. */
+/** Quotes one element of a Postgres array literal. */
 function quoted(element: string): string {
   return `"${element.replaceAll(/["\\]/g, "\\$&")}"`;
 }

@@ -21,7 +21,7 @@ import {
   workflowIdOf,
 } from "./queues.ts";
 
-/** The only workflow there is: what it does is in the delegation's log. */
+/** The only workflow: the work itself is described by the delegation's log. */
 export const workflowName = "delegation";
 
 export interface DispatcherOptions {
@@ -43,8 +43,8 @@ interface Enqueued {
 const mostAtOnce = 500;
 
 /**
- * Calls the function that DBOS has in the database for programs without its library. A workflow that
- * exists already stays as it is, so sending work twice sends it once.
+ * Calls the SQL function that DBOS provides for programs without its library. An existing workflow
+ * stays as it is, so dispatching work twice enqueues it once.
  */
 const enqueueAll = {
   name: "enqueue",
@@ -57,7 +57,7 @@ const enqueueAll = {
     AS v(queue text, id text, work json, priority integer, partition text, delay_ms bigint)`,
 };
 
-/** Puts delegations into the queues of DBOS, from where any worker takes them. */
+/** Enqueues delegations in DBOS, where any worker can take them. */
 export class DbosDispatcher implements Dispatcher {
   readonly #client: DBOSClient;
   readonly #pool: Pool;
@@ -73,7 +73,7 @@ export class DbosDispatcher implements Dispatcher {
     this.#pool = pool;
     this.#options = options;
     this.#clock = options.clock ?? systemClock;
-    // A connection that breaks while it is idle is replaced by the next one.
+    // A connection that breaks while idle is replaced by the next one.
     pool.on("error", () => undefined);
   }
 
@@ -97,7 +97,9 @@ export class DbosDispatcher implements Dispatcher {
     return new DbosDispatcher(client, pool, options);
   }
 
-  /** Waits as long as the database cannot be reached: everything else is in it as well. */
+  /**
+   * Retries as long as the database cannot be reached: everything else is in that database as well.
+   */
   async dispatch(work: DispatchedWork): Promise<void> {
     const { tenant } = this.#options;
     const again = work.after === undefined ? undefined : `after-${work.after}-`;

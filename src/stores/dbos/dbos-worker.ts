@@ -197,9 +197,9 @@ const mostPages = 200;
 const lateMs = 2000;
 
 /**
- * Puts what dead workers of one tenant had taken back into its queues, and forgets the executors of
- * which nothing is left. Several survivors may do so at once: the first to claim a delegation works
- * on it. Returns how many there were.
+ * Puts the work that dead workers of one tenant had taken back into its queues, and forgets
+ * executors that have no work left. Several workers may do so at once: the first to claim a
+ * delegation works on it. Returns the number of delegations.
  */
 export async function takeOverLost(look: TakeOver): Promise<number> {
   const { clock, self, store } = look;

@@ -2,7 +2,7 @@ import { sha256 } from "../../events/hash-chain.ts";
 import type { ArtifactStore } from "../../ports/store.ts";
 import type { Database } from "./database.ts";
 
-/** Bodies too large for the log, in the database beside it. */
+/** Bodies that are too large for the log, in a table. */
 export class ArtifactRows implements ArtifactStore {
   readonly #database: Database;
   readonly #table: string;
@@ -14,7 +14,7 @@ export class ArtifactRows implements ArtifactStore {
 
   async keep(body: string): Promise<{ hash: string; bytes: number }> {
     const hash = sha256(body);
-    // Half of a pair of characters is lost in UTF-8.
+    // Half of a surrogate pair is lost in UTF-8.
     const encoding = body.isWellFormed() ? "utf8" : "utf16le";
     await this.#database.query({
       text: `INSERT INTO ${this.#table} (hash, encoding, bytes) VALUES ($1, $2, $3) ON CONFLICT (hash) DO UPDATE SET kept_at = now()`,

@@ -4,7 +4,7 @@ import { runIdOf } from "../../ports/identity.ts";
 import { type BatchRow, eventsOf, maximumBatch } from "../shared/event-batch.ts";
 import type { Database, Row, Statement } from "./database.ts";
 
-/** Reads batches back, by run or from a sequence number on. */
+/** Reads batches, by run or from a sequence number on. */
 export class BatchReader {
   readonly #database: Database;
   readonly #columns: string;
@@ -12,7 +12,7 @@ export class BatchReader {
   constructor(database: Database) {
     const { quoted } = database.schema;
     this.#database = database;
-    // With the hash that stood before each, so that one can be read without those before it.
+    // Each batch comes with the hash of the event before it, so that it can be read alone.
     this.#columns = `b.first_seq, b.run, b.first_run_seq, b.count, b.hash, b.events,
       (SELECT p.hash FROM ${quoted}.event_batches p WHERE p.run = b.run AND p.first_seq < b.first_seq
        ORDER BY p.first_seq DESC LIMIT 1) AS before_hash FROM ${quoted}.event_batches b`;
@@ -22,14 +22,14 @@ export class BatchReader {
   pageAfter(seq: number): Statement {
     return {
       name: "batches-after",
-      // A batch that straddles `seq` begins before it, but never more than a batch's length before.
+      // A batch that contains `seq` begins at most `maximumBatch` events before it.
       text: `SELECT ${this.#columns} WHERE b.first_seq > $1::bigint - ${maximumBatch}
                AND b.first_seq + b.count > $1::bigint + 1 ORDER BY b.first_seq LIMIT ${pageSize}`,
       values: [seq],
     };
   }
 
-  /** All events with a greater sequence number than `seq`, of every run. */
+  /** All events after sequence number `seq`, of every run. */
   async *after(seq: number): AsyncGenerator<StoredEvent> {
     for (let position = seq; ; ) {
       const rows = await this.#database.query(this.pageAfter(position));
@@ -39,7 +39,7 @@ export class BatchReader {
     }
   }
 
-  /** `types`: batches that hold none of them are left out. */
+  /** `types`: skips batches that contain none of these types. */
   async *ofRun(
     run: number,
     after = 0,
@@ -53,7 +53,7 @@ export class BatchReader {
     }
   }
 
-  /** How far a run has come, without reading all of it. */
+  /** The last event of a run, without reading the run. */
   async endOf(run: number): Promise<{ readonly lastRunSeq: number; readonly head: string }> {
     const [last] = await this.#database.query({
       name: "end-of-run",
@@ -73,7 +73,7 @@ export class BatchReader {
     if (types !== undefined) {
       return {
         name: "batches-of-run-with",
-        // Each event begins with its type; what is said in one has its quotes escaped.
+        // Each event begins with its type; quotation marks inside an event are escaped.
         text: `SELECT ${this.#columns} WHERE b.run = $1 AND b.first_seq > $2 AND b.events LIKE ANY ($3::text[])
                  ORDER BY b.first_seq LIMIT ${pageSize}`,
         values: [run, position, types.map((type) => `%["${type}",%`)],
@@ -87,7 +87,7 @@ export class BatchReader {
   }
 }
 
-/** The events of a page that come after a sequence number. */
+/** The events of a page after a sequence number. */
 export function* eventsIn(rows: readonly Row[], after: number): Generator<StoredEvent> {
   for (const row of rows) {
     const batch = row as unknown as BatchRow;

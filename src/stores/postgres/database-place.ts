@@ -5,17 +5,20 @@ import { headOf } from "../../text.ts";
 export interface DatabaseAddress {
   /** For the driver. */
   readonly connectionString: string;
-  /** For people: host, port and database, and nothing that is secret. */
+  /** For people: host, port and database, without secrets. */
   readonly place: string;
 }
 
-/** What a URL names; throws for one that is none of Postgres's, without repeating it. */
+/**
+ * Parses a Postgres URL. The error for another URL does not repeat it, because it may hold a
+ * password.
+ */
 export function databaseAddressOf(url: string): DatabaseAddress {
   let parsed: URL;
   try {
     parsed = new URL(url);
   } catch {
-    throw refusal("is no URL");
+    throw refusal("is not a URL");
   }
   const { hostname, pathname, port, protocol, searchParams } = parsed;
   if (protocol !== "postgres:" && protocol !== "postgresql:") {
@@ -32,20 +35,20 @@ export function databaseAddressOf(url: string): DatabaseAddress {
 function refusal(why: string): MandateError {
   return new MandateError(
     "config-invalid",
-    `MANDATE_DATABASE_URL (or database.url in the configuration) ${why}. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it away for the embedded database.`,
+    `MANDATE_DATABASE_URL (or database.url in the configuration) ${why}. It is postgres://USER:PASSWORD@HOST:PORT/DATABASE; leave it out to use SQLite.`,
   );
 }
 
 /**
- * A tenant is a schema. Every statement names it, and connections look nowhere else for tables, so
- * that no query reaches another tenant's rows because of a forgotten condition.
+ * Each tenant has a schema. Every statement names it, and connections search no other schema, so
+ * that a forgotten condition cannot reach the rows of another tenant.
  */
 export interface SchemaName {
-  /** As it is written in statements, with its quotes. */
+  /** Quoted, for statements. */
   readonly quoted: string;
-  /** Also the channel on which commits are told. */
+  /** Also the channel of commit notifications. */
   readonly plain: string;
-  /** What appends of this tenant hold, one after the other. */
+  /** The advisory lock that serializes the appends of this tenant. */
   readonly lock: string;
 }
 
@@ -53,7 +56,7 @@ export function schemaNameOf(tenant?: string): SchemaName {
   if (tenant !== undefined && !/^[a-z][a-z0-9_]{0,30}$/.test(tenant)) {
     throw new MandateError(
       "usage",
-      `"${headOf(tenant, 40)}" is no name of a tenant: it begins with a small letter and has at most 31 of a-z, 0-9 and _.`,
+      `"${headOf(tenant, 40)}" is not a valid tenant name: use a-z, 0-9 and _, at most 31 characters, beginning with a letter.`,
     );
   }
   const plain = tenant === undefined ? "mandate" : `mandate_${tenant}`;

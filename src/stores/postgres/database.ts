@@ -5,11 +5,11 @@ import { isBroken, stateOf } from "../../ports/database-fault.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { closed } from "../shared/store-calls.ts";
 import { databaseAddressOf, type SchemaName, schemaNameOf } from "./database-place.ts";
-import { defaultPatienceMs, persist } from "./persist.ts";
+import { defaultRetryMs, retry } from "./retry.ts";
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** A statement; one with a name is prepared once for each connection. */
+/** A statement. One with a name is prepared once for each connection. */
 export interface Statement {
   readonly text: string;
   readonly values?: readonly unknown[];
@@ -19,22 +19,22 @@ export interface Statement {
 export interface DatabasePlace {
   readonly url: string;
   readonly tenant?: string;
-  /** Connections for reading; writing and listening have one more each. */
+  /** Connections for reading; there is one more for writing and one for listening. */
   readonly poolSize?: number;
-  /** After so long without an answer a connection counts as gone. */
+  /** A connection that does not answer for so long counts as broken. */
   readonly answerMs: number;
   readonly clock?: Clock;
 }
 
-/** How long a connection may take to end. */
-const farewellMs = 500;
+/** How long closing a connection may take. */
+const closeTimeoutMs = 500;
 
 type Driver = Pick<typeof import("pg"), "Client" | "Pool" | "types">;
 
-/** One tenant's part of a Postgres database, and the connections to it. */
+/** One tenant's schema in a Postgres database, and the connections to it. */
 export class Database {
   readonly schema: SchemaName;
-  /** For people. */
+  /** For messages. */
   readonly place: string;
   readonly clock: Clock;
   readonly #driver: Driver;
@@ -42,7 +42,7 @@ export class Database {
   readonly #answerMs: number;
   readonly #pool: Pool;
   readonly #open = new Set<Client>();
-  #patienceMs = defaultPatienceMs;
+  #retryMs = defaultRetryMs;
   #isClosed = false;
 
   private constructor(driver: Driver, options: DatabasePlace) {
@@ -67,8 +67,8 @@ export class Database {
       idleTimeoutMillis: 10_000,
       allowExitOnIdle: true,
     });
-    // An idle connection that breaks is replaced when the next one is needed; who uses one that
-    // breaks is reported by its query.
+    // An idle connection that breaks is replaced when the next one is needed. A broken connection
+    // in use is reported by its query.
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => client.on("error", () => undefined));
   }
@@ -77,23 +77,25 @@ export class Database {
     return new Database(await loadDriver(), place);
   }
 
-  /** A statement that may be repeated: reading, and writing what is the same when written twice. */
+  /**
+   * Runs a statement that may be retried: a read, or a write with the same effect when repeated.
+   */
   async query(statement: Statement): Promise<readonly Row[]> {
     try {
-      return await persist(
+      return await retry(
         this.clock,
         async () => {
           if (this.#isClosed) throw closed();
           return rowsOf(await this.#query(statement));
         },
-        () => this.#patienceMs,
+        () => this.#retryMs,
       );
     } catch (error) {
       throw this.explain(error);
     }
   }
 
-  /** One that must not be repeated when its answer was lost. */
+  /** Runs a statement that must not be retried when its answer is lost. */
   async queryOnce(statement: Statement): Promise<readonly Row[]> {
     if (this.#isClosed) throw closed();
     try {
@@ -104,8 +106,8 @@ export class Database {
   }
 
   /**
-   * A connection of one's own; `timeouts` false for what may take long, `pipeline` true for who
-   * sends several statements without waiting for the first one.
+   * Opens a separate connection. `timeouts: false` for long statements; `pipeline: true` to send
+   * several statements without waiting for answers.
    */
   async connect({ pipeline = false, timeouts = true } = {}): Promise<Client> {
     if (this.#isClosed) throw closed();
@@ -130,10 +132,10 @@ export class Database {
     this.#open.delete(client);
     const ended = client.end().catch(() => undefined);
     const late = Promise.withResolvers<void>();
-    const timer = this.clock.after(farewellMs, late.resolve).unref();
+    const timer = this.clock.after(closeTimeoutMs, late.resolve).unref();
     await Promise.race([ended, late.promise]);
     timer.cancel();
-    // The server no longer answers; nothing is lost by not saying goodbye.
+    // The server no longer answers; closing without a message loses nothing.
     const { connection } = client as unknown as { connection?: { stream?: Socket } };
     connection?.stream?.destroy();
   }
@@ -142,13 +144,13 @@ export class Database {
     return databaseError(error, this.place);
   }
 
-  get patienceMs(): number {
-    return this.#patienceMs;
+  get retryMs(): number {
+    return this.#retryMs;
   }
 
-  /** The process is closing: what cannot be written soon is not waited for. */
-  hurry(patienceMs: number): void {
-    this.#patienceMs = Math.min(this.#patienceMs, patienceMs);
+  /** The process is closing: writes are not retried for longer than this. */
+  hurry(retryMs: number): void {
+    this.#retryMs = Math.min(this.#retryMs, retryMs);
   }
 
   async close(): Promise<void> {
@@ -172,17 +174,17 @@ export class Database {
 
   #timeouts(): ClientConfig {
     return {
-      // A longer wait means a lock that is not released; trying again is better.
+      // A longer wait means that a lock is not released; retrying is better.
       lock_timeout: Math.round(this.#answerMs * 0.8),
       statement_timeout: this.#answerMs,
       query_timeout: Math.round(this.#answerMs * 1.2),
-      // A process that is stopped in the middle of a transaction must not hold up all others.
+      // A process that is stopped inside a transaction must not block all others.
       idle_in_transaction_session_timeout: 2_000,
     };
   }
 }
 
-/** Whether a connection keeps its process from ending; the driver's types do not know of it. */
+/** Whether a connection keeps the process running. The driver's types lack these methods. */
 export function holdProcess(client: Client, isHeld: boolean): void {
   const socket = client as unknown as { ref(): void; unref(): void };
   if (isHeld) socket.ref();
@@ -193,7 +195,7 @@ export async function run(client: Client, statement: Statement): Promise<readonl
   return rowsOf(await client.query(asQuery(statement)));
 }
 
-/** Several statements without values at once, and the rows of each. */
+/** Runs several statements without values in one request, and returns the rows of each. */
 export async function runAll(
   client: Client,
   texts: readonly string[],
@@ -223,7 +225,7 @@ async function loadDriver(): Promise<Driver> {
   }
 }
 
-/** Sequence numbers and times are numbers, and far from where numbers end. */
+/** Sequence numbers and times are far below the largest safe integer. */
 function numbersAsNumbers({ types }: Driver): NonNullable<ClientConfig["types"]> {
   const int8 = 20;
   return {
@@ -235,8 +237,8 @@ function numbersAsNumbers({ types }: Driver): NonNullable<ClientConfig["types"]>
 }
 
 /**
- * Tables are looked for nowhere: a statement that does not name its schema fails. What the URL asks
- * for also comes first, so that it cannot take this back.
+ * The search path is empty, so a statement that does not name its schema fails. The options of the
+ * URL come first, so that they cannot change this.
  */
 function parseConnection(_driver: Driver, connectionString: string): ClientConfig {
   const url = new URL(connectionString);
@@ -245,11 +247,14 @@ function parseConnection(_driver: Driver, connectionString: string): ClientConfi
     "options",
     `${asked} -c search_path= -c standard_conforming_strings=on`.trim(),
   );
-  // The driver reads a plus as a plus, and a space is written otherwise.
+  // The driver does not decode a plus as a space.
   return { connectionString: url.href.replaceAll("+", "%20") };
 }
 
-/** What Postgres or the way to it says, in our words. `place` names no password. */
+/**
+ * Translates an error of Postgres or of the connection into a `MandateError`. `place` holds no
+ * password.
+ */
 function databaseError(error: unknown, place: string): unknown {
   if (error instanceof MandateError) return error;
   const state = stateOf(error);
@@ -263,7 +268,7 @@ function databaseError(error: unknown, place: string): unknown {
   return new MandateError("database-unusable", message, { cause: error });
 }
 
-/** Several addresses of one host were tried, and the error of each is inside. */
+/** A host with several addresses gives one error for each. */
 function whyOf(error: unknown): string {
   const errors = error instanceof AggregateError ? error.errors : [];
   const messages = errors.map((one) => (one instanceof Error ? one.message : String(one)));
@@ -273,21 +278,21 @@ function whyOf(error: unknown): string {
 function adviceFor(state: string | undefined): string {
   switch (state) {
     case undefined:
-      return "Check that it runs and can be reached from here, and what MANDATE_DATABASE_URL says.";
+      return "Check that it is running and reachable from here, and check MANDATE_DATABASE_URL.";
     case "28P01":
     case "28000":
       return "Check user and password in MANDATE_DATABASE_URL.";
     case "3D000":
-      return "Create it, or name one that is there in MANDATE_DATABASE_URL.";
+      return "Create it, or name an existing one in MANDATE_DATABASE_URL.";
     case "42501":
       return "Grant this user CREATE on the database, or make it the owner of its schema.";
     case "25006":
-      return "It is read-only: name the one that takes writes in MANDATE_DATABASE_URL.";
+      return "It is read-only: name the primary server in MANDATE_DATABASE_URL.";
     case "53300":
-      return "It has no connection left: raise max_connections, or run fewer processes.";
+      return "It has no free connection: raise max_connections, or run fewer processes.";
     case "55P03":
     case "57014":
-      return "Others hold it for too long: look for long transactions in pg_stat_activity.";
+      return "Another transaction holds a lock for too long: look for long transactions in pg_stat_activity.";
     default:
       return "Nothing was changed.";
   }

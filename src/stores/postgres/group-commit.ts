@@ -8,11 +8,10 @@ import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
 import { type KeptText, KeptTexts } from "../shared/kept-texts.ts";
 import { type RecordChanges, Transaction } from "../shared/transaction.ts";
-import { AppendGround } from "./append-ground.ts";
+import { AppendContext } from "./append-context.ts";
 import type { BatchReader } from "./batch-rows.ts";
 import { type Database, run, runAll } from "./database.ts";
 import type { InboxRows } from "./inbox-rows.ts";
-import { persist } from "./persist.ts";
 import {
   movedContracts,
   movedDelegationsPart,
@@ -20,6 +19,7 @@ import {
   writeProjections,
 } from "./projections.ts";
 import { type RecordRows, standingsOf } from "./record-rows.ts";
+import { retry } from "./retry.ts";
 import type { RunCache } from "./run-cache.ts";
 import { encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
@@ -36,26 +36,26 @@ export interface CommitParts {
   readonly clock: Clock;
 }
 
-/** What was sent to be committed when the connection broke: it is there, or it is not. */
-interface Doubt {
+/** A transaction that was sent when the connection broke: it may or may not be committed. */
+interface UnconfirmedCommit {
   readonly transaction: Transaction;
   readonly firstSeq: number;
   readonly hash: string;
 }
 
-/** One group of appends on its way. */
+/** A group of appends that is being committed. */
 interface Group {
   readonly pending: readonly Pending[];
   readonly tampered: Set<string>;
-  /** What was written beside the appends, by their hashes. */
+  /** The kept texts that were written with the appends. */
   texts: readonly KeptText[];
-  doubt: Doubt | undefined;
+  unconfirmed: UnconfirmedCommit | undefined;
 }
 
 /**
- * Gathers all appends that wait while a transaction is under way into the next one. Transactions of
- * one tenant hold one lock, whichever process they come from, and are seen by others before it is
- * let go: so sequence numbers have no gaps, and a listener that has one event has all before it.
+ * Collects the appends that arrive during a transaction into the next one. All transactions of one
+ * tenant hold one lock, in every process, and are visible to others before it is released. So
+ * sequence numbers have no gaps, and a listener that has an event has all events before it.
  */
 export class GroupCommit {
   readonly texts = new KeptTexts();
@@ -81,26 +81,26 @@ export class GroupCommit {
     return done;
   }
 
-  /** The events of the changes, in their order. */
+  /** Returns the events of the changes, in the order of the changes. */
   changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
     return this.append(appendToControlLog, records);
   }
 
   /**
-   * A transaction of its own, whose events for the control log are decided under the lock; what
-   * `decide` does with the connection is done with them, or neither is. May be tried again.
+   * Runs a separate transaction. `decide` returns events for the control log while the lock is
+   * held, and may write with the connection in the same transaction. May be retried.
    */
   async commitAlone(decide: (client: Client) => Promise<readonly NewEvent[]>): Promise<void> {
     const { cache, clock, database, line } = this.#parts;
     try {
-      const { events } = await persist(
+      const { events } = await retry(
         clock,
         async () => {
           const states = new Map([[controlRunId, await cache.take(controlRunId)]]);
           return line.run(async (client) => {
-            const ground = await AppendGround.find(client, this.#parts, [], states);
+            const context = await AppendContext.find(client, this.#parts, [], states);
             const decided = await decide(client);
-            const transaction = new Transaction(ground, standingsOf([]), clock.now());
+            const transaction = new Transaction(context, standingsOf([]), clock.now());
             if (decided.length > 0) {
               transaction.stage({ ...appendToControlLog, events: decided }, new Set());
             }
@@ -111,25 +111,25 @@ export class GroupCommit {
             if (refusal instanceof Error) throw refusal;
             if (!statement.isEmpty) await run(client, statement.build(""));
             const lastSeq = cache.lastSeq + transaction.events.length;
-            const notices = decided.length > 0 ? this.#notice(ground, lastSeq) : [];
+            const notices = decided.length > 0 ? this.#notice(context, lastSeq) : [];
             await runAll(client, [...notices, "COMMIT"]);
             return transaction;
           });
         },
-        () => database.patienceMs,
+        () => database.retryMs,
       );
-      cache.hear(events);
+      cache.receive(events);
     } catch (error) {
       throw database.explain(error);
     }
   }
 
-  /** Resolves when everything that was appended before is written, or refused. */
+  /** Resolves when all earlier appends are written or refused. */
   async settled(): Promise<void> {
     await this.#last.catch(() => undefined);
   }
 
-  /** The last event that this process is just committing: no notification for it is needed. */
+  /** The last event of the current commit of this process, for which no notification is needed. */
   get committing(): number {
     return this.#committing;
   }
@@ -143,25 +143,25 @@ export class GroupCommit {
       await this.#commitTogether(pending);
       this.texts.noteEnds(pending.length);
     }
-    // In the same breath as the last look: what is added from here on starts a new batch.
+    // Set without an await after the last check, so that a later append starts a new flush.
     this.#isFlushing = false;
   }
 
   async #commitTogether(pending: readonly Pending[]): Promise<void> {
     const { cache, clock, database } = this.#parts;
-    const group: Group = { pending, tampered: new Set(), texts: [], doubt: undefined };
+    const group: Group = { pending, tampered: new Set(), texts: [], unconfirmed: undefined };
     try {
-      const transaction = await persist(
+      const transaction = await retry(
         clock,
         () => this.#commitOnce(group),
-        () => database.patienceMs,
+        () => database.retryMs,
       );
       this.texts.noteWritten(group.texts);
       settle(pending, transaction.outcomes);
-      cache.hear(transaction.events);
+      cache.receive(transaction.events);
     } catch (error) {
       const isOwnFault = !isPassing(error) && pending.length > 1;
-      // One that the database cannot take must not take the others with it.
+      // An append that the database refuses must not fail the other appends of the group.
       if (isOwnFault) for (const one of pending) await this.#commitTogether([one]);
       else for (const one of pending) one.reject(database.explain(error));
     } finally {
@@ -171,15 +171,16 @@ export class GroupCommit {
 
   async #commitOnce(group: Group): Promise<Transaction> {
     const { cache, line } = this.#parts;
-    // Long histories are read before the lock is taken; what is added during the read is heard under it.
+    // Long histories are read before the lock is taken; newer events are read while it is held.
     const states = new Map<string, RunState>();
     for (const { append } of group.pending) {
       if (append.events[0]?.type === "run.started" || states.has(append.runId)) continue;
       states.set(append.runId, await cache.take(append.runId));
     }
     return line.run(async (client) => {
-      if (group.doubt && (await this.#isThere(client, group.doubt))) return group.doubt.transaction;
-      group.doubt = undefined;
+      if (group.unconfirmed && (await this.#isCommitted(client, group.unconfirmed)))
+        return group.unconfirmed.transaction;
+      group.unconfirmed = undefined;
       for (;;) {
         const transaction = await this.#try(client, group, states);
         if (transaction !== undefined) return transaction;
@@ -187,59 +188,59 @@ export class GroupCommit {
     });
   }
 
-  /** Undefined when a contract turned out to be changed: then it is judged again. */
+  /** Undefined when a contract was modified: then the group is staged again. */
   async #try(
     client: Client,
     group: Group,
     states: ReadonlyMap<string, RunState>,
   ): Promise<Transaction | undefined> {
     const { cache, clock } = this.#parts;
-    const ground = await AppendGround.find(client, this.#parts, group.pending, states);
+    const context = await AppendContext.find(client, this.#parts, group.pending, states);
     const changed = group.pending.flatMap(({ records }) => records?.changes ?? []);
     const { records } = this.#parts;
     const standings = changed.length > 0 ? await run(client, records.standings(changed)) : [];
-    const transaction = new Transaction(ground, standingsOf(standings), clock.now());
+    const transaction = new Transaction(context, standingsOf(standings), clock.now());
     const statement = new WriteStatement();
-    // Judged, read off and taken back in one breath: the states are live, and others look at them.
-    // They move when the events are committed, by those who write and by all others alike.
-    stageAll(transaction, group, ground);
-    // Now that everything was heard: a pruning may have us keep texts once more.
+    // Staged, read and undone without an await: the states are live and others read them. They
+    // change when the events are committed, in this process like in every other.
+    stageAll(transaction, group, context);
+    // Read after all events were heard, because a pruning may require texts to be written again.
     group.texts = transaction.batches.length > 0 ? this.texts.unwritten : [];
     this.#write(statement, transaction, group.texts);
     const expected = movedContracts(transaction);
     transaction.undo();
     if (statement.isEmpty) {
-      // Nothing to write but perhaps a lease to renew, or a death to declare.
+      // Nothing to write, except perhaps a renewed lease or a worker declared dead.
       await client.query("COMMIT");
       return transaction;
     }
     const first = transaction.batches[0];
-    if (first) group.doubt = { transaction, firstSeq: first.firstSeq, hash: first.hash };
+    if (first) group.unconfirmed = { transaction, firstSeq: first.firstSeq, hash: first.hash };
     const lastSeq = cache.lastSeq + transaction.events.length;
     this.#committing = lastSeq;
     const writing = run(client, statement.build(movedDelegationsPart));
-    // Where no contract has to be looked at first, nothing waits between writing and committing:
-    // after a statement that failed, a commit takes everything back.
+    // Without contracts to check, the commit is sent without waiting for the write: a commit after
+    // a failed statement rolls back.
     const written = expected.size === 0 ? [] : await writing;
     const tampered = tamperedAmong(expected, written);
     if (tampered.length > 0) {
-      group.doubt = undefined;
+      group.unconfirmed = undefined;
       await client.query("ROLLBACK");
       for (const id of tampered) group.tampered.add(id);
       return undefined;
     }
-    await Promise.all([writing, runAll(client, [...this.#notice(ground, lastSeq), "COMMIT"])]);
-    group.doubt = undefined;
+    await Promise.all([writing, runAll(client, [...this.#notice(context, lastSeq), "COMMIT"])]);
+    group.unconfirmed = undefined;
     return transaction;
   }
 
-  #notice({ hasListeners }: AppendGround, lastSeq: number): readonly string[] {
+  #notice({ hasListeners }: AppendContext, lastSeq: number): readonly string[] {
     const { plain } = this.#parts.database.schema;
     return hasListeners ? [`SELECT pg_catalog.pg_notify('${plain}', '${lastSeq}')`] : [];
   }
 
-  /** Asked under the lock: a commit that was under way then has ended by now. */
-  async #isThere(client: Client, { firstSeq, hash }: Doubt): Promise<boolean> {
+  /** Asks while holding the lock: a commit that was in progress has finished by now. */
+  async #isCommitted(client: Client, { firstSeq, hash }: UnconfirmedCommit): Promise<boolean> {
     const { lock, quoted } = this.#parts.database.schema;
     const [, , rows = []] = await runAll(client, [
       "BEGIN",
@@ -287,10 +288,10 @@ export class GroupCommit {
 function stageAll(
   transaction: Transaction,
   { pending, tampered }: Group,
-  ground: AppendGround,
+  context: AppendContext,
 ): void {
   for (const one of pending) {
-    const refusal = ground.refusalOf(one);
+    const refusal = context.refusalOf(one);
     if (refusal !== undefined) transaction.refuse(refusal);
     else if (one.records === undefined) transaction.stage(one.append, tampered);
     else transaction.stageChanges(one.append, one.records);

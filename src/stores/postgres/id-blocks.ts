@@ -2,10 +2,10 @@ import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Database } from "./database.ts";
 
-/** Enough for thousands of ids without waiting once. */
+/** Enough for thousands of ids without waiting. */
 const firstSize = 16_384;
 const largestSize = 131_072;
-/** A block that did not last so long was too small. */
+/** A block that was used up faster than this was too small. */
 const shortMs = 10_000;
 
 interface Block {
@@ -14,9 +14,9 @@ interface Block {
 }
 
 /**
- * Numbers for ids, given out without waiting: they are taken from the database in blocks, ahead of
- * their use. A process that dies leaves a gap, and one that ends gives back what no other process was
- * given a block after; ids are unique, not dense.
+ * Numbers for ids, available without waiting: they are reserved in blocks, ahead of their use. A
+ * process that dies leaves a gap; one that closes returns its block if no other block was reserved
+ * after it. Ids are unique, not consecutive.
  */
 export class IdBlocks {
   readonly #database: Database;
@@ -38,13 +38,13 @@ export class IdBlocks {
     }
     this.#takenAt = now;
     const size = this.#size;
-    // Repeated after a lost answer it takes another block: a gap, and nothing twice.
+    // Repeated after a lost answer it reserves another block: a gap, never a duplicate.
     const [row] = await this.#database.query({
       text: `UPDATE ${this.#database.schema.quoted}.meta SET value = value + $1 WHERE key = 'next_id' RETURNING value`,
       values: [size],
     });
     const end = Number(row?.["value"]);
-    // Zero is the control log's.
+    // Number zero is the control log.
     this.#blocks.push({ next: Math.max(1, end - size), end });
   }
 
@@ -54,7 +54,7 @@ export class IdBlocks {
       void this.#takeSoon();
       throw new MandateError(
         "database-unusable",
-        `No id is left to be given out: the database ${this.#database.place} has not answered for long.`,
+        `No id is left: the database ${this.#database.place} has not answered for a long time.`,
       );
     }
     const number = block.next++;
@@ -66,7 +66,7 @@ export class IdBlocks {
   async giveBack(): Promise<void> {
     const block = this.#blocks.at(-1);
     if (block === undefined || this.#blocks.length > 1) return;
-    // Never twice: another process may have been given the same numbers in between.
+    // Not retried: another process may have reserved the same numbers in between.
     await this.#database.queryOnce({
       text: `UPDATE ${this.#database.schema.quoted}.meta SET value = $1 WHERE key = 'next_id' AND value = $2`,
       values: [block.next, block.end],

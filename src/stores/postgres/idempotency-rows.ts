@@ -12,7 +12,7 @@ import type { Database } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 
-/** Keys of requests as rows of the store's own database. */
+/** Keys of requests, as rows. */
 export class IdempotencyRows implements IdempotencyStore {
   readonly #database: Database;
   readonly #lease: WorkerLease;
@@ -32,7 +32,7 @@ export class IdempotencyRows implements IdempotencyStore {
   async begin(request: KeyedRequest, forgetBefore: number): Promise<KeyStanding> {
     const [principal, key] = keyOf(request);
     await this.#forget(request, forgetBefore);
-    // A call that did not hear whether it has begun asks again, and knows itself by this.
+    // Identifies this call, so that after a lost answer it recognizes its own row.
     const token = randomUUID();
     for (;;) {
       await this.#database.query({
@@ -48,14 +48,15 @@ export class IdempotencyRows implements IdempotencyStore {
         values: [principal, key],
       });
       if (row?.["token"] === token) return { is: "begun" };
-      // Gone between the two questions: its holder released it.
+      // Released between the two statements: try again.
       if (row === undefined) continue;
       return keyStandingOf(decodeRow(row), request.fingerprint, () => row["is_alive"] === true);
     }
   }
 
   async finish(key: RequestKey, { body, status }: KeptReply): Promise<void> {
-    // Only by its first worker: a worker that was declared dead must not answer for the next one.
+    // Only for the worker that began the request: a worker that was declared dead must not answer
+    // for its successor.
     await this.#database.query({
       text: `UPDATE ${this.#keys} SET status = $3, reply = $4
              WHERE principal = $1 AND key = $2 AND worker = ANY($5) AND status IS NULL`,
@@ -70,7 +71,10 @@ export class IdempotencyRows implements IdempotencyStore {
     });
   }
 
-  /** A few with every request keep up with any number of them; none that is being worked on. */
+  /**
+   * Forgets a few old keys with each request, which keeps the table small; none that is in
+   * progress.
+   */
   async #forget(request: RequestKey, before: number): Promise<void> {
     await this.#database.query({
       text: `DELETE FROM ${this.#keys} k WHERE k.begun_at < $1

@@ -22,7 +22,7 @@ const columns = [
   ["is_open", "integer"],
 ] as const;
 
-/** The inbox as a table: written beside the events that it follows from, read without them. */
+/** The inbox as a table: written with the events that it is derived from, and read without them. */
 export class InboxRows {
   readonly #database: Database;
   readonly #schema: string;
@@ -38,7 +38,7 @@ export class InboxRows {
     for (const { closes, item } of changes) {
       if (closes !== undefined) {
         closed.push(closes);
-        // What is opened and closed at once is written as closed.
+        // An item that is opened and closed in one transaction is written as closed.
         for (const [index, one] of items.entries()) {
           if (one.ask?.id === closes && one.isOpen) items[index] = { ...one, isOpen: false };
         }
@@ -53,7 +53,7 @@ export class InboxRows {
         `UPDATE ${this.#schema}.inbox i SET is_open = 0 FROM ${rows} WHERE i.is_open = 1 AND i.ask_id = v.ask_id`,
     );
     const names = columns.map(([name]) => name);
-    // A number that is already there can only be a forgery: the event is what counts.
+    // A row that has this number already can only be a forgery: the event counts.
     statement.add(
       "new_items",
       columns,

@@ -20,7 +20,7 @@ import {
   wordsOf,
 } from "../shared/memory-row.ts";
 import { type Database, type Row, run, runAll, type Statement } from "./database.ts";
-import { persist } from "./persist.ts";
+import { retry } from "./retry.ts";
 import { decodeRow, encodeOrNull, encodeText, wordVectorOf } from "./stored-text.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 import type { WriteLine } from "./write-line.ts";
@@ -31,11 +31,11 @@ export interface MemoryRowsOptions {
   readonly lease: WorkerLease;
   readonly clock: Clock;
   readonly claimerOf: (memory: NewMemory) => string | undefined;
-  /** Resolves when what was appended before is written. */
+  /** Resolves when all earlier appends are written. */
   readonly settled: () => Promise<void>;
 }
 
-/** Memories as rows of the store's own database. */
+/** Memories as rows. */
 export class MemoryRows implements MemoryStore {
   readonly #options: MemoryRowsOptions;
   readonly #schema: string;
@@ -49,14 +49,14 @@ export class MemoryRows implements MemoryStore {
 
   async save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome> {
     const { clock, database, line, settled } = this.#options;
-    // What led to a memory is never less durable than the memory.
+    // The events that led to a memory must be durable before the memory.
     await settled();
     try {
-      // Done again when its answer was lost, it finds what it saved then.
-      return await persist(
+      // Retried after a lost answer, it finds the memory that it saved then.
+      return await retry(
         clock,
         () => line.run((client) => this.#saveNow(client, memory, mostOfRun)),
-        () => database.patienceMs,
+        () => database.retryMs,
       );
     } catch (error) {
       throw database.explain(error);
@@ -72,17 +72,17 @@ export class MemoryRows implements MemoryStore {
     const words = wordsOf(query.text ?? "");
     const where = (): MemoryConditions => new MemoryConditions(query, this.#sql);
     if (words.length === 0) {
-      // Punctuation alone is looked for as it stands.
+      // A query of punctuation alone is searched literally.
       const said = query.text?.trim() ?? "";
       return this.#select(said === "" ? where() : where().containAny([said]), "0", query);
     }
     const ranked = await this.#findByWords(where(), words, query);
     if (ranked.length > 0) return ranked;
-    // The end of a list is not the beginning of another one.
+    // An empty page after the last result must not start the slower search.
     const isAtEnd = (query.offset ?? 0) > 0;
     const first = { ...query, limit: 1, offset: 0 };
     if (isAtEnd && (await this.#findByWords(where(), words, first)).length > 0) return ranked;
-    // Also for scripts that put no space between words.
+    // Also finds words in scripts that put no space between words.
     return this.#select(where().containAny(words), "0", query);
   }
 
@@ -94,7 +94,7 @@ export class MemoryRows implements MemoryStore {
     const folded = [...new Set(words.flatMap(foldWords))];
     if (folded.length === 0) return [];
     const words_ = where.haveWords(folded);
-    // A long text is not a better match for being long.
+    // The rank is divided by the length of the text, so that a long text is not preferred.
     return this.#select(where, `-pg_catalog.ts_rank(m.words, ${words_}, 1)`, query);
   }
 
@@ -187,7 +187,7 @@ export class MemoryRows implements MemoryStore {
   ): Promise<readonly Memory[]> {
     const [most, from] = [where.value(limit), where.value(offset)];
     const rows: readonly Row[] = await this.#options.database.query({
-      // Texts are read last, and only of those that are given.
+      // Texts are read last, and only those of the result.
       text: `SELECT ${this.#sql.columns} FROM (
                SELECT m.number AS found, ${order} AS place FROM ${this.#sql.tables} WHERE ${where.sql}
                ORDER BY place, m.number DESC LIMIT ${most} OFFSET ${from}) best
@@ -199,7 +199,7 @@ export class MemoryRows implements MemoryStore {
   }
 }
 
-/** Conditions and their values, which are numbered as they come. */
+/** Conditions with their values, numbered in order. */
 class MemoryConditions {
   readonly values: unknown[] = [];
   readonly #conditions: string[] = [];
@@ -221,7 +221,7 @@ class MemoryConditions {
     return `$${this.values.length}`;
   }
 
-  /** Any of these, as it stands, in the text or the tags. */
+  /** Any of the parts, literally, in the text or the tags. */
   containAny(parts: readonly string[]): this {
     const patterns = parts.map(
       (part) => `%${encodeText(part.slice(0, 200)).replaceAll(/[\\%_]/g, "\\$&")}%`,
@@ -230,7 +230,7 @@ class MemoryConditions {
     return this;
   }
 
-  /** What matches any of the words; longer ones also where a word only begins with them. */
+  /** Matches any of the words; words of four letters and more also as a prefix. */
   haveWords(words: readonly string[]): string {
     const asAsked = (word: string): string => (word.length < 4 ? `'${word}'` : `'${word}':*`);
     const query = `${this.value(words.map(asAsked).join(" | "))}::tsquery`;
@@ -238,7 +238,7 @@ class MemoryConditions {
     return query;
   }
 
-  /** Leaves away what is surely not for this reader; the caller decides about the rest. */
+  /** Excludes memories that this reader certainly cannot see; the caller judges the others. */
   #nearby({ formerly, runId, workspace }: MemoryPlace): void {
     const [here, run, before] = [
       this.value(encodeOrNull(workspace)),

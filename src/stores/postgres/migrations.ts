@@ -1,9 +1,9 @@
 /**
- * The schema, one step a version. A step that has shipped is never edited: databases in the world
- * have run it. Tables and columns are those of the embedded database where they mean the same, so
- * that rows can be taken over as they are; `$schema` stands for the tenant's schema.
+ * The schema, one step for each version. Never edit a step that has shipped: existing databases
+ * have run it. Tables and columns have the names of the SQLite tables where they mean the same, so
+ * that rows can be copied; `$schema` stands for the tenant's schema.
  *
- * Numbers are given out one after the other under a lock, so `first_seq` is the order of the log.
+ * Sequence numbers are assigned in order, under a lock, so `first_seq` is the order of the log.
  */
 export const migrations: readonly string[] = [
   `

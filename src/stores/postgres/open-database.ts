@@ -4,19 +4,19 @@ import { firstNumber } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { Database, type DatabasePlace, run } from "./database.ts";
 import { migrations } from "./migrations.ts";
-import { persist } from "./persist.ts";
+import { retry } from "./retry.ts";
 
-/** How long a database that is just starting, or that has no connection left, is waited for. */
-const startingPatienceMs = 5_000;
+/** How long to wait for a database that is starting or has no free connection. */
+const startingRetryMs = 5_000;
 
-/** Connects, brings the schema up to date, and says in a sentence why it cannot. */
+/** Connects and migrates the schema. Throws a `MandateError` that explains a failure. */
 export async function openDatabase(place: DatabasePlace): Promise<Database> {
   const database = await Database.load(place);
   try {
-    await persist(
+    await retry(
       database.clock,
       () => prepare(database),
-      () => startingPatienceMs,
+      () => startingRetryMs,
     );
     return database;
   } catch (error) {
@@ -25,7 +25,7 @@ export async function openDatabase(place: DatabasePlace): Promise<Database> {
   }
 }
 
-/** Safe to repeat: a line that breaks in between is no reason not to start. */
+/** Safe to retry: a connection that breaks is no reason not to start. */
 async function prepare(database: Database): Promise<void> {
   const client = await connect(database);
   try {
@@ -38,7 +38,7 @@ async function prepare(database: Database): Promise<void> {
   }
 }
 
-/** A refused connection is reported at once: it is nearly always a wrong address. */
+/** A refused connection fails immediately: the address is usually wrong. */
 async function connect(database: Database): Promise<Client> {
   try {
     return await database.connect({ timeouts: false });
@@ -52,11 +52,12 @@ async function migrate(client: Client, database: Database): Promise<void> {
   await requireUnicode(client, database);
   await client.query("BEGIN");
   try {
-    // Two processes may start at once: the second waits here and then finds nothing to do.
+    // Two processes may start at once: the second one waits here and then finds nothing to do.
     await client.query(`SELECT pg_advisory_xact_lock(${lock})`);
     const version = await schemaVersion(client, database);
     if (version > migrations.length) throw newer(database, version);
-    // Only where it is missing: who may not make schemas may still use one that was made for it.
+    // Created only when missing: a user without the right to create schemas can use an existing
+    // one.
     const there = await run(client, {
       text: "SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1",
       values: [plain],
@@ -83,8 +84,8 @@ async function migrate(client: Client, database: Database): Promise<void> {
 }
 
 async function schemaVersion(client: Client, { schema }: Database): Promise<number> {
-  // By the rows of the catalogue: by name Postgres would remember from before it held the lock that
-  // there was none.
+  // Read from the catalogue: after a lookup by name Postgres would remember, from before it held
+  // the lock, that the table was missing.
   const found = await run(client, {
     text: `SELECT 1 FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
            WHERE c.relname = 'meta' AND n.nspname = $1`,
@@ -104,11 +105,14 @@ async function requireUnicode(client: Client, { place }: Database): Promise<void
   if (row?.["encoding"] === "UTF8") return;
   throw new MandateError(
     "database-unusable",
-    `The database ${place} is encoded in ${row?.["encoding"]}. Make one with ENCODING 'UTF8'.`,
+    `The database ${place} has the encoding ${row?.["encoding"]}. Create one with ENCODING 'UTF8'.`,
   );
 }
 
-/** Told at once: who writes later waits, because another server may be about to take over. */
+/**
+ * Reported at the start: a later write would wait, because another server may be about to take
+ * over.
+ */
 async function requireWritable(client: Client, { place }: Database): Promise<void> {
   const [row] = await run(client, {
     text: "SELECT pg_catalog.current_setting('transaction_read_only') AS read_only",
@@ -116,7 +120,7 @@ async function requireWritable(client: Client, { place }: Database): Promise<voi
   if (row?.["read_only"] === "off") return;
   throw new MandateError(
     "database-unusable",
-    `The database ${place} is read-only: name the one that takes writes in MANDATE_DATABASE_URL.`,
+    `The database ${place} is read-only: name the primary server in MANDATE_DATABASE_URL.`,
   );
 }
 

@@ -50,10 +50,9 @@ import { GroupCommit } from "./group-commit.ts";
 import { IdBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
-import { inspectDatabase } from "./inspect-database.ts";
+import { inspectDatabase, prunedTables } from "./maintenance.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
-import { PrunedRows } from "./pruned-rows.ts";
 import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
@@ -63,23 +62,23 @@ import { WriteLine } from "./write-line.ts";
 
 export interface PostgresStoreOptions {
   readonly url: string;
-  /** Whose rows; each has a schema of its own. */
+  /** The tenant, whose rows are in a schema of their own. */
   readonly tenant?: string;
   readonly clock?: Clock;
-  /** How often to look for what others wrote, in addition to notifications. */
+  /** How often to read what others wrote, in addition to notifications. */
   readonly pollMs?: number;
-  /** After so long without a beat a worker may be declared dead. */
+  /** A worker that sends no heartbeat for so long may be declared dead. */
   readonly leaseMs?: number;
   readonly poolSize?: number;
-  /** Where large bodies go; absent: into the database. */
+  /** The artifact store; absent: a table of the database. */
   readonly artifacts?: ArtifactStore;
 }
 
-/** How long an end may take when the database does not answer. */
-const closingPatienceMs = 5_000;
+/** How long closing may take when the database does not answer. */
+const closingRetryMs = 5_000;
 
-/** How much later the events of others may be heard, for the sake of hearing many at once. */
-const restMs = 5;
+/** Events of other processes may be read so much later, so that many are read at once. */
+const batchNotificationsMs = 5;
 
 interface Start {
   readonly database: Database;
@@ -105,13 +104,13 @@ export class PostgresStore implements Store {
   readonly #inbox: InboxRows;
   readonly #artifacts: ArtifactStore;
   readonly #watch: Watch;
-  /** Both never change, and those of callers are read for each of their children. */
+  /** Contracts and texts never change, and those of callers are read for each of their children. */
   readonly #contracts = new RecentValues<Contract>(2000);
-  /** Those that this process wrote, and often continues. */
-  readonly #drawnUp = new RecentValues<string>(2000);
+  /** The contracts that this process wrote, often of delegations that it works on. */
+  readonly #ownContracts = new RecentValues<string>(2000);
   readonly #bodies = new RecentValues<string>(200);
-  #looking: Timer | undefined;
-  #toldSeq = 0;
+  #catchingUp: Timer | undefined;
+  #notifiedSeq = 0;
   #closing: Promise<void> | undefined;
 
   private constructor({ database, ids, lastSeq, lease }: Start, options: PostgresStoreOptions) {
@@ -124,7 +123,7 @@ export class PostgresStore implements Store {
     this.#ids = ids;
     this.#reader = new BatchReader(database);
     this.#cache = new RunCache(database, this.#reader, lastSeq, clock);
-    this.#cache.listeners.add((events) => this.#hearPrunings(events));
+    this.#cache.listeners.add((events) => this.#onPruned(events));
     this.#line = new WriteLine(database);
     this.#records = new RecordRows(database);
     this.#inbox = new InboxRows(database);
@@ -144,8 +143,8 @@ export class PostgresStore implements Store {
     this.executors = new ExecutorRows({ database, lease, line: this.#line });
     this.#watch = new Watch({
       ...{ database, lease, clock, leaseMs, pollMs },
-      onCommit: (seq) => this.#lookFor(seq),
-      onPoll: () => this.#lookSoon(),
+      onCommit: (seq) => this.#onCommit(seq),
+      onPoll: () => this.#catchUpSoon(),
     });
   }
 
@@ -193,7 +192,7 @@ export class PostgresStore implements Store {
 
   append(append: Append): Promise<readonly StoredEvent[]> {
     if (this.#isOpen && append.runId !== controlRunId) {
-      for (const [id, json] of append.contracts ?? []) this.#drawnUp.set(id, json);
+      for (const [id, json] of append.contracts ?? []) this.#ownContracts.set(id, json);
       return this.#commits.append(append);
     }
     return refuseAppend(!this.#isOpen);
@@ -241,8 +240,8 @@ export class PostgresStore implements Store {
 
   async readRun(runId: string): Promise<RunState | undefined> {
     if (runId === controlRunId) return undefined;
-    if (this.#cache.look(runId) !== undefined) await this.#cache.lookAround();
-    const run = this.#cache.look(runId) ?? (await this.#cache.load(runId));
+    if (this.#cache.peek(runId) !== undefined) await this.#cache.catchUp();
+    const run = this.#cache.peek(runId) ?? (await this.#cache.load(runId));
     return run.lastRunSeq === 0 ? undefined : run;
   }
 
@@ -263,9 +262,9 @@ export class PostgresStore implements Store {
   async readContract(delegationId: string): Promise<Contract> {
     const known = this.#contracts.get(delegationId);
     if (known !== undefined) return known;
-    const json = this.#drawnUp.get(delegationId);
+    const json = this.#ownContracts.get(delegationId);
     if (json !== undefined) {
-      // It was one when this process wrote it; what is stored is judged whenever something is written.
+      // This process validated the contract when it wrote it. Every write checks the stored one.
       const contract = parseJson(json) as Contract;
       this.#contracts.set(delegationId, contract);
       return contract;
@@ -299,7 +298,8 @@ export class PostgresStore implements Store {
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { application, before, limit = 50, outcome = null } = query;
     const place = before === undefined ? null : (runNumberOf(before) ?? 0);
-    // Numbers are given out to processes in blocks: between two of them they tell no order.
+    // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
+    // time.
     const rows = await this.#database.query({
       text: `SELECT * FROM ${this.#schema}.runs WHERE ($1::bigint IS NULL OR (started_at, number) <
                  (coalesce((SELECT started_at FROM ${this.#schema}.runs WHERE number = $1), 0), $1))
@@ -340,7 +340,7 @@ export class PostgresStore implements Store {
   async claimRun(runId: string): Promise<Ownership | undefined> {
     const run = await this.readRun(runId);
     if (run === undefined || run.outcome !== null) return undefined;
-    // What is ours and not paused is being worked on, whatever became of our lease.
+    // A run of this process that is not paused is being worked on, even if the lease expired.
     const isOpenToAll = isPaused(run);
     if (!isOpenToAll && run.worker === this.#lease.worker) return undefined;
     if (!isOpenToAll && (await this.#lease.isAlive(run.worker))) return undefined;
@@ -348,7 +348,7 @@ export class PostgresStore implements Store {
     const events = [{ type: "run.resumed", payload: claim } as const];
     const from = isOpenToAll ? undefined : run.worker;
     try {
-      // Whether that worker is dead is asked once more, where no other process can write.
+      // The append checks again, under the lock, that the worker is dead.
       await this.#commits.append({ runId, by: claim, events }, undefined, from);
       return claim;
     } catch (error) {
@@ -376,7 +376,7 @@ export class PostgresStore implements Store {
 
   async prune(request: PruneRequest): Promise<PruneReport> {
     if (!this.#isOpen) throw closed();
-    const rows = new PrunedRows(this.#database, this.#commits);
+    const rows = prunedTables(this.#database, this.#commits);
     return pruneRuns(rows, this.#artifacts, request, this.#clock);
   }
 
@@ -386,12 +386,12 @@ export class PostgresStore implements Store {
   }
 
   async #close(): Promise<void> {
-    // Idle connections keep no process alive, but one that is still closing has not ended.
+    // Idle connections keep no process alive, but a store that is still closing must.
     const alive = this.#clock.every(1_000, () => undefined);
-    this.#database.hurry(closingPatienceMs);
+    this.#database.hurry(closingRetryMs);
     await this.#commits.settled();
     await this.#watch.close();
-    // Without them it is noticed later that we are gone, and some numbers are never given out.
+    // If these fail, others notice later that this worker is gone, and some numbers are never used.
     await Promise.allSettled([this.#lease.dismiss(), this.#ids.giveBack()]);
     await this.#line.close();
     await this.#database.close();
@@ -402,32 +402,32 @@ export class PostgresStore implements Store {
     return this.#closing === undefined;
   }
 
-  #hearPrunings(events: readonly StoredEvent[]): void {
+  #onPruned(events: readonly StoredEvent[]): void {
     if (!events.some(({ type }) => type === "control.pruned")) return;
     this.#commits.texts.notePruning();
     this.#contracts.clear();
-    this.#drawnUp.clear();
+    this.#ownContracts.clear();
     this.#bodies.clear();
   }
 
   /**
-   * After a moment: who writes much hears of others when it writes, and one look is enough for all
-   * that was committed since.
+   * Delayed: a process that writes often reads the events of others when it writes, and one read is
+   * enough for everything that was committed since.
    */
-  #lookFor(seq: number): void {
-    this.#toldSeq = Math.max(this.#toldSeq, seq);
-    this.#looking ??= this.#clock
-      .after(restMs, () => {
-        this.#looking = undefined;
+  #onCommit(seq: number): void {
+    this.#notifiedSeq = Math.max(this.#notifiedSeq, seq);
+    this.#catchingUp ??= this.#clock
+      .after(batchNotificationsMs, () => {
+        this.#catchingUp = undefined;
         const known = Math.max(this.#cache.lastSeq, this.#commits.committing);
-        if (this.#toldSeq > known) this.#lookSoon();
+        if (this.#notifiedSeq > known) this.#catchUpSoon();
       })
       .unref();
   }
 
-  /** A look that fails is made up for by the next one. */
-  #lookSoon(): void {
-    if (this.#isOpen) this.#cache.lookAround().catch(() => undefined);
+  /** The next read makes up for one that fails. */
+  #catchUpSoon(): void {
+    if (this.#isOpen) this.#cache.catchUp().catch(() => undefined);
   }
 }
 

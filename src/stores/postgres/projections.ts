@@ -8,7 +8,9 @@ import { jsonText, type WriteStatement } from "./write-line.ts";
 
 type Value = string | number | null;
 
-/** The stored state of runs, delegations and asks: written beside the events it follows from. */
+/**
+ * The stored state of runs, delegations and asks: written with the events that it is derived from.
+ */
 export function writeProjections(
   statement: WriteStatement,
   schema: string,
@@ -24,7 +26,7 @@ function writeRuns(statement: WriteStatement, schema: string, { movedRuns }: Tra
   const moved: Value[][] = [];
   for (const [run, isNew] of movedRuns) {
     const number = runNumberOf(run.id) ?? 0;
-    // As in every store: what a run used is written when it changes hands and when it ends.
+    // As in every store: usage is written when the owner of a run changes and when it finishes.
     const isCounted = !isNew || run.outcome !== null;
     const { tokens, cost } = isCounted ? runTotals(run) : { tokens: 0, cost: 0 };
     const state = [
@@ -102,7 +104,8 @@ function writeDelegations(
     (rows) =>
       `INSERT INTO ${schema}.sub_agents (number, status, close_reason, run, id, contract_hash, context_json) SELECT * FROM ${rows}`,
   );
-  // The contract is hashed where it lies: it is long, and it is asked about with every move.
+  // Postgres computes the hash of the contract, so that the long text is not sent with every
+  // update.
   statement.add(
     movedDelegationsPart,
     columns,
@@ -116,7 +119,7 @@ function writeDelegations(
 
 export const movedDelegationsPart = "moved_sub_agents";
 
-/** Those that are moved, and the hash that their stored contract must have, by their number. */
+/** By number: the updated delegations, with the hash that their stored contract must have. */
 export function movedContracts({
   movedDelegations,
 }: Transaction): ReadonlyMap<number, readonly [id: string, hash: string]> {
@@ -129,7 +132,7 @@ export function movedContracts({
   return expected;
 }
 
-/** Whose stored contract is not the one it was created with, from the rows that were moved. */
+/** The delegations whose stored contract was modified, according to the updated rows. */
 export function tamperedAmong(
   expected: ReturnType<typeof movedContracts>,
   rows: readonly Row[],

@@ -10,7 +10,7 @@ import {
 import type { Database, Row, Statement } from "./database.ts";
 import type { WriteStatement } from "./write-line.ts";
 
-/** The control plane's records as rows: written beside the events they follow from. */
+/** The control plane's records as rows: written with the events that they are derived from. */
 export class RecordRows {
   readonly #database: Database;
   readonly #schema: string;
@@ -40,7 +40,7 @@ export class RecordRows {
     return rows.map(recordOf);
   }
 
-  /** What is asked under the lock, before changes are judged. */
+  /** The statement that is run under the lock before the changes are decided. */
   standings(keys: readonly RecordKey[]): Statement {
     return {
       name: "record-standings",
@@ -96,7 +96,7 @@ export class RecordRows {
   }
 }
 
-/** The standings that were asked for, to be judged by without waiting. */
+/** The result of that statement, for deciding without waiting. */
 export function standingsOf(rows: readonly Row[]): RecordStandings {
   const standings = new Map<string, RecordStanding>();
   for (const row of rows) {
@@ -114,7 +114,7 @@ function nameOf(resourceType: unknown, resourceId: unknown): string {
   return `${resourceType}/${resourceId}`;
 }
 
-/** No record is called so, and Postgres would not even look for it. */
+/** No record can have such a name, and Postgres rejects it even in a query. */
 function isUnstorable(text: string): boolean {
   return text.includes("\u0000") || !text.isWellFormed();
 }

@@ -7,9 +7,9 @@ import { type BatchReader, eventsIn, lastSeqOf, pageSize } from "./batch-rows.ts
 import type { Database, Row } from "./database.ts";
 
 /**
- * The runs that this process works on, as the log tells them. What this process wrote arrives here
- * like what others wrote: when it is committed, in the order of the log, once. So no reader sees a
- * state that may still be taken back.
+ * The runs that this process works on, folded from the log. Events of this process arrive here like
+ * those of others: when they are committed, in the order of the log, once. So no reader sees a
+ * state that may be undone.
  */
 export class RunCache {
   readonly listeners = new Listeners();
@@ -17,13 +17,13 @@ export class RunCache {
   readonly #reader: BatchReader;
   readonly #clock: Clock;
   readonly #runs = new Map<string, RunState>();
-  /** Those that ended a moment ago: who waited for that looks at them now. */
+  /** Runs that finished a moment ago: callers that waited for that read them now. */
   readonly #ended = new Map<string, RunState>();
   readonly #taking = new Map<string, Promise<RunState>>();
-  /** What is heard of those that are being read. */
+  /** Events that arrive for a run while it is being read. */
   readonly #loading = new Map<string, StoredEvent[]>();
   #lastSeq: number;
-  #looking: Promise<void> | undefined;
+  #catchingUp: Promise<void> | undefined;
   #next: Promise<void> | undefined;
 
   constructor(database: Database, reader: BatchReader, lastSeq: number, clock: Clock) {
@@ -33,7 +33,7 @@ export class RunCache {
     this.#clock = clock;
   }
 
-  /** The last event that was heard of. */
+  /** The last event that was applied. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
@@ -42,12 +42,12 @@ export class RunCache {
     return this.#runs.get(runId);
   }
 
-  /** Also when it has just ended; not for those who want to add to it. */
-  look(runId: string): RunState | undefined {
+  /** Includes runs that have just finished; not for appending. */
+  peek(runId: string): RunState | undefined {
     return this.#runs.get(runId) ?? this.#ended.get(runId);
   }
 
-  /** The live state from here on, until the run is finished. */
+  /** Keeps the state live until the run is finished. */
   keep(run: RunState): void {
     if (run.outcome === null) this.#runs.set(run.id, run);
   }
@@ -56,15 +56,15 @@ export class RunCache {
     const number = runNumberOf(runId);
     const run = emptyRun(runId);
     if (number === undefined) return run;
-    // Nothing is folded from the control log, and it grows without limit: its end is all that is needed.
+    // The control log has no state and grows without limit: only its end is needed.
     if (runId === controlRunId) return { ...run, ...(await this.#reader.endOf(number)) };
     for await (const event of this.#reader.ofRun(number)) applyToRun(run, event);
     return run;
   }
 
   /**
-   * Loads it and keeps it, with what is heard of it while it is being read. All callers during the read
-   * are given the same state: what one of them writes moves it for the others.
+   * Loads a run and keeps it, with the events that arrive while it is read. All callers during the
+   * read get the same state, so that an append of one moves it for the others.
    */
   async take(runId: string): Promise<RunState> {
     const known = this.#runs.get(runId);
@@ -81,7 +81,7 @@ export class RunCache {
     this.#loading.set(runId, heard);
     try {
       const run = await this.load(runId);
-      // Something was passed over: what was heard is not all.
+      // A damaged batch was skipped during the read: read the run again.
       if (!this.#loading.has(runId)) return await this.#loadAndKeep(runId);
       for (const event of heard) if (event.run_seq === run.lastRunSeq + 1) applyToRun(run, event);
       this.keep(run);
@@ -91,17 +91,17 @@ export class RunCache {
     }
   }
 
-  /** Takes in what is committed; what is known already is passed over. */
-  hear(events: readonly StoredEvent[]): void {
+  /** Applies committed events and ignores those that are known. */
+  receive(events: readonly StoredEvent[]): void {
     const fresh = events.filter(({ seq }) => seq > this.#lastSeq);
     const last = fresh.at(-1);
     if (last === undefined) return;
     for (const event of fresh) this.#apply(event);
     this.#lastSeq = last.seq;
-    this.listeners.tell(fresh);
+    this.listeners.notify(fresh);
   }
 
-  hearRows(rows: readonly Row[]): void {
+  receiveRows(rows: readonly Row[]): void {
     const heard = this.#lastSeq;
     const events: StoredEvent[] = [];
     for (const row of rows) {
@@ -111,34 +111,34 @@ export class RunCache {
         if (lastSeqOf([row]) > heard) this.#passOver(row, error);
       }
     }
-    this.hear(events);
+    this.receive(events);
     if (rows.length > 0) this.#lastSeq = Math.max(this.#lastSeq, lastSeqOf(rows));
   }
 
-  /** Reads what others wrote. A caller during the read is answered by a read that began later. */
-  lookAround(): Promise<void> {
-    if (this.#looking === undefined) {
-      this.#looking = this.#look().finally(() => (this.#looking = undefined));
-      return this.#looking;
+  /** Reads what others wrote. A caller during a read gets the result of the next read. */
+  catchUp(): Promise<void> {
+    if (this.#catchingUp === undefined) {
+      this.#catchingUp = this.#readNew().finally(() => (this.#catchingUp = undefined));
+      return this.#catchingUp;
     }
     const again = (): Promise<void> => {
       this.#next = undefined;
-      return this.lookAround();
+      return this.catchUp();
     };
-    this.#next ??= this.#looking.then(again, again);
+    this.#next ??= this.#catchingUp.then(again, again);
     return this.#next;
   }
 
-  async #look(): Promise<void> {
+  async #readNew(): Promise<void> {
     for (let position = this.#lastSeq; ; ) {
       const rows = await this.#database.query(this.#reader.pageAfter(position));
-      this.hearRows(rows);
+      this.receiveRows(rows);
       if (rows.length < pageSize) return;
       position = lastSeqOf(rows);
     }
   }
 
-  /** A run whose log was damaged is nothing to the others; a request for it reports the damage. */
+  /** A damaged run must not affect other runs. A request for it reports the damage. */
   #passOver(row: Row, error: unknown): void {
     const runId = runIdOf(Number(row["run"]));
     this.#runs.delete(runId);
@@ -149,27 +149,27 @@ export class RunCache {
 
   #apply(event: StoredEvent): void {
     this.#loading.get(event.run_id)?.push(event);
-    const run = this.look(event.run_id);
+    const run = this.peek(event.run_id);
     if (run !== undefined && event.run_seq === run.lastRunSeq + 1) {
       try {
         applyToRun(run, event);
       } catch {
-        // A log that says what cannot be is the checker's to tell; no reader is shown half of it.
+        // The checker reports an impossible log; no reader gets a half-applied state.
         this.#runs.delete(run.id);
         this.#ended.delete(run.id);
       }
     }
-    if (event.type === "run.finished") this.#retire(event.run_id);
+    if (event.type === "run.finished") this.#finish(event.run_id);
     if (event.type === "control.pruned") this.#ended.clear();
   }
 
-  #retire(runId: string): void {
+  #finish(runId: string): void {
     const run = this.#runs.get(runId);
     this.#runs.delete(runId);
     if (run === undefined) return;
     this.#ended.set(runId, run);
-    this.#clock.after(lingerMs, () => this.#ended.delete(runId)).unref();
+    this.#clock.after(keepFinishedMs, () => this.#ended.delete(runId)).unref();
   }
 }
 
-const lingerMs = 1000;
+const keepFinishedMs = 1000;

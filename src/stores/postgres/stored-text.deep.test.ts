@@ -7,7 +7,7 @@ import { assertSound, change, note, StoredRun } from "../../testing/stored-run.t
 import { PostgresStore } from "./postgres-store.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
 
-const awkward = [
+const needsEscape = [
   "\u0000",
   "a\u0000b\u0000",
   "\ud800",
@@ -24,7 +24,7 @@ describe("a text that Postgres does not keep", () => {
       .array(fc.integer({ min: 0, max: 0xffff }))
       .map((codes) => String.fromCharCode(...codes));
     fc.assert(
-      fc.property(fc.oneof(text, units, fc.constantFrom(...awkward)), (one) => {
+      fc.property(fc.oneof(text, units, fc.constantFrom(...needsEscape)), (one) => {
         const stored = encodeText(one);
         expect(stored.isWellFormed()).toBe(true);
         expect(stored).not.toContain("\u0000");
@@ -49,46 +49,49 @@ describe("a text that Postgres does not keep", () => {
       await dropDatabase(url);
     });
 
-    it.each(awkward)("is kept in every place where people and models write: %j", async (text) => {
-      const run = await StoredRun.start(store, text, text);
-      const id = await run.child();
-      await run.append(note(id, text));
-      await store.changeRecords([change(`r${awkward.indexOf(text)}`, 0, { text })], "ann");
-      const hash = store.keepText(text);
-      await run.child();
-      expect(await store.readText(hash)).toBe(text);
-      const { hash: kept } = await store.keepArtifact(text);
-      expect(kept).toBe(sha256(text));
-      const [row] = await store.listRuns({ application: text });
-      expect([row?.id, row?.application, row?.workspace]).toEqual([run.id, text, text]);
-      const saved = await store.memories.save(
-        {
-          ...{ text, tags: [text], key: text, scope: "shared", workspace: text, profile: text },
-          ...{ runId: run.id, delegationId: id, callId: text, lineage: [id] },
-        },
-        10,
-      );
-      expect(saved).toMatchObject({ saved: true, memory: { text, tags: [text], key: text } });
-      const near = { runId: run.id, workspace: text, formerly: [] };
-      const found = await store.memories.find({ near, tags: [text], limit: 10 });
-      expect(found.map((memory) => memory.text)).toEqual([text]);
-      expect(await store.moveCursor(text, 0)).toBe(0);
-      expect(await store.readCursor(text)).toBe(0);
-      const request = { principal: text, key: text, fingerprint: text };
-      expect(await store.idempotency.begin(request, 0)).toEqual({ is: "begun" });
-      await store.idempotency.finish(request, { status: 200, body: text });
-      const reply = { status: 200, body: text };
-      expect(await store.idempotency.begin(request, 0)).toEqual({ is: "finished", reply });
-      expect(await store.readRecord("policy", text)).toBeUndefined();
-      expect(await store.listRecords("policy", text)).toEqual([]);
-      expect(await store.isWorkerAlive(text)).toBe(false);
-      await assertSound(store);
-    });
+    it.each(needsEscape)(
+      "is kept in every place where people and models write: %j",
+      async (text) => {
+        const run = await StoredRun.start(store, text, text);
+        const id = await run.child();
+        await run.append(note(id, text));
+        await store.changeRecords([change(`r${needsEscape.indexOf(text)}`, 0, { text })], "ann");
+        const hash = store.keepText(text);
+        await run.child();
+        expect(await store.readText(hash)).toBe(text);
+        const { hash: kept } = await store.keepArtifact(text);
+        expect(kept).toBe(sha256(text));
+        const [row] = await store.listRuns({ application: text });
+        expect([row?.id, row?.application, row?.workspace]).toEqual([run.id, text, text]);
+        const saved = await store.memories.save(
+          {
+            ...{ text, tags: [text], key: text, scope: "shared", workspace: text, profile: text },
+            ...{ runId: run.id, delegationId: id, callId: text, lineage: [id] },
+          },
+          10,
+        );
+        expect(saved).toMatchObject({ saved: true, memory: { text, tags: [text], key: text } });
+        const near = { runId: run.id, workspace: text, formerly: [] };
+        const found = await store.memories.find({ near, tags: [text], limit: 10 });
+        expect(found.map((memory) => memory.text)).toEqual([text]);
+        expect(await store.moveCursor(text, 0)).toBe(0);
+        expect(await store.readCursor(text)).toBe(0);
+        const request = { principal: text, key: text, fingerprint: text };
+        expect(await store.idempotency.begin(request, 0)).toEqual({ is: "begun" });
+        await store.idempotency.finish(request, { status: 200, body: text });
+        const reply = { status: 200, body: text };
+        expect(await store.idempotency.begin(request, 0)).toEqual({ is: "finished", reply });
+        expect(await store.readRecord("policy", text)).toBeUndefined();
+        expect(await store.listRecords("policy", text)).toEqual([]);
+        expect(await store.isWorkerAlive(text)).toBe(false);
+        await assertSound(store);
+      },
+    );
 
     it("is kept as a body too, to the letter", async () => {
-      for (const text of awkward) {
+      for (const text of needsEscape) {
         // Two bodies whose UTF-8 is the same have the same name.
-        const body = `${text} ${awkward.indexOf(text)}`;
+        const body = `${text} ${needsEscape.indexOf(text)}`;
         const { hash } = await store.keepArtifact(body);
         expect(await store.readArtifact(hash)).toBe(body);
       }

@@ -9,15 +9,16 @@ export interface WatchOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly pollMs: number;
-  /** A commit happened; this is its last event. */
+  /** Called with the last event of each commit of another process. */
   readonly onCommit: (lastSeq: number) => void;
-  /** Time to look, whatever was heard. */
+  /** Called regularly, whether a notification came or not. */
   readonly onPoll: () => void;
 }
 
 /**
- * One connection that beats for this worker and hears of commits. Beating it is also how a line that
- * went dead without a word is found out; until it is back, polling hears for it.
+ * One connection that sends this worker's heartbeats and receives commit notifications. A failing
+ * heartbeat shows that the connection is broken; until it is back, polling replaces the
+ * notifications.
  */
 export class Watch {
   readonly #options: WatchOptions;
@@ -37,7 +38,7 @@ export class Watch {
     this.#polls = clock.every(pollMs, onPoll).unref();
   }
 
-  /** Connects now instead of with the first beat. */
+  /** Connects now instead of with the first heartbeat. */
   listen(): void {
     void this.#connect();
   }
@@ -85,7 +86,7 @@ export class Watch {
       await runAll(client, [`LISTEN ${database.schema.quoted}`]);
       if (this.#isClosed) throw new Error("closed");
       this.#client = client;
-      // What was committed while this process did not listen.
+      // Reads what was committed while this process did not listen.
       onPoll();
     } catch {
       if (client !== undefined) await database.disconnect(client);
@@ -102,7 +103,7 @@ export class Watch {
     await this.#options.database.disconnect(client);
   }
 
-  /** Each failure in a row doubles the pause, up to the time between two beats. */
+  /** Each consecutive failure doubles the pause, up to the time between two heartbeats. */
   #backOff(): void {
     const { clock, leaseMs } = this.#options;
     const longest = leaseMs / 5;

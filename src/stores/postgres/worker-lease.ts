@@ -6,20 +6,19 @@ import { decodeRow, encodeText } from "./stored-text.ts";
 import type { WriteLine } from "./write-line.ts";
 
 /**
- * Who lives, as the database sees it. A worker is a row that expires; it beats to put that off, and
- * only the database's clock is ever looked at, so a machine whose clock is wrong is neither dead nor
- * immortal.
+ * Which workers are alive, as the database sees it. A worker is a row that expires; heartbeats
+ * renew it. Only the clock of the database is used, so a wrong clock on a machine has no effect.
  *
- * That a row has expired makes its worker one that may be declared dead, and nothing more. It is
- * declared dead by a survivor that takes over one of its runs: under the lock that all appends hold,
- * and in the same transaction, the survivor deletes the row, if it is still expired then. From there
- * on every append of that worker is refused as "fenced", whichever run it is about, and its id never
- * comes back. As long as no worker did that the runs have no other owner, so a worker whose database
- * was away for half a minute continues its work: its next append finds its row under the same
- * lock and renews it there. Were expiry alone final, one restart of the database would fence every
- * worker, without any gain.
+ * An expired row means only that the worker may be declared dead. A survivor does so when it takes
+ * over a run: in its transaction, under the lock that all appends hold, it deletes the row if it is
+ * still expired. From then on every append of the dead worker is refused as "fenced", for any run,
+ * and its id is never used again.
  *
- * A process that was declared dead takes a new id, under which it starts and claims runs again.
+ * Until then the runs have no other owner, so a worker whose database was unavailable for half a
+ * minute continues: its next append finds its row under the same lock and renews it. If expiry
+ * alone were final, one restart of the database would fence every worker, without any benefit.
+ *
+ * A process that was declared dead gets a new id, under which it starts and claims runs again.
  */
 export class WorkerLease {
   readonly #database: Database;
@@ -38,12 +37,12 @@ export class WorkerLease {
     return this.#current;
   }
 
-  /** All names that this process has had. */
+  /** All ids that this process has had. */
   get ours(): ReadonlySet<string> {
     return this.#ours;
   }
 
-  /** A moment from now, in the database's time, as an expression. */
+  /** An SQL expression: the time at which the lease expires if it is renewed now. */
   get expiry(): string {
     return `pg_catalog.clock_timestamp() + interval '${this.#leaseMs} milliseconds'`;
   }
@@ -51,7 +50,7 @@ export class WorkerLease {
   async enrol(): Promise<void> {
     const worker = randomBytes(12).toString("hex");
     const { quoted } = this.#database.schema;
-    // Rows of workers whose runs were never taken over would stay without end.
+    // Also deletes workers whose runs were never taken over.
     await this.#database.query({
       text: `WITH gone AS (DELETE FROM ${quoted}.workers WHERE expires_at < pg_catalog.clock_timestamp() - interval '1 hour')
              INSERT INTO ${quoted}.workers (id, expires_at, host, pid) VALUES ($1, ${this.expiry}, $2, $3)
@@ -63,7 +62,7 @@ export class WorkerLease {
     this.#current = worker;
   }
 
-  /** The name by which queues know this process; it stays when the worker's id becomes another. */
+  /** Names this process in the queues. The name stays when the worker's id changes. */
   async enlist(executor: string): Promise<void> {
     this.#executor = executor;
     await this.#name(executor, this.#current);
@@ -77,19 +76,19 @@ export class WorkerLease {
     });
   }
 
-  /** Called when our row is found to be gone. */
+  /** Called when the row of this worker is found to be gone. */
   noticeDeath(worker: string): Promise<void> {
     if (worker !== this.#current) return Promise.resolve();
     this.#enrolling ??= this.enrol().finally(() => (this.#enrolling = undefined));
     return this.#enrolling;
   }
 
-  /** The statement of a beat; it gives no row when the worker was declared dead. */
+  /** The heartbeat statement. It returns no row if the worker was declared dead. */
   beat(): string {
     return `UPDATE ${this.#database.schema.quoted}.workers SET expires_at = ${this.expiry} WHERE id = '${this.#current}' RETURNING id`;
   }
 
-  /** Everybody who is enrolled, alive or not, and the schema that is worked on. */
+  /** All enrolled workers, alive or not, and the schema version. */
   standings(): Statement {
     const { quoted } = this.#database.schema;
     return {
@@ -99,7 +98,10 @@ export class WorkerLease {
     };
   }
 
-  /** Deletes those of them who have expired: who is still enrolled afterwards lives. */
+  /**
+   * Deletes those of the workers that have expired: a worker that is still enrolled afterwards is
+   * alive.
+   */
   declareDead(workers: readonly string[]): Statement {
     return {
       text: `DELETE FROM ${this.#database.schema.quoted}.workers WHERE id = ANY($1) AND expires_at <= pg_catalog.clock_timestamp()`,
@@ -116,7 +118,7 @@ export class WorkerLease {
     return rows.length > 0;
   }
 
-  /** An orderly end: what is left of our runs is anybody's at once. */
+  /** On an orderly shutdown: other workers can claim the remaining runs immediately. */
   async dismiss(): Promise<void> {
     await this.#database.query({
       text: `DELETE FROM ${this.#database.schema.quoted}.workers WHERE id = $1`,
@@ -131,10 +133,13 @@ export interface ExecutorParts {
   readonly line: WriteLine;
 }
 
-/** A database that was away has let every lease run out: those who live say so within this time. */
+/**
+ * After an outage of the database every lease has expired; live workers renew theirs within this
+ * time.
+ */
 const graceSeconds = 10;
 
-/** Who takes work out of queues, and under which lease. */
+/** The executors, which take work out of queues, and the workers that they currently are. */
 export class ExecutorRows implements ExecutorStore {
   readonly #parts: ExecutorParts;
 
@@ -147,9 +152,9 @@ export class ExecutorRows implements ExecutorStore {
   }
 
   /**
-   * As a takeover does, it declares the worker dead before it forgets it, under the lock that all
-   * appends hold: should that process live after all, it finds its row gone and enrols again, and
-   * its name with it. In two statements: the second one sees whether the first one was too late.
+   * Declares the worker dead before forgetting it, as a takeover does, under the lock that all
+   * appends hold. If the process is alive after all, it finds its row gone and enrols again with
+   * its executor name. Two statements: the second sees whether the first came too late.
    */
   async forget(executor: string): Promise<void> {
     const { database, line } = this.#parts;
@@ -172,7 +177,7 @@ export class ExecutorRows implements ExecutorStore {
     });
   }
 
-  /** All that are enrolled or enlisted, alive or not. */
+  /** All workers and executors, alive or not. */
   async workers(): Promise<readonly WorkerRow[]> {
     const { quoted } = this.#parts.database.schema;
     const rows = await this.#parts.database.query({

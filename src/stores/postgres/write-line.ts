@@ -3,8 +3,8 @@ import { isBroken } from "../../ports/database-fault.ts";
 import { type Database, holdProcess, type Statement } from "./database.ts";
 
 /**
- * The connection on which this process writes: one transaction after the other, in the order of the
- * calls. A connection that broke is replaced by the next who needs one.
+ * The connection on which this process writes: one transaction at a time, in the order of the
+ * calls. A broken connection is replaced by the next call.
  */
 export class WriteLine {
   readonly #database: Database;
@@ -15,7 +15,7 @@ export class WriteLine {
     this.#database = database;
   }
 
-  /** Tried once. What `work` leaves open is rolled back. */
+  /** Tries once. Rolls back a transaction that `work` leaves open. */
   run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
     const result = this.#last.then(() => this.#run(work));
     this.#last = result.catch(() => undefined);
@@ -39,7 +39,7 @@ export class WriteLine {
       await this.#recover(client, error);
       throw error;
     } finally {
-      // An idle store keeps no process alive.
+      // An idle store does not keep the process running.
       holdProcess(client, false);
     }
   }
@@ -47,7 +47,7 @@ export class WriteLine {
   async #recover(client: Client, error: unknown): Promise<void> {
     try {
       if (isBroken(error)) throw error;
-      // Without a transaction this does nothing.
+      // Does nothing if no transaction is open.
       await client.query("ROLLBACK");
     } catch {
       this.#client = undefined;
@@ -59,8 +59,8 @@ export class WriteLine {
 type Value = string | number | null;
 
 /**
- * The type of a column of long texts that are JSON. In an array each of their quotes would have to
- * be escaped; a control character cannot occur in JSON, and so can stand between them.
+ * The column type for long JSON texts. In an array literal each of their quotation marks would be
+ * escaped, so they are joined with a control character, which JSON cannot contain.
  */
 export const jsonText = "json text";
 
@@ -68,13 +68,13 @@ const separatorCode = 31;
 const separator = String.fromCharCode(separatorCode);
 
 /**
- * Puts all rows of a transaction into one statement, so that they cost one way to the database and
- * back. Its parts do not see each other: no row may be written by two of them.
+ * Combines all rows of a transaction into one statement, so that they cost one round trip. The
+ * parts do not see each other: no row may be written by two of them.
  */
 export class WriteStatement {
   readonly #parts: string[] = [];
   readonly #names: string[] = [];
-  /** What makes it the same statement, with other values. */
+  /** What identifies the statement, apart from its values. */
   readonly #kinds: string[] = [];
   readonly #values: unknown[] = [];
 
@@ -82,7 +82,10 @@ export class WriteStatement {
     return this.#parts.length === 0;
   }
 
-  /** `sql` is given the rows as a table `v` of these columns; there is no part without rows. */
+  /**
+   * Adds a part. `sql` gets the rows as a table `v` of these columns. Without rows no part is
+   * added.
+   */
   add(
     name: string,
     columns: readonly (readonly [name: string, type: string])[],
@@ -107,7 +110,7 @@ export class WriteStatement {
     this.#kinds.push(`${name}${joined}`);
   }
 
-  /** Gives the rows of the part that is named, if it is there. */
+  /** Builds a statement that returns the rows of the named part, if there is one. */
   build(showing: string): Statement {
     const shown = this.#names.includes(showing) ? `SELECT * FROM ${showing}` : "SELECT 1";
     return {
@@ -118,14 +121,14 @@ export class WriteStatement {
   }
 }
 
-/** Undefined where the texts would not come apart again: then they are not what they should be. */
+/** Undefined if the texts could not be split again: then they are not JSON. */
 function join(values: readonly Value[]): string | undefined {
   const isFit = (value: Value): boolean =>
     typeof value === "string" && value !== "" && !value.includes(separator);
   return values.every(isFit) ? values.join(separator) : undefined;
 }
 
-/** Names of prepared statements are short; which parts there are says what the statement is. */
+/** Short names for prepared statements, by the parts that they have. */
 const names = new Map<string, string>();
 
 function nameFor(parts: string): string {

@@ -20,10 +20,10 @@ const tries = 6;
 const firstPauseMs = 100;
 const longestPauseMs = 3_000;
 const answerMs = 60_000;
-/** Larger than any body that is kept. */
+/** Larger than any stored body. */
 const mostBytes = 512 * 1024 * 1024;
 
-/** Bodies too large for the log, as objects of an S3 bucket. */
+/** Bodies that are too large for the log, as objects of an S3 bucket. */
 export class S3Artifacts implements ArtifactStore {
   readonly #sdk: Sdk;
   readonly #client: S3Client;
@@ -41,8 +41,8 @@ export class S3Artifacts implements ArtifactStore {
   }
 
   /**
-   * Opens a bucket with the keys of the environment, or with those that the standard chain of AWS
-   * finds: profiles and SSO, web identity, container and instance roles.
+   * Opens a bucket with the keys of the environment, or with those that the standard AWS credential
+   * chain finds: profiles and SSO, web identity, container and instance roles.
    */
   static async open(
     place: BucketPlace,
@@ -56,7 +56,7 @@ export class S3Artifacts implements ArtifactStore {
     const config: S3ClientConfig = {
       endpoint: place.endpoint,
       region: place.region ?? "us-east-1",
-      // The bucket is part of the path: other stores have no name for each bucket.
+      // The bucket is part of the path: other S3 servers have no host name for each bucket.
       forcePathStyle: true,
       // Retries are ours: their pauses follow the clock of the runtime.
       maxAttempts: 1,
@@ -71,7 +71,7 @@ export class S3Artifacts implements ArtifactStore {
     return new S3Artifacts(sdk, config, place, clock);
   }
 
-  /** An object is written again each time, so that its date says when its body was kept last. */
+  /** Writes the object every time, so that its date says when its body was last kept. */
   async keep(body: string): Promise<{ hash: string; bytes: number }> {
     const hash = sha256(body);
     // Half of a surrogate pair is lost in UTF-8.

@@ -5,15 +5,15 @@ import type { RecordChanges } from "./transaction.ts";
 
 export interface Pending {
   readonly append: Append;
-  /** Set when the events are still to be decided, from what is stored when they are written. */
+  /** Set when the events are decided at the time of writing, from the stored records. */
   readonly records: RecordChanges | undefined;
-  /** Set when a run is taken over: the worker that must not be alive in the moment of writing. */
+  /** Set when a run is taken over: the worker that must be dead at the time of writing. */
   readonly claimedFrom: string | undefined;
   readonly resolve: (events: readonly StoredEvent[]) => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** The events that one transaction takes, more or less: a turn of the event loop stays short. */
+/** About how many events one transaction takes, so that it blocks the event loop only briefly. */
 const eventsPerTransaction = 1500;
 
 /** Appends in the order of the calls, waiting for the transaction that they will share. */
@@ -32,12 +32,13 @@ export class AppendQueue {
     const done = new Promise<readonly StoredEvent[]>((resolve, reject) => {
       this.#pending.push({ append, records, claimedFrom, resolve, reject });
     });
-    // A caller may continue and wait later; until then a refusal must not be an unhandled rejection.
+    // A caller may look at the result later; until then a refusal must not be an unhandled
+    // rejection.
     done.catch(ignore);
     return done;
   }
 
-  /** As much as one transaction should hold. */
+  /** Takes as many appends as one transaction should hold. */
   take(): Pending[] {
     let events = 0;
     let count = 0;
@@ -55,10 +56,12 @@ export class AppendQueue {
   }
 }
 
-/** Changes of records are an append whose events are not known yet. */
+/**
+ * Record changes are appended to the control log; their events are decided at the time of writing.
+ */
 export const appendToControlLog: Append = { runId: controlRunId, by: "operator", events: [] };
 
-/** Tells each caller what became of its append. */
+/** Gives each caller the result of its append. */
 export function settle(
   pending: readonly Pending[],
   outcomes: readonly (readonly StoredEvent[] | Error)[],

@@ -1,10 +1,10 @@
 import { numberOf } from "../../ports/identity.ts";
 import type { ArtifactStore } from "../../ports/store.ts";
 
-/** Which run refers to which body, as a store keeps it: brought up to date when it is needed. */
+/** Which run references which body. The store keeps this as a table and updates it when needed. */
 export interface ReferenceRows {
   lastSeq(): Promise<number>;
-  /** The batches up to this are in it. */
+  /** The sequence number up to which batches have been searched for references. */
   referencesThrough(): Promise<number>;
   batchesAfter(seq: number, upTo: number, limit: number): Promise<readonly ReferringBatch[]>;
   contractsOf(delegations: readonly number[]): Promise<readonly string[]>;
@@ -14,8 +14,8 @@ export interface ReferenceRows {
     through: number,
   ): Promise<void>;
   referredTo(hashes: readonly string[]): Promise<ReadonlySet<string>>;
-  /** Memories and records: what people and agents keep beside the log. */
-  textsBeside(): AsyncIterable<string>;
+  /** The texts of memories and records, which reference bodies without an event. */
+  textsOutsideLog(): AsyncIterable<string>;
 }
 
 export interface ReferringBatch {
@@ -24,7 +24,7 @@ export interface ReferringBatch {
   readonly events: string;
 }
 
-/** The bodies there were, and the event up to which references to them were counted. */
+/** The bodies that were stored, and the event up to which references to them were collected. */
 export interface ListedBodies {
   readonly through: number;
   readonly artifacts: ReadonlyMap<string, number>;
@@ -33,9 +33,9 @@ export interface ListedBodies {
 const batchesAtOnce = 200;
 
 /**
- * Reads what was added to the log since the last time and notes which bodies it refers to. A body is
- * durable before the event that names it: so all that are named up to an event are in a list that is
- * made after that.
+ * Searches the batches that were added since the last call for references to bodies. A body is
+ * durable before the event that names it, so a list of bodies that is made after reading the last
+ * sequence number contains every body named up to it.
  */
 export async function keepUpReferences(
   rows: ReferenceRows,
@@ -61,7 +61,7 @@ export async function keepUpReferences(
   return { through, artifacts: kept };
 }
 
-/** Removes the bodies that nothing refers to, if they were not kept lately. */
+/** Removes bodies that nothing references, unless they were kept recently. */
 export async function sweepArtifacts(
   rows: ReferenceRows,
   artifacts: ArtifactStore,
@@ -73,7 +73,7 @@ export async function sweepArtifacts(
   if (loose.size === 0) return 0;
   for (const hash of await rows.referredTo([...loose])) loose.delete(hash);
   if (loose.size === 0) return 0;
-  for await (const text of rows.textsBeside())
+  for await (const text of rows.textsOutsideLog())
     for (const hash of hashesIn(text)) loose.delete(hash);
   for (const hash of await hashesSince(rows, through)) loose.delete(hash);
   let removed = 0;
@@ -93,22 +93,22 @@ async function hashesSince(rows: ReferenceRows, through: number): Promise<readon
 }
 
 /**
- * Everything in a stored text that could be the hash of a body. It is looked for in the text and not
- * in fields: what is referred to in an unexpected way is kept.
+ * Everything in a stored text that could be the hash of a body. The whole text is searched, not
+ * known fields, so that a body that is referenced in an unexpected way is kept.
  */
 export function hashesIn(text: string): readonly string[] {
   return text.match(/(?<![0-9a-f])[0-9a-f]{64}(?![0-9a-f])/g) ?? [];
 }
 
-/** The delegations that a batch of events creates: their contracts refer to bodies as well. */
+/** The delegations that a batch of events creates: their contracts reference bodies as well. */
 export function createdIn(events: string): readonly number[] {
-  // Inside of a payload the quotation marks would be escaped.
+  // Inside a payload the quotation marks would be escaped.
   return [...events.matchAll(/\["agent\.subagent_created","([0-9a-f]+)",/g)].flatMap(
     ([, id = ""]) => numberOf(id) ?? [],
   );
 }
 
-/** The delegations of other runs that those of a batch go on from. */
+/** The delegations of earlier runs that the delegations of a batch resume. */
 export function resumedFromIn(events: string): readonly string[] {
   return [...events.matchAll(/[{,]"resumed_from":"([0-9a-f]+)"/g)].map(([, id = ""]) => id);
 }

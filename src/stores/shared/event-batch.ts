@@ -6,7 +6,7 @@ import { runIdOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
 
-/** All that one transaction added to one run, as a row. The same in every store, to the letter. */
+/** The events that one transaction added to one run, as a row. Identical in every store. */
 export interface BatchRow {
   readonly first_seq: number;
   readonly run: number;
@@ -16,7 +16,7 @@ export interface BatchRow {
   readonly events: string;
 }
 
-/** Events of earlier versions have no line of their own. */
+/** Events of earlier versions have no stored summary. */
 type EventRow = [
   type: string,
   subAgentId: string | null,
@@ -25,7 +25,7 @@ type EventRow = [
   summary?: string,
 ];
 
-/** The events of a batch, with their hashes worked out from the hash that stood before it. */
+/** The events of a batch. Their hashes are computed from the hash of the event before the batch. */
 export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   const runId = runIdOf(row.run);
   let head = before;
@@ -47,7 +47,7 @@ export function eventsOf(row: BatchRow, before: string): StoredEvent[] {
   });
 }
 
-/** Foreign bytes are not interpreted: the result would be made up. */
+/** Refuses content that is not a list of events: interpreting it would invent events. */
 export function readRows({ events, first_seq }: BatchRow, runId: string): readonly EventRow[] {
   let cause: unknown;
   try {
@@ -58,7 +58,7 @@ export function readRows({ events, first_seq }: BatchRow, runId: string): readon
   }
   throw new MandateError(
     "database-unusable",
-    `The events of run ${runId} from number ${first_seq} on cannot be read: the database was changed. \`mandate verify\` says what else does not hold; restore the database from a copy.`,
+    `The events of run ${runId} cannot be read from sequence number ${first_seq} on: the database was modified. Run \`mandate verify\` to find what else is damaged, and restore the database from a backup.`,
     { cause },
   );
 }
@@ -74,5 +74,7 @@ function isObject(value: unknown): boolean {
   return typeof value === "object" && value !== null;
 }
 
-/** No batch holds more events, so that one delegation's history can be read in small pieces. */
+/**
+ * The most events in one batch, so that the history of one delegation can be read in small pieces.
+ */
 export const maximumBatch = 32;

@@ -2,21 +2,21 @@ import { sha256 } from "../../events/hash-chain.ts";
 
 export type KeptText = readonly [hash: string, body: string];
 
-/** Prompts are some kilobytes each, and few are used again and again. */
+/** Prompts have some kilobytes each, and few are used repeatedly. */
 const mostKnown = 300;
 
 /**
- * The texts that this process was given to keep. One is written with the transaction that follows;
- * those that were used lately are known to be written, and not sent again.
+ * The texts that callers asked to keep. A text is written with the next transaction. Texts that
+ * were used recently are known to be stored and are not written again.
  *
- * A pruning removes texts that nothing refers to, and an append may be about to: so a text is held
- * until the append that came after it was given has come to an end, and written again if a pruning
- * was heard of in between. Nothing else comes back.
+ * Pruning removes texts that nothing references, and a pending append may be about to reference
+ * one. So a text is retained until the append that followed `keep` has finished, and is written
+ * again if a pruning happened in between.
  */
 export class KeptTexts {
   readonly #known = new RecentValues<string>(mostKnown);
   readonly #unwritten = new Map<string, KeptText>();
-  /** By hash, in the order of the appends that are waited for. */
+  /** By hash, in the order of the pending appends. */
   readonly #held = new Map<string, { readonly body: string; readonly append: number }>();
   #appends = 0;
   #ended = 0;
@@ -33,12 +33,12 @@ export class KeptTexts {
     return hash;
   }
 
-  /** An append was made, which may refer to what was given before. */
+  /** Called for each append, which may reference any text kept before it. */
   noteAppend(): void {
     this.#appends += 1;
   }
 
-  /** So many more appends, in the order in which they were made, were written or refused. */
+  /** Called when that many more appends, in call order, were written or refused. */
   noteEnds(count: number): void {
     this.#ended += count;
     for (const [hash, { append }] of this.#held) {
@@ -47,7 +47,7 @@ export class KeptTexts {
     }
   }
 
-  /** A write after a pruning knows of that pruning. */
+  /** Called after a pruning: retained texts are written again. */
   notePruning(): void {
     this.#known.clear();
     for (const [hash, { body }] of this.#held) this.#unwritten.set(hash, [hash, body]);
@@ -60,7 +60,7 @@ export class KeptTexts {
   noteWritten(texts: readonly KeptText[]): void {
     for (const text of texts) {
       const [hash] = text;
-      // Another one: a pruning was heard of since these were read.
+      // A pruning may have replaced the entry after the caller read it.
       if (this.#unwritten.get(hash) === text) this.#unwritten.delete(hash);
     }
   }
@@ -68,7 +68,7 @@ export class KeptTexts {
 
 const none: readonly KeptText[] = [];
 
-/** The values that were asked for last, as many as may be kept. */
+/** The values that were used most recently, up to a maximum number. */
 export class RecentValues<Value> {
   readonly #most: number;
   readonly #values = new Map<string, Value>();
@@ -80,7 +80,7 @@ export class RecentValues<Value> {
   get(key: string): Value | undefined {
     const value = this.#values.get(key);
     if (value === undefined) return undefined;
-    // A map gives its keys in the order in which they came: the first is the one to go.
+    // A map is ordered by insertion: the first entry is the least recently used one.
     this.#values.delete(key);
     this.#values.set(key, value);
     return value;

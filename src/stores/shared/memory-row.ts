@@ -9,9 +9,9 @@ import {
   type NewMemory,
 } from "../../ports/memory-store.ts";
 
-/** How memories are asked for; `place` is the schema of its tables, with a dot. */
+/** SQL for reading memories. */
 export interface MemorySql {
-  /** A memory `m` with what people decided about it: `p` promoted, `f` forgotten. */
+  /** A memory `m` with a person's decisions about it: `p` promoted, `f` forgotten. */
   readonly tables: string;
   readonly isSuperseded: string;
   readonly columns: string;
@@ -21,8 +21,8 @@ export function memorySql(place = ""): MemorySql {
   const tables = `${place}memories m
   LEFT JOIN ${place}records p ON p.resource_type = '${memoryMarks.promoted}' AND p.resource_id = m.id
   LEFT JOIN ${place}records f ON f.resource_type = '${memoryMarks.forgotten}' AND f.resource_id = m.id`;
-  // A later one in the same slot replaces it, unless that one was forgotten. What a person promoted
-  // stands: no agent takes its place.
+  // A later memory in the same slot replaces this one, unless the later one was forgotten. A memory
+  // that a person promoted is never replaced by an agent.
   const isSuperseded = `p.version IS NULL AND m.slot IS NOT NULL AND EXISTS (
   SELECT 1 FROM ${place}memories n WHERE n.slot = m.slot AND n.number > m.number AND NOT EXISTS (
     SELECT 1 FROM ${place}records WHERE resource_type = '${memoryMarks.forgotten}' AND resource_id = n.id))`;
@@ -31,12 +31,14 @@ export function memorySql(place = ""): MemorySql {
   return { tables, isSuperseded, columns };
 }
 
-/** Of a run that is spread: who works on the delegation that saves, by the state in memory. */
+/** The worker that owns a delegation of a distributed run, from the state in memory. */
 export function claimerOf(run: RunState | undefined, id: string): string | undefined {
   return run?.spread ? ownerOf(run, id).worker : undefined;
 }
 
-/** Throws unless this worker may save for that delegation, as its stored state says. */
+/**
+ * Throws unless this worker may save a memory for the delegation, according to the stored state.
+ */
 export function requireMaySave(
   { delegationId, runId }: NewMemory,
   standing: Readonly<Record<string, unknown>> | undefined,
@@ -44,13 +46,13 @@ export function requireMaySave(
   claimer: string | undefined,
 ): void {
   if (standing === undefined) {
-    throw new MandateError("unknown-delegation", `Run ${runId} has no ${delegationId}.`);
+    throw new MandateError("unknown-delegation", `Run ${runId} has no delegation ${delegationId}.`);
   }
   if (!isOurs(claimer ?? standing["worker"])) {
-    throw new MandateError("fenced", `Run ${runId} is now worked on by another process.`);
+    throw new MandateError("fenced", `Run ${runId} is now owned by another process.`);
   }
   if (standing["status"] === "closed") {
-    throw new MandateError("illegal-transition", `Delegation ${delegationId} has ended.`);
+    throw new MandateError("illegal-transition", `Delegation ${delegationId} is closed.`);
   }
 }
 
@@ -80,7 +82,7 @@ export function memoryOf(row: Readonly<Record<string, unknown>>): Memory {
     text: String(row["text"]),
     tags: listOf(row["tags"]),
     key: textOrNull(row["key"]),
-    // What is not known to be shared is not.
+    // An unknown scope is treated as not shared.
     scope: row["scope"] === "shared" ? "shared" : "delegated",
     workspace: textOrNull(row["workspace"]),
     runId: runIdOf(Number(row["run"])),
@@ -109,11 +111,11 @@ function textOrNull(value: unknown): string | null {
   return value === null ? null : String(value);
 }
 
-/** A query is looked at no further than this: it comes from models. */
+/** Queries come from models: only this much of one is used. */
 const mostWords = 16;
 const longestWord = 64;
 
-/** The words of a query, as they are looked for: in lower case, each once, without punctuation. */
+/** The distinct words of a query, in lower case and without punctuation. */
 export function wordsOf(query: string): readonly string[] {
   const words = query
     .slice(0, 10_000)
@@ -123,7 +125,7 @@ export function wordsOf(query: string): readonly string[] {
   return [...new Set(words ?? [])].slice(0, mostWords).map((word) => word.slice(0, longestWord));
 }
 
-/** All words of a text in their order, as they are found: in lower case, and without accents. */
+/** All words of a text in order, in lower case and without accents. */
 export function foldWords(text: string): readonly string[] {
   const words = text
     .normalize("NFKD")

@@ -8,11 +8,13 @@ import type { StoredBatch, StoredMemory } from "../../ports/inspection.ts";
 import type { ArtifactStore, PrunedRun, PruneReport, PruneRequest } from "../../ports/store.ts";
 import { keepUpReferences, type ReferenceRows, sweepArtifacts } from "./body-sweep.ts";
 
-/** What a store does for pruning; everything is decided here, so that all stores prune alike. */
+/**
+ * What a store implements for pruning. All decisions are made here, so that all stores prune alike.
+ */
 export interface PruneRows extends ReferenceRows {
-  /** True for one of all who ask within that time. */
+  /** True for one caller within each period of `everyMs`. */
   takeTurn(everyMs: number): Promise<boolean>;
-  /** Finished before that, with a greater number; the oldest first. */
+  /** Runs that finished before the given time, with a greater number than `after`, in order. */
   finishedRuns(
     before: number,
     after: number,
@@ -20,26 +22,26 @@ export interface PruneRows extends ReferenceRows {
   ): Promise<readonly { readonly run: number; readonly outcome: string }[]>;
   batchesOf(run: number): AsyncIterable<StoredBatch>;
   memoriesOf(run: number): Promise<readonly StoredMemory[]>;
-  /** The runs that open runs go on from, over however many others. */
+  /** The runs that open runs resume, directly or through other runs. */
   continuedRuns(): Promise<ReadonlySet<number>>;
   /**
-   * One transaction: removes those that are still there and that no open run continues from, with
-   * texts that nothing refers to, and writes their receipts. Gives those that it removed.
+   * In one transaction: removes the runs that still exist and that no open run resumes, with texts
+   * that nothing references, and writes their receipts. Returns the removed runs.
    */
   remove(prepared: readonly PreparedPrune[]): Promise<ReadonlySet<number>>;
-  /** Requests that came before that, and were answered. */
+  /** Forgets answered requests that began before that time. */
   forgetRequests(before: number): Promise<void>;
 }
 
-/** A transaction stays short: others wait for it. */
+/** Short transactions, because other writers wait for each. */
 const runsAtOnce = 20;
 const eventsAtOnce = 5_000;
 const rowsAtOnce = 200;
 const dayMs = 24 * 60 * 60 * 1000;
 
 /**
- * Removes finished runs, some at a time, each with its receipt. Who is killed in between leaves
- * runs, references or bodies that the next one removes: too much, and never too little.
+ * Removes finished runs in groups, each run with its receipt. A crash in between leaves runs,
+ * references or bodies that the next pruning removes; nothing that is needed is lost.
  */
 export async function pruneRuns(
   rows: PruneRows,
@@ -110,7 +112,7 @@ function describe(receipt: PreparedPrune["receipt"]): PrunedRun {
   return { runId, outcome, finishedAt, events };
 }
 
-/** A run that can be removed, with all that there is to know about it afterwards. */
+/** A run that can be removed, with everything that is recorded about it afterwards. */
 export interface PreparedPrune {
   readonly run: number;
   readonly receipt: EventPayloads["control.pruned"];
@@ -128,8 +130,8 @@ export interface FinishedRun {
 }
 
 /**
- * Reads a finished run once more from its beginning. Undefined when its log does not hold, or does
- * not end: a receipt vouches for what it replaces.
+ * Reads a finished run from its beginning. Undefined when its log is damaged or has no end: a
+ * receipt vouches for the events that it replaces.
  */
 async function prepareReceipt(finished: FinishedRun): Promise<PreparedPrune | undefined> {
   const { actor, memories, run } = finished;

@@ -11,7 +11,7 @@ import type { ControlRecord } from "../../ports/record-store.ts";
 import type { Append, Store } from "../../ports/store.ts";
 import { headOf } from "../../text.ts";
 
-/** The records as their changes left them, from the events of these changes. */
+/** The changed records, made from the events of the changes. */
 export function changedRecords(
   prepared: readonly PreparedChange[],
   events: readonly StoredEvent[],
@@ -33,7 +33,7 @@ export function commandNote(command: string, actor: string, outcome: string): Ap
   return { runId: controlRunId, by: "operator", events };
 }
 
-/** Commands are remembered as a line is, whatever was typed; half a character is not kept. */
+/** A command is stored as one short line, whatever was typed. */
 function cut(text: string): string {
   return headOf(text, 500);
 }
@@ -42,7 +42,7 @@ export function closed(): MandateError {
   return new MandateError("closed", "The store is closed.");
 }
 
-/** A refusal that a caller may look at later, or never, as with every append. */
+/** Rejects an append. Like every append, it may be awaited later or never. */
 export function refuseAppend(isClosed: boolean): Promise<never> {
   const refused = Promise.reject(isClosed ? closed() : notAppendable());
   refused.catch(() => undefined);
@@ -52,13 +52,13 @@ export function refuseAppend(isClosed: boolean): Promise<never> {
 function notAppendable(): MandateError {
   return new MandateError(
     "illegal-transition",
-    "The control log takes no appends: changing a record or noting a command writes to it.",
+    "Events cannot be appended to the control log directly. Change a record or note a command instead.",
   );
 }
 
 type Listener = (events: readonly StoredEvent[]) => void;
 
-/** Those who hear of every committed event. */
+/** Callbacks that get every committed event. */
 export class Listeners {
   readonly #listeners = new Set<Listener>();
 
@@ -67,19 +67,19 @@ export class Listeners {
     return () => this.#listeners.delete(listener);
   }
 
-  tell(events: readonly StoredEvent[]): void {
+  notify(events: readonly StoredEvent[]): void {
     for (const listener of this.#listeners) {
       try {
         listener(events);
       } catch (error) {
-        // A listener failed; the event is committed, and the other listeners get it.
+        // A failing listener must not affect the commit or the other listeners.
         process.emitWarning(error instanceof Error ? error : String(error));
       }
     }
   }
 }
 
-/** A contract as it was written, or the reason why it counts no more. */
+/** Reads a stored contract. Throws when it does not exist or was modified. */
 export async function readStoredContract(
   store: Pick<Store, "readEvents">,
   delegationId: string,
@@ -96,7 +96,7 @@ export async function readStoredContract(
   return parseContract(json);
 }
 
-/** A delegation whose contract was changed may still be ended for that very reason. */
+/** True for a delegation that was closed because its contract was modified. */
 export function isTrusted(delegation: Delegation): boolean {
   if (delegation.status === "failed") return delegation.failure.code === "policy_denied";
   return delegation.status === "closed" && delegation.closeReason === "policy_denied";
@@ -108,7 +108,7 @@ export class TamperedContract extends MandateError {
   constructor(delegationId: string) {
     super(
       "contract-invalid",
-      `The stored contract of delegation ${delegationId} is not the one it was created with. It may do nothing more.`,
+      `The stored contract of delegation ${delegationId} is not the one that it was created with. The delegation cannot continue.`,
     );
     this.delegationId = delegationId;
   }

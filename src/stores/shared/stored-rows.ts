@@ -16,7 +16,7 @@ import { parseJson } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { KeyStanding, RunRow } from "../../ports/store.ts";
 
-/** Rows as they stand, for those who verify a store: nothing is checked on the way. */
+/** Rows as they are stored, for the checker: nothing is validated. */
 export type Row = Readonly<Record<string, unknown>>;
 
 export function spanOf(row: Row): LogSpan {
@@ -90,7 +90,7 @@ export function storedMemoryOf(row: Row): StoredMemory {
   };
 }
 
-/** Also what no item has: a question's deadline or default where there is no question. */
+/** Also shows values that no valid item has: a deadline or default without a question. */
 export function storedItemOf(row: Row): InboxItem {
   const item = inboxItemOfRow(row);
   const [deadline, fallback] = [row["deadline_at"], row["ask_default"]];
@@ -115,7 +115,7 @@ export function storedRecordOf(row: Row): StoredRecord {
   };
 }
 
-/** Keys of rows by the run that they belong to, from rows in the order of the keys. */
+/** Row keys by run, from rows in key order. */
 export function keysByRun(rows: Iterable<Row>): ReadonlyMap<number, number[]> {
   const keys = new Map<number, number[]>();
   for (const row of rows) {
@@ -189,7 +189,7 @@ export function runRowOf(row: Readonly<Record<string, unknown>>): RunRow {
   };
 }
 
-/** What all delegations of a run have used together, as its row says it. */
+/** What all delegations of a run have used together. */
 export function runTotals({ delegations }: RunState): { tokens: number; cost: number } {
   let tokens = 0;
   let cost = 0;
@@ -202,19 +202,19 @@ export function runTotals({ delegations }: RunState): { tokens: number; cost: nu
 
 export type RecordKey = Pick<ControlRecord, "resourceType" | "resourceId">;
 
-/** What records are in the moment in which they are changed. */
+/** The state of records at the time they are changed. */
 export interface RecordStandings {
   standingOf(key: RecordKey): RecordStanding;
 }
 
-/** A change as its event has it. */
+/** A record change as its event describes it. */
 export interface WrittenRecord extends PreparedChange {
   readonly version: number;
   readonly actor: string;
   readonly at: number;
 }
 
-/** What a record is when it is changed, from its row and from the row of its versions. */
+/** The state of a record, from its row and its row in `record_versions`. */
 export function standingOfRows(
   row: Readonly<Record<string, unknown>> | undefined,
   last: Readonly<Record<string, unknown>> | undefined,
@@ -246,13 +246,13 @@ function parseValue(name: string, text: string): unknown {
   } catch (cause) {
     throw new MandateError(
       "database-unusable",
-      `The stored value of record ${name} is no JSON: the database was changed. Delete the record, or restore the database from a copy.`,
+      `The stored value of record ${name} is not JSON: the database was modified. Delete the record, or restore the database from a backup.`,
       { cause },
     );
   }
 }
 
-/** What is known of a request from the row of its key. */
+/** The state of a keyed request, from the row of its key. */
 export function keyStandingOf(
   row: Readonly<Record<string, unknown>>,
   fingerprint: string,

@@ -18,14 +18,14 @@ import { maximumBatch } from "./event-batch.ts";
 import { TamperedContract } from "./store-calls.ts";
 import type { RecordStandings, WrittenRecord } from "./stored-rows.ts";
 
-/** What a transaction finds when it begins: the states in memory, and the records on disk. */
-export interface Ground {
-  /** The run's state as last seen; loads it, or makes an empty one for a run that is new. */
+/** What a transaction reads when it begins: run states in memory, and the last sequence number. */
+export interface LogState {
+  /** The current state of a run. Loads it, or creates an empty state for a new run. */
   stateOf(runId: string, isNew: boolean): RunState;
   readonly lastSeq: number;
 }
 
-/** Changes of records become events when it is known what they meet. */
+/** Record changes whose events are decided from the stored records. */
 export interface RecordChanges {
   readonly changes: readonly PreparedChange[];
   readonly actor: string;
@@ -39,7 +39,7 @@ interface Batch {
   hash: string;
 }
 
-/** One try at writing: applies events to the cached state and remembers how to take that back. */
+/** One attempt to write: applies events to the run states in memory and can undo that. */
 export class Transaction {
   readonly events: StoredEvent[] = [];
   readonly outcomes: (readonly StoredEvent[] | Error)[] = [];
@@ -49,15 +49,15 @@ export class Transaction {
   readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
   readonly inbox: InboxChange[] = [];
   readonly records = new Map<string, WrittenRecord>();
-  readonly #ground: Ground;
+  readonly #log: LogState;
   readonly #recordRows: RecordStandings;
   readonly #at: number;
   readonly #undo: Undo[] = [];
   readonly #texts: string[] = [];
   #currentRun: RunState | undefined;
 
-  constructor(ground: Ground, recordRows: RecordStandings, at: number) {
-    this.#ground = ground;
+  constructor(log: LogState, recordRows: RecordStandings, at: number) {
+    this.#log = log;
     this.#recordRows = recordRows;
     this.#at = at;
   }
@@ -97,13 +97,13 @@ export class Transaction {
       this.#accept(run, append, index);
   }
 
-  /** The control log's own kind of append; all of the changes take effect, or none. */
+  /** Appends record changes to the control log: all of the changes take effect, or none. */
   stageChanges(append: Append, { changes, actor }: RecordChanges): void {
     let events: NewEvent[];
     try {
       events = changes.map((change) => decideRecordChange(this.#standingOf(change), change, actor));
     } catch (error) {
-      // A refusal is this caller's; that the disk cannot be read is everybody's.
+      // A refusal concerns this append only; an unreadable disk concerns the whole transaction.
       if (!(error instanceof MandateError)) throw error;
       this.outcomes.push(error);
       return;
@@ -119,7 +119,7 @@ export class Transaction {
     }
   }
 
-  /** For what was decided before anything was looked at. */
+  /** Refuses an append without staging it. */
   refuse(error: Error): void {
     this.outcomes.push(error);
   }
@@ -132,7 +132,7 @@ export class Transaction {
     this.#rewind(0);
   }
 
-  /** As it will be when everything that was staged before is written. */
+  /** The state of the record after everything that was staged before. */
   #standingOf(change: PreparedChange): RecordStanding {
     const staged = this.records.get(change.name);
     if (staged === undefined) return this.#recordRows.standingOf(change);
@@ -140,10 +140,10 @@ export class Transaction {
     return { text, version: text === null ? 0 : version, lastVersion: version };
   }
 
-  /** Undefined when the log of this one cannot be read: it is refused, and no other is. */
+  /** Undefined when the log of this run cannot be read: only its append is refused. */
   #stateOf(runId: string, isNew: boolean): RunState | undefined {
     try {
-      return this.#ground.stateOf(runId, isNew);
+      return this.#log.stateOf(runId, isNew);
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
       this.outcomes.push(error);
@@ -157,18 +157,18 @@ export class Transaction {
       if (tampered.size > 0 && tampered.has(id) && !endsTampered(event))
         throw new TamperedContract(id);
       const last = this.#undo.at(-1);
-      // Only the first change of a delegation in a row needs taking back.
+      // Consecutive changes of one delegation need only one undo entry.
       if (last?.id !== id)
         this.#undo.push({ run, id, delegation: run.delegations.get(id), before: undefined });
     }
     const summary = summarize(event);
     const text = canonical(event, this.#at, summary);
-    const seq = this.#ground.lastSeq + this.events.length + 1;
+    const seq = this.#log.lastSeq + this.events.length + 1;
     const run_seq = run.lastRunSeq + 1;
     const hash = link(run.head, text);
     const { type, payload } = event;
     const at = this.#at;
-    // Two literals, not a spread: this is made for every event there is.
+    // Two literals instead of a spread, because this runs for every event.
     const stored = (
       id === undefined
         ? { seq, run_seq, run_id: run.id, type, at, summary, payload, hash }
@@ -244,7 +244,7 @@ export class Transaction {
       const change = this.#undo[index];
       if (change === undefined) continue;
       const { run, id, delegation, before } = change;
-      // The sums are recomputed from what is left.
+      // The totals are recomputed from the remaining delegations.
       if (run.totals !== undefined) run.totals = undefined;
       if (before) Object.assign(run, before);
       else if (id !== undefined && delegation) run.delegations.set(id, delegation);
@@ -254,7 +254,7 @@ export class Transaction {
   }
 }
 
-/** How to take back one change: a delegation's, or the run's own fields before an append. */
+/** How to undo one change: of a delegation, or of the run's own fields before an append. */
 interface Undo {
   readonly run: RunState;
   readonly id: string | undefined;
@@ -262,7 +262,7 @@ interface Undo {
   readonly before: Partial<RunState> | undefined;
 }
 
-/** Most appends are about delegations; only a run's own events change more of it than its end. */
+/** Most appends concern delegations; only the run's own events change more than its last event. */
 function beforeAppend(run: RunState, { events }: Append): Partial<RunState> {
   const isAboutRun = events.some(({ type }) => type.startsWith("run."));
   return isAboutRun ? { ...run } : { lastRunSeq: run.lastRunSeq, head: run.head };

@@ -6,7 +6,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ArtifactStore } from "../../ports/store.ts";
 
-/** Bodies too large for the log, named by their hash, so that keeping one twice is keeping it once. */
+/** Bodies that are too large for the log, in files named by their hash. */
 export class ArtifactFolder implements ArtifactStore {
   readonly #folder: string | null;
   readonly #clock: Clock;
@@ -25,7 +25,7 @@ export class ArtifactFolder implements ArtifactStore {
       return kept;
     }
     try {
-      // The event that names this artifact must never be more durable than the artifact.
+      // The artifact must be durable before the event that names it.
       await writeDurably(this.#pathOf(this.#folder, hash), body);
     } catch (error) {
       throw storageError(error);
@@ -88,7 +88,7 @@ export class ArtifactFolder implements ArtifactStore {
   }
 }
 
-/** What the disk says of a write, in our words. */
+/** Translates a full disk into a `MandateError`. */
 function storageError(error: unknown): unknown {
   const { code } = error as NodeJS.ErrnoException;
   if (code !== "ENOSPC" && code !== "EDQUOT") return error;
@@ -100,7 +100,7 @@ function isHash(name: string): boolean {
   return /^[0-9a-f]{64}$/.test(name);
 }
 
-/** Of a body: when it was kept last, since keeping puts a new file in place of the one before. */
+/** The last time a body was kept: keeping it again replaces the file. */
 async function modifiedAt(path: string): Promise<number | undefined> {
   try {
     return (await stat(path)).mtimeMs;

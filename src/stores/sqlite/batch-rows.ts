@@ -5,13 +5,13 @@ import { runIdOf } from "../../ports/identity.ts";
 import { type BatchRow, eventsOf, maximumBatch, readRows } from "../shared/event-batch.ts";
 
 interface RunEnd {
-  /** Zero: nothing of it is stored. */
+  /** Zero: no event of the run is stored. */
   readonly lastSeq: number;
   readonly lastRunSeq: number;
   readonly head: string;
 }
 
-/** Reads batches back, by run or from a sequence number on. */
+/** Reads batches, by run or from a sequence number on. */
 export class BatchReader {
   readonly #index: RunIndex;
   readonly #indexedOfRun: StatementSync;
@@ -46,10 +46,10 @@ export class BatchReader {
     for (const events of this.batchedOfRun(run)) yield* events;
   }
 
-  /** A run's events with a greater sequence number than `seq`, as they were written together. */
+  /** A run's events after sequence number `seq`, batch by batch. */
   *batchedOfRun(run: number, seq = 0): Generator<readonly StoredEvent[]> {
     let before: string | undefined;
-    // A batch that straddles `seq` begins before it, but never more than a batch's length before.
+    // A batch that contains `seq` begins at most `maximumBatch` events before it.
     for (const row of this.batchesOf(run, seq - maximumBatch)) {
       before ??= this.#headBefore(row);
       const isPast = row.first_seq + row.count <= seq + 1;
@@ -58,7 +58,7 @@ export class BatchReader {
     }
   }
 
-  /** The same of one delegation; an empty piece says that something else was passed. */
+  /** The same for one delegation. An empty piece means that other batches were scanned. */
   *batchedOfDelegation(
     run: number,
     delegationId: string,
@@ -69,7 +69,7 @@ export class BatchReader {
     for (const firstSeq of places.of.get(delegationId) ?? []) {
       if (firstSeq <= seq - maximumBatch) continue;
       const row = this.#one.get(firstSeq) as BatchRow | undefined;
-      // It has been pruned since.
+      // The run was pruned while it was read.
       if (row === undefined) return;
       const isNext = last !== undefined && last.first_run_seq + last.count === row.first_run_seq;
       const before = isNext && last ? last.hash : this.#headBefore(row);
@@ -79,7 +79,7 @@ export class BatchReader {
     }
   }
 
-  /** A run that was pruned has no batches any more. */
+  /** Drops what is cached about a run that was pruned. */
   forget(run: number): void {
     this.#places.forget(run);
   }
@@ -103,20 +103,20 @@ export class BatchReader {
     }
   }
 
-  /** All events with a greater sequence number than `seq`, of every run. */
+  /** All events after sequence number `seq`, of every run. */
   *after(seq: number): Generator<StoredEvent> {
     for (const [row, before] of this.batchesAfter(seq)) yield* after(seq, eventsOf(row, before));
   }
 
   /**
-   * The batches that hold them, each with the hash that stood before it. `headOf` knows the hash
-   * after a run's n-th event, for runs that are in memory and have come just so far.
+   * The batches after `seq`, each with the hash of the event before it. `headOf` returns the hash
+   * of a run's n-th event if the run is in memory and has exactly that many events.
    */
   *batchesAfter(
     seq: number,
     headOf: (run: number, runSeq: number) => string | undefined = () => undefined,
   ): Generator<readonly [row: BatchRow, before: string]> {
-    // A batch that straddles `seq` begins before it, but never more than a batch's length before.
+    // A batch that contains `seq` begins at most `maximumBatch` events before it.
     let position = seq - maximumBatch;
     const heads = new Map<number, string>();
     for (;;) {
@@ -143,7 +143,7 @@ export class BatchReader {
     return runSeq === 1 ? genesis(runIdOf(run)) : this.endOf(run, seq).head;
   }
 
-  /** How far a run had come before a sequence number, without reading all of it. */
+  /** The last event of a run before a sequence number, without reading the run. */
   endOf(run: number, beforeSeq: number): RunEnd {
     const last = (this.#lastRecent.get(this.#index.indexedThrough(), beforeSeq, run) ??
       this.#lastIndexed.get(run, beforeSeq)) as BatchRow | undefined;
@@ -166,32 +166,32 @@ function after(seq: number, events: readonly StoredEvent[]): readonly StoredEven
 const pageSize = 200;
 const smallPage = 50;
 
-/** The batches of one run, as far as they were looked through. */
+/** The batches of one run that were scanned so far. */
 interface RunPlaces {
   through: number;
-  /** Where each delegation's events are: the first sequence numbers of their batches, in order. */
+  /** For each delegation, the first sequence numbers of the batches that mention it, in order. */
   readonly of: Map<string, number[]>;
   count: number;
 }
 
-/** A number for each: some megabytes at most. */
+/** One number each: a few megabytes at most. */
 const mostPlaces = 500_000;
-/** Of small runs it is not the places that cost. */
+/** For small runs, the number of runs matters more than the number of places. */
 const mostRuns = 32;
 
 /**
- * In which batches of a run something is said of each delegation. An index on disk would cost every
- * transaction for what is asked for rarely; this one is made on request, kept for the runs
- * that were asked about last, and continues where it was when they grow.
+ * Which batches of a run mention which delegation. An index on disk would slow down every
+ * transaction for a rare query, so this one is built on request, kept for the runs that were
+ * queried last, and extended when they grow.
  */
 class DelegationPlaces {
   readonly #runs = new Map<number, RunPlaces>();
   #count = 0;
 
   /**
-   * Looks through what was added since, and gives a turn to others after each page, with an empty
-   * piece. Many may look through one run side by side, for each of its delegations: each continues
-   * where the others are. It may be dropped from the cache; the reader keeps what was found.
+   * Scans the batches that were added since the last call. Yields an empty piece after each page,
+   * so that other work gets a turn. Several readers may scan one run at the same time: each
+   * continues where the others are. The cache may drop the result; the reader keeps it.
    */
   *lookThrough(
     run: number,
@@ -213,7 +213,7 @@ class DelegationPlaces {
 
   #placesOf(run: number): RunPlaces {
     const known = this.#runs.get(run) ?? { through: 0, of: new Map(), count: 0 };
-    // The one that was asked about last is the last one to be forgotten.
+    // The run that was queried last is dropped last.
     this.#runs.delete(run);
     this.#runs.set(run, known);
     for (const oldest of this.#runs.keys()) {
@@ -240,13 +240,13 @@ class DelegationPlaces {
   }
 }
 
-/** So many events may wait before they are indexed: reading them in order takes a millisecond. */
+/** How many events may wait before they are indexed: scanning them takes a millisecond. */
 const indexEvery = 2000;
 
 /**
- * Which batches belong to which run. An index that is kept up with every transaction costs a page
- * each time, which for small transactions is a quarter of the whole; this one is brought up to date
- * in bulk, and readers look through the short rest themselves.
+ * Which batches belong to which run. Updating an index in every transaction costs a page each time,
+ * a quarter of the cost of a small transaction. This index is updated in bulk, and readers scan the
+ * short rest themselves.
  */
 export class RunIndex {
   readonly #database: DatabaseSync;
@@ -269,7 +269,7 @@ export class RunIndex {
     if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      // Another process may have done it already.
+      // Another process may have updated it already.
       const from = this.indexedThrough();
       this.#database
         .prepare(
@@ -284,8 +284,8 @@ export class RunIndex {
       this.#database.exec("COMMIT");
       this.#indexed = Math.max(from, lastSeq);
     } catch {
-      // An index is a convenience: without it reading is slower. Who holds the lock for long, or a
-      // disk that is full, will not let go at once: it is tried again after as many events.
+      // Without the index reading is slower, nothing else. After a failure (a long lock, a full
+      // disk) it is tried again after as many events.
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
       this.#indexed = lastSeq;
     }

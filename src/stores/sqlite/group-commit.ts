@@ -6,40 +6,40 @@ import type { Append } from "../../ports/store.ts";
 import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
 import { KeptTexts } from "../shared/kept-texts.ts";
 import { TamperedContract } from "../shared/store-calls.ts";
-import { type Ground, type RecordChanges, Transaction } from "../shared/transaction.ts";
+import { type LogState, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
 import { Projections } from "./projections.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { ReserveFile } from "./reserve-file.ts";
 
-export interface RunCache extends Ground {
-  /** Reads what other processes wrote since; called when a number we wanted was taken. */
+export interface RunCache extends LogState {
+  /** Reads what other processes wrote. Called when the wanted sequence number is taken. */
   catchUp(): void;
   lastSeq: number;
   committed(events: readonly StoredEvent[]): void;
   readonly reserve: ReserveFile;
 }
 
-/** Tables that are written beside the events, and read by others. */
+/** Tables that are written with the events, and read separately. */
 interface GroupRows {
   readonly records: RecordRows;
   readonly inbox: InboxRows;
 }
 
 /**
- * So many turns of the event loop others may still join. A turn in which nothing happens costs a
- * hundredth of a commit, and a thousandth of one that is synced. In memory a commit costs nothing.
+ * For so many turns of the event loop a transaction waits for more appends. An idle turn costs a
+ * hundredth of a commit, and a thousandth of a synced commit. In memory a commit costs nothing.
  */
-const patience = 2;
+const turnsToWait = 2;
 
 /**
- * Gathers the appends of a few turns of the event loop into one transaction. A caller continues only
- * when its events are on disk; many callers share the price of getting them there.
+ * Groups the appends of a few turns of the event loop into one transaction. A caller continues only
+ * when its events are on disk, and many callers share the cost of writing them.
  */
 export class GroupCommit {
   readonly texts = new KeptTexts();
   readonly #database: DatabaseSync;
-  readonly #patience: number;
+  readonly #turnsToWait: number;
   readonly #cache: RunCache;
   readonly #clock: Clock;
   readonly #projections: Projections;
@@ -54,7 +54,7 @@ export class GroupCommit {
 
   constructor(database: DatabaseSync, cache: RunCache, rows: GroupRows, clock: Clock) {
     this.#database = database;
-    this.#patience = database.location() === null ? 0 : patience;
+    this.#turnsToWait = database.location() === null ? 0 : turnsToWait;
     this.#cache = cache;
     this.#clock = clock;
     this.#projections = new Projections(database);
@@ -69,7 +69,7 @@ export class GroupCommit {
   append(append: Append, records?: RecordChanges): Promise<readonly StoredEvent[]> {
     const done = this.#queue.add(append, records);
     this.texts.noteAppend();
-    if (this.#scheduled === undefined) this.#flushAfter(this.#patience);
+    if (this.#scheduled === undefined) this.#flushAfter(this.#turnsToWait);
     return done;
   }
 
@@ -80,16 +80,16 @@ export class GroupCommit {
     });
   }
 
-  /** The events of the changes, in their order. */
+  /** Returns the events of the changes, in the order of the changes. */
   changeRecords(records: RecordChanges): Promise<readonly StoredEvent[]> {
     return this.append(appendToControlLog, records);
   }
 
   /**
-   * A transaction of its own, whose events for the control log are decided when no other process can
-   * write; `beside` is done with them, or neither is.
+   * Runs a separate transaction. `decide` returns events for the control log while no other process
+   * can write, and may write in the same transaction.
    */
-  commitAlone(decide: () => readonly NewEvent[], beside: () => void): readonly StoredEvent[] {
+  commitAlone(decide: () => readonly NewEvent[]): void {
     this.flushAll();
     let transaction: Transaction | undefined;
     try {
@@ -101,7 +101,6 @@ export class GroupCommit {
       const [refusal] = transaction.outcomes;
       if (refusal instanceof Error) throw refusal;
       this.#write(transaction);
-      beside();
       this.#commit.run();
     } catch (error) {
       transaction?.undo();
@@ -111,15 +110,14 @@ export class GroupCommit {
     this.texts.noteWritten(this.texts.unwritten);
     this.#cache.lastSeq += transaction.events.length;
     this.#cache.committed(transaction.events);
-    return transaction.events;
   }
 
-  /** Writes everything, before closing. */
+  /** Writes all queued appends, before the store closes. */
   flushAll(): void {
     while (!this.#queue.isEmpty) this.flush();
   }
 
-  /** Writes what is queued now, as much as one transaction should hold. */
+  /** Writes the queued appends, up to the size of one transaction. */
   flush(): void {
     clearImmediate(this.#scheduled);
     this.#scheduled = undefined;
@@ -135,7 +133,7 @@ export class GroupCommit {
     } catch (error) {
       const reason = storageError(error);
       if (reason instanceof MandateError && reason.code === "storage-full")
-        this.#cache.reserve.giveUp();
+        this.#cache.reserve.release();
       for (const one of pending) one.reject(reason);
     }
     this.texts.noteEnds(pending.length);
@@ -143,9 +141,9 @@ export class GroupCommit {
   }
 
   /**
-   * One transaction. What other processes wrote since we last looked is read when it matters: when
-   * the number we wanted is taken, and before anybody is refused for what we believe. It is read
-   * inside the transaction, while no other process can write, so once is enough.
+   * Runs one transaction. The writes of other processes are read when they matter: when the wanted
+   * sequence number is taken, and before an append is refused because of the state in memory. They
+   * are read inside the transaction, while no other process can write, so once is enough.
    */
   #commitAll(pending: readonly Pending[]): Transaction {
     const tampered = new Set<string>();
@@ -211,13 +209,13 @@ const sqliteFull = 13;
 const sqliteCorrupt = 11;
 const sqliteNotADatabase = 26;
 
-/** The file is broken as a whole, or is something else by now. */
+/** Whether the file is damaged as a whole, or is no longer a database. */
 export function isNoDatabase(error: unknown): boolean {
   const code = (sqliteCode(error) ?? 0) & 0xff;
   return code === sqliteCorrupt || code === sqliteNotADatabase;
 }
 
-/** What SQLite says of a write, in our words. */
+/** Translates an error of SQLite into a `MandateError`. */
 export function storageError(error: unknown): unknown {
   const code = sqliteCode(error);
   if (code === undefined) return error;

@@ -9,19 +9,23 @@ import {
 } from "node:fs";
 import type { KeptHeads, LogHead } from "../../ports/inspection.ts";
 
-/** About eight thousand runs. Older ends add nothing: a gap in the middle of the log shows itself. */
+/**
+ * About eight thousand runs. Older entries add nothing: a gap in the middle of the log is found
+ * without them.
+ */
 const largest = 1024 * 1024;
 
 /**
- * Ends of runs, outside of the database: a line for each run that finished and for each change of
- * the control log, and at the close of a store one for each run that it leaves open. A log that has
- * lost its end is found out by what this file still has.
+ * The last event of each run, in a file outside the database: one line for each run that finished
+ * and for each change of the control log, and, when a store closes, one for each run that is still
+ * open. With this file `mandate verify` finds a log whose end was cut off.
  *
- * A line is added after its event is durable, and is not synced: a crash leaves fewer lines, never
- * one that the log does not have. Several processes add to one file; a line is one write.
+ * A line is written after its event is durable, and is not synced: a crash can lose lines, but the
+ * file never names an event that the log does not have. Several processes append to one file; each
+ * line is one write.
  *
- * A run that is about to be pruned is noted before, and synced: a receipt without such a line was
- * not written by this product.
+ * A run is noted before it is pruned, and that line is synced: a receipt without such a line is a
+ * forgery.
  */
 export class HeadFile {
   readonly #path: string | null;
@@ -37,13 +41,15 @@ export class HeadFile {
     try {
       this.#append(heads.map(lineOf).join(""), last, false);
     } catch (error) {
-      // The events are stored. Without the line only the check of their end is weaker.
+      // The events are stored. Without the line, a cut-off log may not be noticed.
       if (!this.#hasWarned) process.emitWarning(error instanceof Error ? error : String(error));
       this.#hasWarned = true;
     }
   }
 
-  /** Throws when it cannot: then nothing is pruned. `lastSeq`: of the log, before the receipts. */
+  /**
+   * Throws on failure, so that nothing is pruned. `lastSeq` is that of the log before the receipts.
+   */
   notePruning(ends: readonly LogHead[], lastSeq: number): void {
     if (ends.length === 0) return;
     this.#append(ends.map((end) => `pruned ${lineOf(end)}`).join(""), lastSeq, true);
@@ -51,13 +57,16 @@ export class HeadFile {
 
   #append(lines: string, lastSeq: number, flush: boolean): void {
     if (this.#path === null) return;
-    // A new file says from where on it knows of everything that was pruned.
+    // A new file starts with the sequence number from which on it knows all prunings.
     const first = existsSync(this.#path) ? "" : sinceLine(lastSeq);
     appendFileSync(this.#path, first + lines, { mode: 0o600, flush });
     if (statSync(this.#path).size > largest) shorten(this.#path);
   }
 
-  /** Undefined when the file does not exist: a database of an earlier version, or a copy without its file. */
+  /**
+   * Undefined when the file does not exist: the database is older than this file, or was copied
+   * without it.
+   */
   read(): KeptHeads | undefined {
     if (this.#path === null) return undefined;
     try {
@@ -77,7 +86,7 @@ function sinceLine(seq: number): string {
   return `since ${seq}\n`;
 }
 
-/** A line that a power cut left torn says nothing. */
+/** Ignores a line that a power failure left incomplete. */
 function contentOf(text: string): Omit<KeptHeads, "path"> {
   const heads: LogHead[] = [];
   const pruned: LogHead[] = [];

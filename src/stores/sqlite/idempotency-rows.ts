@@ -14,7 +14,7 @@ import { isWorkerAlive } from "./worker.ts";
 export interface IdempotencyRowsOptions {
   readonly database: DatabaseSync;
   readonly clock: Clock;
-  /** Who works on what is begun here. */
+  /** The worker that owns the requests begun here. */
   readonly worker: string;
   /** Throws when the store is closed. */
   readonly requireOpen: () => void;
@@ -22,7 +22,7 @@ export interface IdempotencyRowsOptions {
 
 type Row = Readonly<Record<string, unknown>>;
 
-/** Keys of requests as rows of the store's own database. */
+/** Keys of requests, as rows. */
 export class IdempotencyRows implements IdempotencyStore {
   readonly #options: IdempotencyRowsOptions;
   readonly #read: StatementSync;
@@ -42,7 +42,8 @@ export class IdempotencyRows implements IdempotencyStore {
     this.#insert = database.prepare(
       "INSERT INTO request_keys (principal, key, fingerprint, worker, begun_at) VALUES (?, ?, ?, ?, ?)",
     );
-    // Only by its first worker: a worker that was declared dead must not answer for the next one.
+    // Only for the worker that began the request: a worker that was declared dead must not answer
+    // for its successor.
     this.#finish = database.prepare(
       `UPDATE request_keys SET status = ?, reply = ? WHERE ${isKey} AND worker = ? AND status IS NULL`,
     );
@@ -51,7 +52,7 @@ export class IdempotencyRows implements IdempotencyStore {
 
   async begin(request: KeyedRequest, forgetBefore: number): Promise<KeyStanding> {
     return this.#write(() => {
-      // A few with every request keep up with any number of them.
+      // Forgetting a few with each request is enough to keep the table small.
       for (const old of this.#old.all(forgetBefore)) this.#forget(old);
       const found = this.#read.get(request.principal, request.key);
       const isOld = found !== undefined && Number(found["begun_at"]) < forgetBefore;
@@ -79,7 +80,7 @@ export class IdempotencyRows implements IdempotencyStore {
     });
   }
 
-  /** Unless it is still being worked on. */
+  /** Deletes a key unless its request is still in progress. */
   #forget(row: Row): boolean {
     if (row["status"] === null && isWorkerAlive(String(row["worker"]))) return false;
     this.#delete.run(String(row["principal"]), String(row["key"]));
@@ -87,7 +88,7 @@ export class IdempotencyRows implements IdempotencyStore {
   }
 
   async #write<Result>(change: () => Result): Promise<Result> {
-    // A listener may get an event in the middle of a transaction.
+    // A listener may be called in the middle of a transaction.
     await undefined;
     this.#options.requireOpen();
     const { database } = this.#options;

@@ -7,7 +7,7 @@ import { maximumBatch } from "../shared/event-batch.ts";
 import { inboxItemOfRow, inboxValuesOf } from "../shared/stored-rows.ts";
 import type { RunIndex } from "./batch-rows.ts";
 
-/** The inbox as a table: written beside the events that it follows from, read without them. */
+/** The inbox as a table: written with the events that it is derived from, and read without them. */
 export class InboxRows {
   readonly #database: DatabaseSync;
   readonly #index: RunIndex;
@@ -17,7 +17,7 @@ export class InboxRows {
   constructor(database: DatabaseSync, index: RunIndex) {
     this.#database = database;
     this.#index = index;
-    // A number that is already there can only be a forgery: the event is what counts.
+    // A row that has this number already can only be a forgery: the event counts.
     this.#insert = database.prepare(
       "INSERT OR REPLACE INTO inbox VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
@@ -33,7 +33,7 @@ export class InboxRows {
   read(query: InboxQuery): readonly InboxItem[] {
     const isForwards = query.after !== undefined;
     const { conditions, values } = this.#conditionsOf(query);
-    // The order that is asked for would make SQLite read everything: few are open.
+    // Without this hint SQLite would scan in the requested order; few items are open.
     const rows = this.#database
       .prepare(
         `SELECT * FROM inbox ${query.openOnly ? "INDEXED BY inbox_open" : ""} WHERE ${conditions.join(" AND ")} ORDER BY seq ${isForwards ? "" : "DESC"} LIMIT ?`,
@@ -92,12 +92,13 @@ export class InboxRows {
   }
 
   /**
-   * An index by run would cost a page with every item. Where a run begins and ends is known from its
-   * events, and what is not indexed yet is little.
+   * Conditions that limit the search to the sequence numbers of a run. An index by run would touch
+   * one more page for every item. The run index gives the bounds, and few events are not indexed
+   * yet.
    */
   #whereToLook(run: number): readonly (readonly [condition: string, value: number])[] {
     const through = this.#index.indexedThrough();
-    // Each end by itself: asked for together, SQLite reads all that lies between.
+    // One subquery for each bound: with both in one query SQLite reads everything between them.
     const bounds = this.#database
       .prepare(
         "SELECT (SELECT min(first_seq) FROM run_index WHERE run = ?) AS first, (SELECT max(first_seq) FROM run_index WHERE run = ?) AS last",

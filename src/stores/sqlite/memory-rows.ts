@@ -22,16 +22,16 @@ import { storageError } from "./group-commit.ts";
 export interface MemoryRowsOptions {
   readonly database: DatabaseSync;
   readonly clock: Clock;
-  /** Who saves: only runs of this worker are added to. */
+  /** Only memories of this worker's runs can be saved. */
   readonly worker: string;
   readonly claimerOf: (memory: NewMemory) => string | undefined;
-  /** Writes what is queued for the log. */
+  /** Writes the queued appends. */
   readonly catchUp: () => void;
-  /** False: as on a SQLite without it. */
+  /** False: behave as if SQLite had no full text search. For tests. */
   readonly fullText?: boolean;
 }
 
-/** Memories as rows of the store's own database. */
+/** Memories as rows. */
 export class MemoryRows implements MemoryStore {
   readonly #options: MemoryRowsOptions;
   readonly #index: MemoryIndex | null;
@@ -64,9 +64,9 @@ export class MemoryRows implements MemoryStore {
   }
 
   async save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome> {
-    // A listener may get an event in the middle of a transaction.
+    // A listener may be called in the middle of a transaction.
     await undefined;
-    // What led to a memory is never less durable than the memory.
+    // The events that led to a memory must be durable before the memory.
     this.#options.catchUp();
     const { database } = this.#options;
     try {
@@ -89,17 +89,17 @@ export class MemoryRows implements MemoryStore {
     const where = whereOf(query);
     const words = wordsOf(query.text ?? "");
     if (words.length === 0) {
-      // Punctuation alone is looked for as it stands.
+      // A query of punctuation alone is searched literally.
       const said = query.text?.trim() ?? "";
       return this.#select(said === "" ? where : [...where, matchInTexts([said])], byAge, query);
     }
     const ranked = this.#findInIndex(words, where, query);
     if (ranked.length > 0) return ranked;
-    // The end of a list is not the beginning of another one.
+    // An empty page after the last result must not start the slower search.
     const isAtEnd = (query.offset ?? 0) > 0;
     const first = { ...query, limit: 1, offset: 0 };
     if (isAtEnd && this.#findInIndex(words, where, first).length > 0) return ranked;
-    // Also for scripts that put no space between words.
+    // Also finds words in scripts that put no space between words.
     return this.#select([...where, matchInTexts(words)], byAge, query);
   }
 
@@ -137,7 +137,7 @@ export class MemoryRows implements MemoryStore {
     );
     this.#index?.catchUp();
     const made = this.#readNow(number);
-    if (made === undefined) throw new Error("a memory that was just saved is not there");
+    if (made === undefined) throw new Error("the saved memory cannot be read back");
     return { saved: true, memory: made, isNew: true };
   }
 
@@ -155,7 +155,7 @@ export class MemoryRows implements MemoryStore {
     const values: SQLInputValue[] = where.flatMap((condition) => condition.values);
     return this.#options.database
       .prepare(
-        // Texts are read last, and only of those that are given.
+        // Texts are read last, and only those of the result.
         `SELECT ${columns} FROM (SELECT m.number AS found, ${order} AS place FROM ${from}
            WHERE ${conditions} ORDER BY place, m.number DESC LIMIT ? OFFSET ?)
          CROSS JOIN ${tables.replace("memories m", "memories m ON m.number = found")}
@@ -176,9 +176,9 @@ const byRank = {
 };
 
 /**
- * The words of memories, for SQLite's full text search. It follows from the rows: who saves keeps it
- * up to date, and who asks catches up with what a process without it has saved. Builds of SQLite
- * without full text search have none, and look through the texts instead.
+ * The words of memories, for SQLite's full text search. The index is derived from the rows: saving
+ * updates it, and a search first indexes what a process without full text search saved. If SQLite
+ * has no full text search, the texts are scanned instead.
  */
 class MemoryIndex {
   readonly #database: DatabaseSync;
@@ -189,7 +189,7 @@ class MemoryIndex {
     this.#database = database;
   }
 
-  /** Brings it up to the rows, in the transaction that is open or in one of its own. */
+  /** Indexes the rows that are not indexed yet, in the open transaction or in one of its own. */
   catchUp(): void {
     if (this.#isMissing) return;
     try {
@@ -200,7 +200,7 @@ class MemoryIndex {
          WHERE number > ${lastIndexed}`,
       );
     } catch {
-      // Searching slowly is better than not searching, or not saving.
+      // A slow search is better than a failed search or a failed save.
       this.#isMissing = true;
     }
   }
@@ -209,7 +209,7 @@ class MemoryIndex {
     return !this.#isMissing;
   }
 
-  /** What matches any of the words; longer ones also where a word only begins with them. */
+  /** Matches any of the words; words of four letters and more also as a prefix. */
   expressionOf(words: readonly string[]): string {
     const asAsked = (word: string): string => (word.length < 4 ? `"${word}"` : `"${word}"*`);
     return words.map(asAsked).join(" OR ");
@@ -224,7 +224,7 @@ class MemoryIndex {
   }
 }
 
-/** FTS5 keeps a row here for each text that it has indexed. */
+/** FTS5 has a row here for each indexed text. */
 const lastIndexed = "(SELECT coalesce(max(id), 0) FROM memory_words_docsize)";
 
 const { isSuperseded } = memorySql();
@@ -234,7 +234,7 @@ export interface SqlCondition {
   readonly values: readonly (string | number | null)[];
 }
 
-/** What a query asks for in addition to its words. */
+/** All conditions of a query except its words. */
 function whereOf({ all, near, tags = [] }: MemoryQuery): readonly SqlCondition[] {
   return [
     ...(near === undefined ? [] : [couldConcern(near)]),
@@ -246,7 +246,7 @@ function whereOf({ all, near, tags = [] }: MemoryQuery): readonly SqlCondition[]
   ];
 }
 
-/** Leaves away what is surely not for this reader; the caller decides about the rest. */
+/** Excludes memories that this reader certainly cannot see; the caller judges the others. */
 function couldConcern({ formerly, runId, workspace }: MemoryPlace): SqlCondition {
   return {
     sql: `((m.scope = 'shared' OR p.version IS NOT NULL)
@@ -256,7 +256,7 @@ function couldConcern({ formerly, runId, workspace }: MemoryPlace): SqlCondition
   };
 }
 
-/** Any of these, as it stands, in the text or the tags. */
+/** Any of the parts, literally, in the text or the tags. */
 function matchInTexts(parts: readonly string[]): SqlCondition {
   const pattern = (part: string): string =>
     `%${part.slice(0, 200).replaceAll(/[\\%_]/g, (character) => `\\${character}`)}%`;

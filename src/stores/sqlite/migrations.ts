@@ -1,10 +1,11 @@
 /**
- * The schema, one step a version. A step that has shipped is never edited: databases in the world
+ * The schema, one step for each version. Never edit a step that has shipped: existing databases
  * have run it.
  *
- * Events are stored in batches: all that one transaction adds to one run is one row, because what
- * SQLite charges for is pages touched, not bytes. `first_seq` is the sequence number of a batch's
- * first event, so two processes that both think they write next collide on the primary key.
+ * Events are stored in batches: all events that one transaction adds to one run are one row,
+ * because the cost of a write in SQLite is the number of pages touched, not the number of bytes.
+ * `first_seq` is the sequence number of the first event, so two processes that both write the next
+ * batch collide on the primary key.
  */
 export const migrations: readonly string[] = [
   `

@@ -126,7 +126,7 @@ describe("openDatabase", () => {
     const before = readFileSync(path);
     const error = thrownBy(() => open());
     expect(error).toMatchObject({ code: "database-unusable" });
-    expect(String(error)).toMatch(/damaged.*copy from before/);
+    expect(String(error)).toMatch(/damaged.*from a backup/);
     expect(readFileSync(path).equals(before)).toBe(true);
   });
 

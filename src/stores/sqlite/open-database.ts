@@ -14,18 +14,19 @@ import { migrations } from "./migrations.ts";
 export interface DatabaseOptions {
   /** A file, or ":memory:". */
   readonly path: string;
-  /** "full" survives a power cut, "normal" a killed process. */
+  /** "full" survives a power failure, "normal" a killed process. */
   readonly synchronous: "full" | "normal";
 }
 
-/** Opens the database, brings its schema up to date, and says in a sentence why it cannot. */
+/** Opens the database and migrates its schema. Throws a `MandateError` that explains a failure. */
 export function openDatabase(options: DatabaseOptions): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
     createPrivate(options.path);
-    database = new DatabaseSync(options.path, { timeout: patienceMs });
+    database = new DatabaseSync(options.path, { timeout: busyTimeoutMs });
     turnOnWriteAheadLog(database);
-    // Checkpoints every 16 MB: a quarter of the work of SQLite's own 4 MB, and still little to read.
+    // Checkpoints every 16 MB: a quarter of the work of SQLite's default of 4 MB, and still little
+    // to read.
     database.exec(
       `PRAGMA wal_autocheckpoint = 4000; PRAGMA synchronous = ${options.synchronous === "full" ? "FULL" : "NORMAL"};`,
     );
@@ -38,13 +39,13 @@ export function openDatabase(options: DatabaseOptions): DatabaseSync {
   }
 }
 
-/** How long to wait for others who write. */
-const patienceMs = 5000;
+/** How long to wait for other processes that write. */
+const busyTimeoutMs = 5000;
 const pauseMs = 2;
 
 /**
- * SQLite waits for others wherever it can, but not here: of several processes that make a database
- * write-ahead at once, all but one are told at once that it is locked. So we wait ourselves.
+ * SQLite waits for locks, but not here: of several processes that switch a database to write-ahead
+ * logging at once, all but one fail immediately. So this waits itself.
  */
 function turnOnWriteAheadLog(database: DatabaseSync): void {
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
@@ -52,13 +53,13 @@ function turnOnWriteAheadLog(database: DatabaseSync): void {
       database.exec("PRAGMA journal_mode = WAL");
       return;
     } catch (error) {
-      if (!isBusy(error) || waitedMs > patienceMs) throw error;
-      Atomics.wait(nobodyWakes, 0, 0, pauseMs);
+      if (!isBusy(error) || waitedMs > busyTimeoutMs) throw error;
+      Atomics.wait(neverNotified, 0, 0, pauseMs);
     }
   }
 }
 
-const nobodyWakes = new Int32Array(new SharedArrayBuffer(4));
+const neverNotified = new Int32Array(new SharedArrayBuffer(4));
 
 function isBusy(error: unknown): boolean {
   const code = error instanceof Error ? (error as { errcode?: unknown }).errcode : undefined;
@@ -67,7 +68,7 @@ function isBusy(error: unknown): boolean {
 
 function migrate(database: DatabaseSync, path: string): void {
   if (schemaVersion(database) === migrations.length) return;
-  // Two processes may start at once: the second waits here and then finds nothing to do.
+  // Two processes may start at once: the second one waits here and then finds nothing to do.
   database.exec("BEGIN IMMEDIATE");
   try {
     database.exec("CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL)");
@@ -111,7 +112,7 @@ function newer(path: string, version: number): MandateError {
 function unusable(path: string, cause: unknown): MandateError {
   const why = cause instanceof Error ? cause.message : String(cause);
   const advice = isDamaged(cause)
-    ? "The file is damaged, or no database. Put back a copy from before, or start again: move it away under another name, or MANDATE_HOME to another folder."
+    ? "The file is damaged or not a database. Restore it from a backup, or start with a new one: rename the file, or set MANDATE_HOME to another folder."
     : "Check that its folder exists and is writable, or set MANDATE_HOME to one that is.";
   return new MandateError(
     "database-unusable",
@@ -126,12 +127,15 @@ function isDamaged(cause: unknown): boolean {
   return typeof code === "number" && [11, 26].includes(code & 0xff);
 }
 
-/** A new one is for its owner alone, and what SQLite puts beside it takes after it. */
+/**
+ * Only the owner can read a new database. The files that SQLite creates beside it get the same
+ * mode.
+ */
 function createPrivate(path: string): void {
   if (path !== ":memory:") closeSync(openSync(path, "a", 0o600));
 }
 
-/** Works the inbox out from the events, for a database that is older than its inbox. */
+/** Derives the inbox from the events, for a database that is older than the inbox. */
 export function fillInbox(database: DatabaseSync): void {
   const rows = new InboxRows(database, new RunIndex(database));
   const runs = new Map<string, RunState>();
@@ -154,7 +158,7 @@ function writeChange(rows: InboxRows, run: RunState, event: StoredEvent): void {
     applyToRun(run, event);
     if (touchesInbox(event.type)) rows.write(inboxChangeOf(event, run, before));
   } catch {
-    // A damaged log is the checker's to tell; it must not keep anybody from opening the database.
+    // The checker reports a damaged log; it must not prevent opening the database.
   }
 }
 
@@ -178,8 +182,9 @@ function eventsOf(batch: Readonly<Record<string, unknown>>, runId: string): read
 }
 
 /**
- * Takes numbers from the store in blocks, so that a new id costs no write. A process that dies
- * leaves a gap; ids are unique, not dense. Blocks grow with use: listing runs reserves none.
+ * Reserves numbers from the database in blocks, so that a new id costs no write. A process that
+ * ends leaves a gap: ids are unique, not consecutive. Blocks grow with use; the first is reserved
+ * with the first id.
  */
 export function idBlocks(database: DatabaseSync): () => number {
   let next = 0;
@@ -192,7 +197,7 @@ export function idBlocks(database: DatabaseSync): () => number {
         .prepare("UPDATE meta SET value = value + ? WHERE key = 'next_id' RETURNING value")
         .get(size);
       end = Number(row?.["value"]);
-      // Zero is the control log's.
+      // Number zero is the control log.
       next = Math.max(1, end - size);
     }
     return next++;

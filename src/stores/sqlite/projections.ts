@@ -8,7 +8,9 @@ import { isTrusted, TamperedContract } from "../shared/store-calls.ts";
 import { runTotals } from "../shared/stored-rows.ts";
 import type { Transaction } from "../shared/transaction.ts";
 
-/** The stored state of runs, delegations and asks: written beside the events it follows from. */
+/**
+ * The stored state of runs, delegations and asks: written with the events that it is derived from.
+ */
 export class Projections {
   readonly #insertRun: StatementSync;
   readonly #moveRun: StatementSync;
@@ -60,7 +62,10 @@ export class Projections {
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
   }
 
-  /** Inserts new delegations with their contracts, or moves them after checking those again. */
+  /**
+   * Inserts new delegations with their contracts. Updates others after checking their contracts
+   * again.
+   */
   writeDelegations(moved: Transaction["movedDelegations"]): void {
     let isUntouched: boolean | undefined;
     for (const [id, { run, contract }] of moved) {
@@ -70,7 +75,7 @@ export class Projections {
         this.#insert(run, delegation, contract);
         continue;
       }
-      // As long as SQLite counts no commit but our own, what we wrote is what is there.
+      // As long as no other connection committed, the contracts are those that this process wrote.
       isUntouched ??= this.#dataVersion.get()?.["data_version"] === this.#versionAtStart;
       this.#move(delegation, isUntouched);
     }

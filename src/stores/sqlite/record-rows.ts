@@ -9,7 +9,7 @@ import {
   type WrittenRecord,
 } from "../shared/stored-rows.ts";
 
-/** The control plane's records as rows: written beside the events they follow from. */
+/** The control plane's records as rows: written with the events that they are derived from. */
 export class RecordRows implements RecordStandings {
   readonly #read: StatementSync;
   readonly #list: StatementSync;
@@ -21,7 +21,7 @@ export class RecordRows implements RecordStandings {
   constructor(database: DatabaseSync) {
     const isKey = "resource_type = ? AND resource_id = ?";
     this.#read = database.prepare(`SELECT * FROM records WHERE ${isKey}`);
-    // Texts are compared byte by byte, and no character begins with the last byte of all.
+    // Texts are compared byte by byte, and no character begins with the greatest byte.
     this.#list = database.prepare(
       `SELECT * FROM records WHERE resource_type = ?
          AND resource_id >= ? AND resource_id < ? || CAST(x'ff' AS TEXT) ORDER BY resource_id`,

@@ -29,13 +29,13 @@ test("a reserve that was given up does not take back the room at once, and is th
   for (let shortage = 0; shortage < 3; shortage++) {
     reserve.ensure();
     expect(existsSync(path)).toBe(true);
-    reserve.giveUp();
+    reserve.release();
     reserve.ensure();
     await clock.advance(9000);
     reserve.ensure();
     expect(existsSync(path)).toBe(false);
     // Whatever still fails begins the wait anew.
-    reserve.giveUp();
+    reserve.release();
     await clock.advance(9000);
     reserve.ensure();
     expect(existsSync(path)).toBe(false);
@@ -48,11 +48,11 @@ test("a reserve that was given up does not take back the room at once, and is th
 test("a reserve that cannot be made keeps nobody from writing", async () => {
   const reserve = new ReserveFile("/nonexistent/folder/mandate.db-reserve", clock);
   reserve.ensure();
-  reserve.giveUp();
+  reserve.release();
   await clock.advance(20_000);
   reserve.ensure();
   new ReserveFile(null, clock).ensure();
-  new ReserveFile(null, clock).giveUp();
+  new ReserveFile(null, clock).release();
 });
 
 test("a reserve is whole where a disk takes only a part of it at a time", () => {

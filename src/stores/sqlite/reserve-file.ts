@@ -11,19 +11,19 @@ import { dirname } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 
 const size = 1024 * 1024;
-/** Before it is put back there has to be room for much more than itself, and for a while. */
+/** Recreating the reserve needs much more free space than its own size, and a pause. */
 const ample = 16 * size;
 const quietMs = 10_000;
 
 /**
- * Space kept back for the worst moment: when the disk is full this file is given up, so that the
- * ends of what was running can still be written. When there is room again it is put back, for the
- * next time: a server lives longer than one full disk.
+ * Reserved space for a full disk: when the disk is full, this file is deleted so that running
+ * delegations can still write their final events. It is recreated when there is space again,
+ * because a server can meet more than one full disk.
  */
 export class ReserveFile {
   readonly #path: string | null;
   readonly #clock: Clock;
-  /** When to look next, on a clock that cannot jump; infinite: there is nothing to do. */
+  /** When to check next, on the monotonic clock; infinite: there is nothing to do. */
   #lookAt = 0;
 
   constructor(path: string | null, clock: Clock) {
@@ -35,7 +35,7 @@ export class ReserveFile {
   ensure(): void {
     if (this.#path === null || this.#clock.monotonic() < this.#lookAt) return;
     const wasGivenUp = this.#lookAt > 0;
-    // Not into the room that it has just made for others.
+    // The space that was just freed is for others.
     if (wasGivenUp && !hasAmpleRoom(this.#path)) {
       this.#lookAt = this.#clock.monotonic() + quietMs;
       return;
@@ -45,19 +45,19 @@ export class ReserveFile {
     try {
       const file = openSync(this.#path, "w", 0o600);
       try {
-        // All of it or an error: a write by itself may end early.
+        // All of it or an error: a single write may be partial.
         writeFileSync(file, Buffer.alloc(size));
         fsyncSync(file);
       } finally {
         closeSync(file);
       }
     } catch {
-      // No room for a reserve is no reason not to start.
+      // A full disk must not prevent the start.
       rmSync(this.#path, { force: true });
     }
   }
 
-  giveUp(): void {
+  release(): void {
     if (this.#path === null) return;
     this.#lookAt = this.#clock.monotonic() + quietMs;
     rmSync(this.#path, { force: true });

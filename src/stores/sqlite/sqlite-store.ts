@@ -50,23 +50,22 @@ import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-
 import { HeadFile } from "./head-file.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
-import { inspectDatabase } from "./inspect-database.ts";
+import { inspectDatabase, prunedTables } from "./maintenance.ts";
 import { MemoryRows } from "./memory-rows.ts";
 import { type DatabaseOptions, idBlocks, openDatabase } from "./open-database.ts";
-import { PrunedRows } from "./pruned-rows.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive, pidOf } from "./worker.ts";
 
 export interface SqliteStoreOptions extends DatabaseOptions {
-  /** Where large bodies go; null keeps them in memory. */
+  /** The folder of the artifacts; null keeps them in memory. */
   readonly artifacts: string | null;
   readonly clock?: Clock;
-  /** How often to look for what other processes wrote. */
+  /** How often to read what other processes wrote. */
   readonly pollMs?: number;
 }
 
-/** So long a reader may keep others waiting. */
+/** A reader yields to other work after this time. */
 const longestTurnMs = 20;
 
 export class SqliteStore implements Store {
@@ -83,12 +82,12 @@ export class SqliteStore implements Store {
   readonly #clock: Clock;
   readonly #nextNumber: () => number;
   readonly #runs = new Map<string, RunState>();
-  /** An open run of another process: a caller that reads one mostly reads it again. */
+  /** An open run of another process: it is likely to be read again. */
   #lastLoaded: RunState | undefined;
   readonly #listeners = new Listeners();
   readonly #poll: Timer;
   #dataVersion: unknown;
-  #isDeaf = false;
+  #hasWarned = false;
   #versionStatement: StatementSync | undefined;
   #contractStatement: StatementSync | undefined;
   #textStatement: StatementSync | undefined;
@@ -103,7 +102,7 @@ export class SqliteStore implements Store {
     this.#reader = new BatchReader(this.#database, this.#index);
     this.#artifacts = new ArtifactFolder(options.artifacts, this.#clock);
     const { path } = options;
-    // Of a database that is linked to, beside the database itself: all who write share one file.
+    // Of a linked database, beside the database itself, so that all writers share one file.
     this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
     this.#nextNumber = idBlocks(this.#database);
     this.#dataVersion = this.#readDataVersion();
@@ -119,7 +118,7 @@ export class SqliteStore implements Store {
     this.#inbox = new InboxRows(this.#database, this.#index);
     const rows = { records: this.#records, inbox: this.#inbox };
     this.#commits = new GroupCommit(this.#database, this.#log, rows, this.#clock);
-    this.#poll = this.#clock.every(options.pollMs ?? 100, () => this.#lookAgain()).unref();
+    this.#poll = this.#clock.every(options.pollMs ?? 100, () => this.#pollOthers()).unref();
   }
 
   newDelegationId(): string {
@@ -172,7 +171,7 @@ export class SqliteStore implements Store {
   }
 
   async moveCursor(reader: string, to: number): Promise<number> {
-    // A listener may get an event in the middle of a transaction, which may yet fail.
+    // A listener may be called in the middle of a transaction, which can still fail.
     await undefined;
     if (this.#closed) throw closed();
     try {
@@ -188,7 +187,7 @@ export class SqliteStore implements Store {
 
   async readRun(runId: string): Promise<RunState | undefined> {
     if (runId === controlRunId) return undefined;
-    this.#lookAround();
+    this.#catchUpIfChanged();
     const run = this.#runs.get(runId) ?? this.#recall(runId) ?? this.#load(runId);
     if (run.lastRunSeq === 0) return undefined;
     if (run.outcome === null && !this.#runs.has(runId)) this.#lastLoaded = run;
@@ -211,7 +210,7 @@ export class SqliteStore implements Store {
     let turnBegan = this.#clock.monotonic();
     for (const events of batches) {
       yield* events;
-      // A long log is read in pieces: other work of this process has to get a turn.
+      // A long log is read in pieces, so that other work of this process gets a turn.
       if (this.#clock.monotonic() - turnBegan < longestTurnMs) continue;
       await nextTurn();
       if (this.#closed) throw closed();
@@ -244,8 +243,8 @@ export class SqliteStore implements Store {
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { application = null, before, limit = 50, outcome = null } = query;
     const place = before === undefined ? null : (runNumberOf(before) ?? 0);
-    // Numbers are given out to processes in blocks: between two of them they tell no order. Values
-    // that are used twice have names: Node 22.18 binds none to `?1`.
+    // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
+    // time. Values that are used twice have names: Node 22.18 binds nothing to `?1`.
     const rows = this.#database
       .prepare(
         `SELECT * FROM runs WHERE ($place IS NULL OR (started_at, number) <
@@ -259,7 +258,7 @@ export class SqliteStore implements Store {
     return rows.map(runRowOf);
   }
 
-  /** Made when it is asked for: most processes never do. */
+  /** Created on first use: most processes need none. */
   get memories(): MemoryStore {
     if (this.#closed) throw closed();
     this.#memories ??= new MemoryRows({
@@ -275,7 +274,7 @@ export class SqliteStore implements Store {
     return this.#memories;
   }
 
-  /** Made when it is asked for, as above. */
+  /** Created on first use, as above. */
   get idempotency(): IdempotencyStore {
     if (this.#closed) throw closed();
     this.#idempotency ??= new IdempotencyRows({
@@ -340,7 +339,7 @@ export class SqliteStore implements Store {
 
   async prune(request: PruneRequest): Promise<PruneReport> {
     if (this.#closed) throw closed();
-    const rows = new PrunedRows({
+    const rows = prunedTables({
       database: this.#database,
       reader: this.#reader,
       commits: this.#commits,
@@ -366,13 +365,13 @@ export class SqliteStore implements Store {
   #stateOf(runId: string, isNew: boolean): RunState {
     const cached = this.#runs.get(runId);
     if (cached) return cached;
-    // Ids are unique, so a run that starts has nothing stored yet; the key would tell if it had.
+    // Ids are unique, so a run that starts has no stored events; otherwise the primary key fails.
     const run = isNew ? emptyRun(runId) : (this.#recall(runId) ?? this.#load(runId));
     if (run.outcome === null) this.#runs.set(runId, run);
     return run;
   }
 
-  /** It is kept up to date like those that are ours, as long as no other one is read. */
+  /** The run that was loaded last is updated like those of this process. */
   #recall(runId: string): RunState | undefined {
     return this.#lastLoaded?.id === runId ? this.#lastLoaded : undefined;
   }
@@ -380,7 +379,7 @@ export class SqliteStore implements Store {
   #load(runId: string): RunState {
     const number = runNumberOf(runId);
     if (number === undefined) return emptyRun(runId);
-    // Nothing is folded from the control log, and it grows without limit: its end is all that is needed.
+    // The control log has no state and grows without limit: only its end is needed.
     if (runId === controlRunId) {
       const { head, lastRunSeq } = this.#reader.endOf(number, Number.MAX_SAFE_INTEGER);
       return { ...emptyRun(runId), head, lastRunSeq };
@@ -398,18 +397,18 @@ export class SqliteStore implements Store {
     }
     this.#noteEnds(events);
     if (events.some(({ type }) => type === "control.pruned")) this.#commits.texts.notePruning();
-    this.#listeners.tell(events);
+    this.#listeners.notify(events);
     this.#index.keepUp(this.#log.lastSeq);
   }
 
-  /** Of the control log its last event stands for all before it. */
+  /** The last event of the control log covers all events before it. */
   #noteEnds(events: readonly StoredEvent[]): void {
     const control = events.findLast(({ run_id: runId }) => runId === controlRunId);
     const ends = events.filter((event) => event.type === "run.finished" || event === control);
     this.#heads.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
   }
 
-  /** A suspended or orphaned run has an end as well. */
+  /** Notes the last event of each suspended or orphaned run. */
   #noteOpenRuns(): void {
     const heads: LogHead[] = [];
     for (const runId of this.#runs.keys()) {
@@ -418,7 +417,7 @@ export class SqliteStore implements Store {
         const end = this.#reader.endOf(runNumberOf(runId) ?? -1, Number.MAX_SAFE_INTEGER);
         if (end.lastSeq > 0) heads.push({ runId, seq: end.lastSeq, hash: end.head });
       } catch {
-        // A database that cannot be read any more can still be closed.
+        // An unreadable database can still be closed.
       }
     }
     this.#heads.add(heads);
@@ -429,21 +428,24 @@ export class SqliteStore implements Store {
     if (this.#recall(runId)) this.#lastLoaded = undefined;
   }
 
-  /** No caller waits for this read: the next one makes up for a failure, which is reported once. */
-  #lookAgain(): void {
+  /**
+   * No caller waits for this read, and the next one reads what this one missed, so a failure is
+   * only reported once.
+   */
+  #pollOthers(): void {
     try {
-      this.#lookAround();
-      this.#isDeaf = false;
+      this.#catchUpIfChanged();
+      this.#hasWarned = false;
     } catch (error) {
-      // The file was replaced: nothing that this process holds is true any more.
+      // The file was replaced: the state of this process is no longer valid.
       if (isNoDatabase(error)) throw error;
-      if (!this.#isDeaf) process.emitWarning(error instanceof Error ? error : String(error));
-      this.#isDeaf = true;
+      if (!this.#hasWarned) process.emitWarning(error instanceof Error ? error : String(error));
+      this.#hasWarned = true;
     }
   }
 
-  /** Cheap when no other process wrote: SQLite counts the commits of other connections for us. */
-  #lookAround(): void {
+  /** Cheap when no other process wrote: SQLite counts the commits of other connections. */
+  #catchUpIfChanged(): void {
     if (this.#closed) return;
     const version = this.#readDataVersion();
     if (version === this.#dataVersion) return;
@@ -453,7 +455,8 @@ export class SqliteStore implements Store {
 
   #catchUp(): void {
     const foreign: StoredEvent[] = [];
-    // A run may be ahead of what we have heard of: then its head is not the one to go on from.
+    // A cached run may be ahead of the events that are read here: then its hash is not the right
+    // one.
     const headOf = (number: number, runSeq: number): string | undefined => {
       const run = this.#runs.get(runIdOf(number));
       return run?.lastRunSeq === runSeq ? run.head : undefined;
@@ -471,7 +474,7 @@ export class SqliteStore implements Store {
     if (foreign.length > 0) this.#committed(foreign);
   }
 
-  /** A run whose log was damaged is nothing to the others; a request for it reports the damage. */
+  /** A damaged run must not affect other runs. A request for it reports the damage. */
   #eventsOf(row: BatchRow, before: string): readonly StoredEvent[] {
     try {
       return eventsOf(row, before);
@@ -488,7 +491,7 @@ export class SqliteStore implements Store {
     try {
       applyToRun(run, event);
     } catch {
-      // A log that says what cannot be is the checker's to tell; no reader is shown half of it.
+      // The checker reports an impossible log; no reader gets a half-applied state.
       this.#forgetState(run.id);
     }
   }

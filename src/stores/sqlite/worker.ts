@@ -1,8 +1,8 @@
 import { bootId, startOfProcess } from "../../workspaces/processes/process-start.ts";
 
 /**
- * Who owns a run, on one machine: a process, told apart from later ones with the same number by
- * its start time and by the boot it belongs to. No clock is compared, so no clock can lie.
+ * The owner of a run on one machine is a process, identified by its number, its start time and the
+ * boot id, so that a later process with the same number is another worker. No clocks are compared.
  */
 const livingHere = new Set<string>();
 let opened = 0;
@@ -17,7 +17,7 @@ export function dismissWorker(worker: string): void {
   livingHere.delete(worker);
 }
 
-/** Undefined: it is not an id of ours. */
+/** Undefined: not a worker id of this store. */
 export function pidOf(worker: string): number | undefined {
   const pid = Number(worker.split(".", 1)[0]);
   return Number.isSafeInteger(pid) && pid > 0 ? pid : undefined;
