@@ -1,22 +1,68 @@
 import type { z } from "zod";
 import type { InboxKind } from "../../events/inbox-item.ts";
-import type * as agents from "../http/shapes/agent-shapes.ts";
-import type * as commands from "../http/shapes/command-shapes.ts";
-import type * as delegations from "../http/shapes/delegation-shapes.ts";
-import type * as events from "../http/shapes/event-shapes.ts";
-import type * as files from "../http/shapes/file-shapes.ts";
-import type * as inbox from "../http/shapes/inbox-shapes.ts";
-import type * as work from "../http/shapes/kept-work-shapes.ts";
-import type * as memories from "../http/shapes/memory-shapes.ts";
-import type * as profiles from "../http/shapes/profile-shapes.ts";
-import type * as records from "../http/shapes/record-shapes.ts";
-import type * as results from "../http/shapes/result-shapes.ts";
-import type * as runs from "../http/shapes/run-shapes.ts";
-import type * as sessions from "../http/shapes/session-shapes.ts";
-import type * as system from "../http/shapes/system-shapes.ts";
-import type * as tokens from "../http/shapes/token-shapes.ts";
-import type * as trust from "../http/shapes/trust-shapes.ts";
-import type * as workers from "../http/shapes/worker-shapes.ts";
+import type { agentList, agentRow, registerAgentBody } from "../http/routes/agents.ts";
+import type {
+  commandBody,
+  commandReply,
+  completion,
+  completionQuery,
+  hotkeyList,
+} from "../http/routes/commands.ts";
+import type { delegationDetail } from "../http/routes/delegation-detail.ts";
+import type { textPiece } from "../http/routes/delegations.ts";
+import type { delegationResult, delegationRow } from "../http/routes/describe-delegation.ts";
+import type { runDetail, runRow } from "../http/routes/describe-run.ts";
+import type { eventRow } from "../http/routes/event-page.ts";
+import type { fileList, fileQuery } from "../http/routes/files.ts";
+import type { inboxPage, markReadBody, markReadReply } from "../http/routes/inbox.ts";
+import type {
+  delegationDiff,
+  discardBody,
+  discardReply,
+  mergeBody,
+  mergeReply,
+} from "../http/routes/kept-work.ts";
+import type { memoryDecision, memoryRow } from "../http/routes/memory.ts";
+import type { profileDetail, profileList } from "../http/routes/profiles.ts";
+import type {
+  deletePinQuery,
+  pinList,
+  pinRow,
+  putPinBody,
+  putRegistryBody,
+  registryRecord,
+} from "../http/routes/records.ts";
+import type {
+  comparison,
+  forkBody,
+  forkedRun,
+  replayedRun,
+  verification,
+} from "../http/routes/runs.ts";
+import type {
+  continueBody,
+  exportedSession,
+  messageEntry,
+  renameBody,
+  renameReply,
+  sessionDetail,
+  sessionFormat,
+  sessionRow,
+} from "../http/routes/sessions.ts";
+import type { startedRun, startRunBody } from "../http/routes/start-run.ts";
+import type {
+  answerReply,
+  cancelBody,
+  cancelReply,
+  resumeBody,
+  resumedRun,
+  sendBody,
+  sendReply,
+} from "../http/routes/steer-work.ts";
+import type { costGroup, costReport, health, me, system } from "../http/routes/system.ts";
+import type { createdToken, createTokenBody, tokenList } from "../http/routes/tokens.ts";
+import type { trustedList, waitingDetail, waitingRow } from "../http/routes/trust.ts";
+import type { queueList, workerList } from "../http/routes/workers.ts";
 
 /** What goes in and what comes out; parameters, query and body are one object. */
 interface Operation<Input, Reply> {
@@ -55,7 +101,7 @@ interface Place {
   readonly workspace?: string | undefined;
 }
 
-type EventPage = Page<Of<typeof events.eventRow>>;
+type EventPage = Page<Of<typeof eventRow>>;
 type EventInput = PageInput & { readonly after?: number | undefined };
 type Nothing = Readonly<Record<never, never>>;
 
@@ -67,20 +113,17 @@ export interface Operations {
       readonly outcome?: "succeeded" | "failed" | "cancelled" | undefined;
       readonly application?: string | undefined;
     },
-    Page<Of<typeof runs.runRow>>
+    Page<Of<typeof runRow>>
   >;
-  startRun: Operation<Of<typeof runs.startRunBody>, Of<typeof runs.startedRun>>;
-  getRun: Operation<RunInput & { readonly wait?: number | undefined }, Of<typeof runs.runDetail>>;
-  cancelRun: Operation<
-    RunInput & Of<typeof delegations.cancelBody>,
-    Of<typeof delegations.cancelReply>
-  >;
-  resumeRun: Operation<RunInput & Of<typeof runs.resumeBody>, Of<typeof runs.resumedRun>>;
-  forkRun: Operation<RunInput & Of<typeof runs.forkBody>, Of<typeof runs.forkedRun>>;
+  startRun: Operation<Of<typeof startRunBody>, Of<typeof startedRun>>;
+  getRun: Operation<RunInput & { readonly wait?: number | undefined }, Of<typeof runDetail>>;
+  cancelRun: Operation<RunInput & Of<typeof cancelBody>, Of<typeof cancelReply>>;
+  resumeRun: Operation<RunInput & Of<typeof resumeBody>, Of<typeof resumedRun>>;
+  forkRun: Operation<RunInput & Of<typeof forkBody>, Of<typeof forkedRun>>;
   listRunEvents: Operation<RunInput & EventInput, EventPage>;
-  verifyRun: Operation<RunInput, Of<typeof runs.verification>>;
-  compareRuns: Operation<RunInput & { readonly with: string }, Of<typeof runs.comparison>>;
-  replayRun: Operation<RunInput, Of<typeof runs.replayedRun>>;
+  verifyRun: Operation<RunInput, Of<typeof verification>>;
+  compareRuns: Operation<RunInput & { readonly with: string }, Of<typeof comparison>>;
+  replayRun: Operation<RunInput, Of<typeof replayedRun>>;
 
   listDelegations: Operation<
     PageInput & {
@@ -88,28 +131,19 @@ export interface Operations {
       readonly open?: boolean | undefined;
       readonly profile?: string | undefined;
     },
-    Page<Of<typeof delegations.delegationRow>>
+    Page<Of<typeof delegationRow>>
   >;
-  getDelegation: Operation<DelegationInput, Of<typeof delegations.delegationDetail>>;
-  cancelDelegation: Operation<
-    DelegationInput & Of<typeof delegations.cancelBody>,
-    Of<typeof delegations.cancelReply>
-  >;
-  resumeDelegation: Operation<
-    DelegationInput & Of<typeof runs.resumeBody>,
-    Of<typeof runs.resumedRun>
-  >;
+  getDelegation: Operation<DelegationInput, Of<typeof delegationDetail>>;
+  cancelDelegation: Operation<DelegationInput & Of<typeof cancelBody>, Of<typeof cancelReply>>;
+  resumeDelegation: Operation<DelegationInput & Of<typeof resumeBody>, Of<typeof resumedRun>>;
   answerDelegation: Operation<
     DelegationInput & { readonly askId?: string | undefined; readonly text: string },
-    Of<typeof delegations.answerReply>
+    Of<typeof answerReply>
   >;
-  listMessages: Operation<DelegationInput & PageInput, Page<Of<typeof sessions.messageEntry>>>;
-  sendMessage: Operation<
-    DelegationInput & Of<typeof delegations.sendBody>,
-    Of<typeof delegations.sendReply>
-  >;
+  listMessages: Operation<DelegationInput & PageInput, Page<Of<typeof messageEntry>>>;
+  sendMessage: Operation<DelegationInput & Of<typeof sendBody>, Of<typeof sendReply>>;
   listDelegationEvents: Operation<DelegationInput & EventInput, EventPage>;
-  getDelegationResult: Operation<DelegationInput, Of<typeof results.delegationResult>>;
+  getDelegationResult: Operation<DelegationInput, Of<typeof delegationResult>>;
   readArtifact: Operation<
     DelegationInput & {
       readonly hash: string;
@@ -117,37 +151,31 @@ export interface Operations {
       readonly lines?: number | undefined;
       readonly search?: string | undefined;
     },
-    Of<typeof delegations.textPiece>
+    Of<typeof textPiece>
   >;
-  diffDelegation: Operation<DelegationInput, Of<typeof work.delegationDiff>>;
-  mergeDelegation: Operation<
-    DelegationInput & Of<typeof work.mergeBody>,
-    Of<typeof work.mergeReply>
-  >;
-  discardDelegation: Operation<
-    DelegationInput & Of<typeof work.discardBody>,
-    Of<typeof work.discardReply>
-  >;
+  diffDelegation: Operation<DelegationInput, Of<typeof delegationDiff>>;
+  mergeDelegation: Operation<DelegationInput & Of<typeof mergeBody>, Of<typeof mergeReply>>;
+  discardDelegation: Operation<DelegationInput & Of<typeof discardBody>, Of<typeof discardReply>>;
 
-  listAgents: Operation<Nothing, Of<typeof agents.agentList>>;
-  getAgent: Operation<{ readonly agentId: string }, Of<typeof agents.agentRow>>;
+  listAgents: Operation<Nothing, Of<typeof agentList>>;
+  getAgent: Operation<{ readonly agentId: string }, Of<typeof agentRow>>;
   registerAgent: Operation<
-    { readonly agentId: string } & Of<typeof agents.registerAgentBody>,
-    Of<typeof agents.agentRow>
+    { readonly agentId: string } & Of<typeof registerAgentBody>,
+    Of<typeof agentRow>
   >;
   unregisterAgent: Operation<{ readonly agentId: string }, null>;
-  listProfiles: Operation<Nothing, Of<typeof profiles.profileList>>;
-  getProfile: Operation<{ readonly profile: string }, Of<typeof profiles.profileDetail>>;
-  getWaiting: Operation<{ readonly hash: string }, Of<typeof trust.waitingDetail>>;
-  trustWaiting: Operation<{ readonly hash: string }, Of<typeof trust.waitingRow>>;
-  listTrusted: Operation<Nothing, Of<typeof trust.trustedList>>;
+  listProfiles: Operation<Nothing, Of<typeof profileList>>;
+  getProfile: Operation<{ readonly profile: string }, Of<typeof profileDetail>>;
+  getWaiting: Operation<{ readonly hash: string }, Of<typeof waitingDetail>>;
+  trustWaiting: Operation<{ readonly hash: string }, Of<typeof waitingRow>>;
+  listTrusted: Operation<Nothing, Of<typeof trustedList>>;
   withdrawTrust: Operation<{ readonly hash: string }, null>;
 
-  getRegistry: Operation<Nothing, Of<typeof records.registryRecord>>;
-  putRegistry: Operation<Of<typeof records.putRegistryBody>, Of<typeof records.registryRecord>>;
-  listPins: Operation<Place, Of<typeof records.pinList>>;
-  putPin: Operation<Of<typeof records.putPinBody>, Of<typeof records.pinRow>>;
-  deletePin: Operation<Of<typeof records.deletePinQuery>, null>;
+  getRegistry: Operation<Nothing, Of<typeof registryRecord>>;
+  putRegistry: Operation<Of<typeof putRegistryBody>, Of<typeof registryRecord>>;
+  listPins: Operation<Place, Of<typeof pinList>>;
+  putPin: Operation<Of<typeof putPinBody>, Of<typeof pinRow>>;
+  deletePin: Operation<Of<typeof deletePinQuery>, null>;
 
   listInbox: Operation<
     PageInput & {
@@ -155,36 +183,27 @@ export interface Operations {
       readonly openOnly?: boolean | undefined;
       readonly runId?: string | undefined;
     },
-    Of<typeof inbox.inboxPage>
+    Of<typeof inboxPage>
   >;
-  markInboxRead: Operation<Of<typeof inbox.markReadBody>, Of<typeof inbox.markReadReply>>;
-  answerAsk: Operation<
-    { readonly askId: string; readonly text: string },
-    Of<typeof delegations.answerReply>
-  >;
+  markInboxRead: Operation<Of<typeof markReadBody>, Of<typeof markReadReply>>;
+  answerAsk: Operation<{ readonly askId: string; readonly text: string }, Of<typeof answerReply>>;
 
   listSessions: Operation<
     PageInput & { readonly workspace?: string | undefined },
-    Page<Of<typeof sessions.sessionRow>>
+    Page<Of<typeof sessionRow>>
   >;
-  getSession: Operation<SessionInput, Of<typeof sessions.sessionDetail>>;
-  renameSession: Operation<
-    SessionInput & Of<typeof sessions.renameBody>,
-    Of<typeof sessions.renameReply>
-  >;
+  getSession: Operation<SessionInput, Of<typeof sessionDetail>>;
+  renameSession: Operation<SessionInput & Of<typeof renameBody>, Of<typeof renameReply>>;
   exportSession: Operation<
-    SessionInput & { readonly format?: Of<typeof sessions.sessionFormat> | undefined },
-    Of<typeof sessions.exportedSession>
+    SessionInput & { readonly format?: Of<typeof sessionFormat> | undefined },
+    Of<typeof exportedSession>
   >;
-  continueSession: Operation<
-    SessionInput & Of<typeof runs.continueBody>,
-    Of<typeof runs.startedRun>
-  >;
+  continueSession: Operation<SessionInput & Of<typeof continueBody>, Of<typeof startedRun>>;
 
-  executeCommand: Operation<Of<typeof commands.commandBody>, Of<typeof commands.commandReply>>;
-  completeCommand: Operation<Of<typeof commands.completionQuery>, Of<typeof commands.completion>>;
-  listHotkeys: Operation<Nothing, Of<typeof commands.hotkeyList>>;
-  findFiles: Operation<Of<typeof files.fileQuery>, Of<typeof files.fileList>>;
+  executeCommand: Operation<Of<typeof commandBody>, Of<typeof commandReply>>;
+  completeCommand: Operation<Of<typeof completionQuery>, Of<typeof completion>>;
+  listHotkeys: Operation<Nothing, Of<typeof hotkeyList>>;
+  findFiles: Operation<Of<typeof fileQuery>, Of<typeof fileList>>;
 
   listMemories: Operation<
     PageInput & {
@@ -192,28 +211,28 @@ export interface Operations {
       readonly tag?: string | undefined;
       readonly all?: boolean | undefined;
     },
-    Page<Of<typeof memories.memoryRow>>
+    Page<Of<typeof memoryRow>>
   >;
-  getMemory: Operation<{ readonly memoryId: string }, Of<typeof memories.memoryRow>>;
-  promoteMemory: Operation<{ readonly memoryId: string }, Of<typeof memories.memoryDecision>>;
-  forgetMemory: Operation<{ readonly memoryId: string }, Of<typeof memories.memoryDecision>>;
+  getMemory: Operation<{ readonly memoryId: string }, Of<typeof memoryRow>>;
+  promoteMemory: Operation<{ readonly memoryId: string }, Of<typeof memoryDecision>>;
+  forgetMemory: Operation<{ readonly memoryId: string }, Of<typeof memoryDecision>>;
 
-  listTokens: Operation<Nothing, Of<typeof tokens.tokenList>>;
-  createToken: Operation<Of<typeof tokens.createTokenBody>, Of<typeof tokens.createdToken>>;
+  listTokens: Operation<Nothing, Of<typeof tokenList>>;
+  createToken: Operation<Of<typeof createTokenBody>, Of<typeof createdToken>>;
   revokeToken: Operation<{ readonly name: string }, null>;
 
-  getMe: Operation<Nothing, Of<typeof system.me>>;
-  getHealth: Operation<Nothing, Of<typeof system.health>>;
-  getSystem: Operation<Nothing, Of<typeof system.system>>;
-  listWorkers: Operation<Nothing, Of<typeof workers.workerList>>;
-  listQueues: Operation<Nothing, Of<typeof workers.queueList>>;
+  getMe: Operation<Nothing, Of<typeof me>>;
+  getHealth: Operation<Nothing, Of<typeof health>>;
+  getSystem: Operation<Nothing, Of<typeof system>>;
+  listWorkers: Operation<Nothing, Of<typeof workerList>>;
+  listQueues: Operation<Nothing, Of<typeof queueList>>;
   getCosts: Operation<
     {
-      readonly by?: Of<typeof system.costGroup> | undefined;
+      readonly by?: Of<typeof costGroup> | undefined;
       readonly since?: number | undefined;
       readonly limit?: number | undefined;
     },
-    Of<typeof system.costReport>
+    Of<typeof costReport>
   >;
   getOpenApi: Operation<Nothing, Readonly<Record<string, unknown>>>;
 }

@@ -40,3 +40,8 @@ function withPort(name: string, port: number): readonly string[] {
 function hasPort(name: string): boolean {
   return /:\d{1,5}$/.test(name);
 }
+
+/** Whether an address to listen at can be reached from this machine alone. */
+export function isLoopback(hostname: string): boolean {
+  return hostname === "localhost" || /^(127(\.\d{1,3}){3}|::1)$/.test(hostname);
+}

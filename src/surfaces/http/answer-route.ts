@@ -6,11 +6,10 @@ import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.t
 import type { KeptReply, Store } from "../../ports/store.ts";
 import { headOf } from "../../text.ts";
 import { doOnce, idempotencyKeyOf, type Outcome } from "./do-once.ts";
-import type { Host } from "./host.ts";
 import type { OpenRequest } from "./open-requests.ts";
 import { fieldErrors, HttpProblem, invalidRequest, problemOf } from "./problem.ts";
 import { parseBody, readBody } from "./read-body.ts";
-import type { Route, RouteRequest } from "./route.ts";
+import type { Host, Route, RouteRequest } from "./route.ts";
 
 export interface AnswerParts {
   readonly host: Host;

@@ -7,19 +7,19 @@ import { AllowedHosts } from "./allowed-hosts.ts";
 import { type AnswerParts, answerRoute, requireRole } from "./answer-route.ts";
 import { checkHeaders, checkTarget } from "./check-target.ts";
 import { type Caller, Guard } from "./guard.ts";
-import type { Host } from "./host.ts";
-import type { MountContext } from "./mount.ts";
-import { type MountPoint, type Mounts, mountPoints } from "./mount-points.ts";
-import { OpenAccess } from "./open-access.ts";
-import { type OpenRequest, OpenRequests } from "./open-requests.ts";
-import { createPageCode, pageCodePath } from "./page/page-code-endpoint.ts";
-import { answerPageSession, pageSessionPath } from "./page/page-session-endpoint.ts";
+import { type MountContext, type MountPoint, type Mounts, mountPoints } from "./mount.ts";
+import { OpenAccess, type OpenRequest, OpenRequests } from "./open-requests.ts";
+import {
+  answerPageSession,
+  createPageCode,
+  pageCodePath,
+  pageSessionPath,
+} from "./page/page-endpoints.ts";
 import { PageSessions } from "./page/page-sessions.ts";
-import { HttpProblem, problemOf, problemResponse } from "./problem.ts";
+import { HttpProblem, problemOf, problemResponse, replyHeaders } from "./problem.ts";
 import type { Rate } from "./rate-limiter.ts";
 import { checkForm, readBody } from "./read-body.ts";
-import { replyHeaders } from "./reply-headers.ts";
-import { defineRoute, type Route } from "./route.ts";
+import { defineRoute, type Host, type Route } from "./route.ts";
 
 export interface AppOptions extends Mounts {
   readonly routes: readonly Route[];

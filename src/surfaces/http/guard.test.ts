@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Mount } from "./mount.ts";
-import type { Mounts } from "./mount-points.ts";
+import type { Mount, Mounts } from "./mount.ts";
 import { routes } from "./routes/all-routes.ts";
 import { json, openServer, type Sent, type TestServer, testRoutes } from "./server.test-support.ts";
 

@@ -3,7 +3,23 @@ import { inspect } from "node:util";
 import type { z } from "zod";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
-import { type CurrentRecord, RecordConflict } from "./record-conflict.ts";
+
+/** A record is not at the version that somebody had read. It comes with what it is now. */
+export class RecordConflict extends MandateError {
+  readonly current: CurrentRecord;
+
+  constructor(message: string, current: CurrentRecord) {
+    super("conflict", message);
+    this.name = "RecordConflict";
+    this.current = current;
+  }
+}
+
+export interface CurrentRecord {
+  /** 0: there is none. */
+  readonly version: number;
+  readonly value: unknown;
+}
 
 /** What went wrong, as RFC 9457 has it. `code` is for programs, `detail` for people. */
 export interface Problem {
@@ -174,3 +190,17 @@ function describe(code: ProblemCode, status: number, detail: string): Problem {
   const title = titles[status] ?? "Error";
   return { type: `urn:mandate:problem:${code}`, title, status, code, detail };
 }
+
+/**
+ * On every reply. What is answered here is for programs: no browser shall guess another type, show
+ * it in a frame, run anything in it, keep it, or tell others where it came from. There is no CORS
+ * header among them, and nowhere else: no other origin is granted anything.
+ */
+export const replyHeaders: Readonly<Record<string, string>> = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+  "x-frame-options": "DENY",
+  "cross-origin-resource-policy": "same-origin",
+  "cache-control": "no-store",
+};

@@ -5,14 +5,13 @@ import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { isLoopback } from "./allowed-hosts.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
-import type { Host } from "./host.ts";
-import { isLoopback } from "./is-loopback.ts";
 import { OpenRequests } from "./open-requests.ts";
 import { PageSessions } from "./page/page-sessions.ts";
-import { HttpProblem, type OwnProblemCode, problemResponse } from "./problem.ts";
-import { replyHeaders } from "./reply-headers.ts";
+import { HttpProblem, type OwnProblemCode, problemResponse, replyHeaders } from "./problem.ts";
+import type { Host } from "./route.ts";
 
 export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
   /** Its origin is known once there is a port. */

@@ -7,7 +7,7 @@ import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { isLoopback } from "../../http/is-loopback.ts";
+import { isLoopback } from "../../http/allowed-hosts.ts";
 import type { RunningServer } from "../../http/serve.ts";
 import type { Arguments, Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -62,7 +62,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const { DeltaHub } = await import("../../http/streams/sse-deltas.ts");
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
-  const { readPageKey } = await import("../../http/page/page-key.ts");
+  const { readPageKey } = await import("../../http/page/page-endpoints.ts");
   const pageKey = readPageKey(io.environment);
   const deltas = new DeltaHub();
   const forks = new Forks();

@@ -2,9 +2,8 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../../open-store.ts";
 import { json, openServer, type TestServer } from "../server.test-support.ts";
-import { readPageKey } from "./page-key.ts";
-import { PageSeal } from "./page-seal.ts";
-import { PageSessions, pageSessionMs } from "./page-sessions.ts";
+import { readPageKey } from "./page-endpoints.ts";
+import { PageSeal, PageSessions, pageSessionMs } from "./page-sessions.ts";
 
 function exchange(http: TestServer, code: string, headers: Readonly<Record<string, string>> = {}) {
   const origin = http.server.url;

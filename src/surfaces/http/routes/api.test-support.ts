@@ -13,8 +13,7 @@ import {
 } from "../../../testing/engine-fixture.ts";
 import { MandateApiError, MandateClient } from "../../client/mandate-client.ts";
 import { createApp } from "../app.ts";
-import type { Host } from "../host.ts";
-import type { Route } from "../route.ts";
+import type { Host, Route } from "../route.ts";
 import { routes } from "./all-routes.ts";
 
 export interface TestApi extends AsyncDisposable {

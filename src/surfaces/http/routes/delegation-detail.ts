@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import { publicContract } from "../../../application/public-contract.ts";
+import { z } from "zod";
+import { type PublicContract, publicContract } from "../../../application/public-contract.ts";
 import type { Contract } from "../../../contracts/contract.ts";
 import type { ReceiptLine } from "../../../contracts/receipt.ts";
 import { openAskOf } from "../../../events/delegation.ts";
@@ -9,9 +9,55 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { earlyAnswerOf, resultOf } from "../../../sessions/delegation-result.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
-import type { delegationDetail, keptArtifact } from "../shapes/delegation-shapes.ts";
-import { describeDelegation } from "./describe-delegation.ts";
+import {
+  artifactReference,
+  delegationResult,
+  delegationRow,
+  describeDelegation,
+  earlyAnswer,
+  seal,
+  tokenUsage,
+} from "./describe-delegation.ts";
 import { withoutChildren } from "./describe-run.ts";
+import { listOf, moment, plainData } from "./shared-schemas.ts";
+
+const keptArtifact = artifactReference.extend({
+  of: z.enum(["result", "call", "diff"]),
+  callId: z.string().nullable(),
+  tool: z.string().nullable(),
+});
+
+export const delegationDetail = delegationRow.extend({
+  task: z.string().nullable(),
+  context: z.string().nullable(),
+  usage: tokenUsage,
+  contractHash: z.string(),
+  /** Null where it cannot be trusted: then `problem` says why. */
+  contract: plainData<PublicContract | null>(
+    "The contract as it was agreed; of MCP servers a description without values.",
+  ),
+  problem: z.string().nullable(),
+  receipt: listOf(plainData<ReceiptLine>("{ field, requested, granted, dropped?, reason? }")),
+  ask: z
+    .object({
+      id: z.string(),
+      question: z.string(),
+      isApproval: z.boolean(),
+      deadlineAt: moment,
+      default: z.string().nullable(),
+    })
+    .nullable(),
+  unread: listOf(
+    z.object({ messageId: z.string(), from: z.enum(["caller", "person"]), message: z.string() }),
+  ).meta({ description: "Messages that were sent to it and that it has not read." }),
+  evidence: seal.nullable(),
+  answer: earlyAnswer.nullable().meta({
+    description: "Its final answer while background sub-agents keep it open; null otherwise.",
+  }),
+  result: delegationResult.nullable(),
+  artifacts: listOf(keptArtifact),
+  resumedFrom: z.string().nullable(),
+});
 
 type KeptArtifact = z.infer<typeof keptArtifact>;
 

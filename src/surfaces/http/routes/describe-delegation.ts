@@ -1,14 +1,108 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { isWatching } from "../../../application/commands/runs/describe-run.ts";
-import type { Delegation } from "../../../events/delegation.ts";
+import { closeReasons } from "../../../events/close-reason.ts";
+import type { Delegation, WaitingOn } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";
+import type { Seal } from "../../../events/seal.ts";
 import { spentOf } from "../../../events/spent.ts";
+import type { DelegationResult } from "../../../ports/delegator.ts";
 import type { Store } from "../../../ports/store.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
 import { grantedCaps } from "../../../sessions/granted-caps.ts";
 import { sessionStatus } from "../../../sessions/session.ts";
-import type { delegationRow } from "../shapes/delegation-shapes.ts";
-import type { resultStatus } from "../shapes/result-shapes.ts";
+import { listOf, moment, plainData } from "./shared-schemas.ts";
+
+const closeReason = z.enum(closeReasons);
+
+/** How a delegation ended, in the four words that callers know. */
+const resultStatus = z.enum(["completed", "failed", "timeout", "cancelled"]);
+
+export const estimated = z.literal(true).optional().meta({
+  description: "Part of it was not reported by a provider: it is at most so much.",
+});
+
+export const client = z.string().optional().meta({
+  description: 'Of an agent that another program runs, whose profile is "external": that program.',
+});
+
+export const tokenUsage = z.object({
+  prompt: z.number(),
+  completion: z.number(),
+  cost: z.number().meta({ description: "US dollars." }),
+  estimated,
+});
+
+export const artifactReference = z.object({ hash: z.string(), bytes: z.number() });
+
+export const seal = plainData<Seal>(
+  "What the runtime itself recorded: summary, output_hash, usage, turns, tool_calls, attempts, requested, served, calls, exits, files.",
+);
+
+export const delegationResult = z.object({
+  delegationId: z.string(),
+  profile: z.string(),
+  client,
+  status: resultStatus,
+  outcome: z
+    .enum(["succeeded", "failed", "cancelled"])
+    .optional()
+    .meta({ description: "Of the root of a run: how the whole run ended." }),
+  result: z.string().meta({ description: "The final text, or the error's sentence." }),
+  tokenUsage,
+  duration: z.number().meta({ description: "Milliseconds." }),
+  subDelegations: listOf(plainData<DelegationResult>("The same of a child.")).optional(),
+  truncated: z.literal(true).optional(),
+  closeReason,
+  evidence: seal,
+  artifacts: listOf(artifactReference).optional(),
+});
+
+/** A final answer that is there before its delegation closes. */
+export const earlyAnswer = z.object({
+  text: z.string(),
+  truncated: z.boolean(),
+  running: listOf(z.string()).meta({ description: "Its background sub-agents that still run." }),
+});
+
+/** One delegation in a list or a tree. */
+export const delegationRow = z.object({
+  delegationId: z.string(),
+  runId: z.string(),
+  parentId: z.string().nullable(),
+  profile: z.string(),
+  client,
+  title: z.string(),
+  status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed", "closed"]),
+  /** How it ended; null while it is open. */
+  outcome: resultStatus.nullable(),
+  closeReason: closeReason.nullable(),
+  /** Exactly one thing while it is open and worked on, otherwise null. */
+  waitingOn: plainData<WaitingOn | null>(
+    "{ on, detail? }: what it waits on; null when it has ended.",
+  ),
+  isWatching: z.boolean(),
+  /** It has not ended, and nobody works on it. */
+  isInterrupted: z.boolean(),
+  depth: z.number(),
+  attempt: z.number(),
+  model: z.object({
+    requested: z.string().nullable().meta({ description: "What its contract asks for." }),
+    served: listOf(z.string()).meta({ description: "Those that answered, as far as known." }),
+  }),
+  tokens: z.number(),
+  cost: z.number(),
+  estimated,
+  cap: z
+    .object({ tokens: z.number(), cost: z.number().nullable(), timeMs: z.number() })
+    .nullable()
+    .meta({ description: "What its contract lets it and everybody below it spend." }),
+  turns: z.number(),
+  toolCalls: z.number(),
+  createdAt: moment,
+  startedAt: moment.nullable(),
+  closedAt: moment.nullable(),
+  elapsedMs: z.number(),
+});
 
 export type DelegationRow = z.infer<typeof delegationRow>;
 

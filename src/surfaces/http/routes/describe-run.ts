@@ -1,5 +1,5 @@
-import type { z } from "zod";
-import type { CloseReason } from "../../../events/close-reason.ts";
+import { z } from "zod";
+import { type CloseReason, closeReasons } from "../../../events/close-reason.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { type AskWorkers, isRunInterrupted } from "../../../events/is-worked-on.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
@@ -10,8 +10,48 @@ import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { listedRun } from "../../../sessions/listed-run.ts";
 import { rootOf } from "../../../sessions/session.ts";
 import { StoreMemory } from "../../../sessions/store-memory.ts";
-import type { runDetail, runRow } from "../shapes/run-shapes.ts";
-import { describeDelegation } from "./describe-delegation.ts";
+import {
+  delegationResult,
+  delegationRow,
+  describeDelegation,
+  earlyAnswer,
+  estimated,
+} from "./describe-delegation.ts";
+import { listOf, moment } from "./shared-schemas.ts";
+
+const runStates = ["running", "interrupted", "succeeded", "failed", "cancelled"] as const;
+
+export const runRow = z.object({
+  runId: z.string(),
+  title: z.string().meta({ description: "Its task in one line." }),
+  application: z.string(),
+  workspace: z.string().nullable(),
+  state: z.enum(runStates),
+  closeReason: z
+    .enum(closeReasons)
+    .nullable()
+    .meta({ description: "Why it failed: cancelled, timeout, …; null where it did not." }),
+  startedAt: moment,
+  finishedAt: moment.nullable(),
+  delegations: z.number(),
+  tokens: z.number(),
+  cost: z.number(),
+  estimated,
+});
+
+export const runDetail = runRow.extend({
+  task: z.string(),
+  budgetTokens: z.number(),
+  rootId: z.string().nullable(),
+  elapsedMs: z.number(),
+  /** Parents before their children, each level in the order of its steps; a thousand at most. */
+  tree: listOf(delegationRow),
+  answer: earlyAnswer.nullable().meta({
+    description: "Of the root, while background sub-agents keep the run open; null otherwise.",
+  }),
+  /** Of the root; null while it is open. Results of children are at their delegations. */
+  result: delegationResult.nullable(),
+});
 
 const titleLength = 300;
 const mostInTree = 1000;

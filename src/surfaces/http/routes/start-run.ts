@@ -1,13 +1,59 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { planToRun } from "../../../application/plan-to-run.ts";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Host } from "../host.ts";
-import type { startedRun, startRunBody } from "../shapes/run-shapes.ts";
+import type { Store } from "../../../ports/store.ts";
+import type { Host } from "../route.ts";
+import { delegationResult } from "./describe-delegation.ts";
 import { withoutChildren } from "./describe-run.ts";
 import { folderOf, sessionOf } from "./place-of-request.ts";
-import { untilFinished } from "./until-finished.ts";
+import { agentId, longestWaitMs, profileName, sessionName, whoever } from "./shared-schemas.ts";
+
+export const waitMs = z
+  .int()
+  .min(0)
+  .max(longestWaitMs)
+  .optional()
+  .meta({ description: "Milliseconds to wait for the end; the result is given if it comes." });
+
+export const startRunBody = z.strictObject({
+  task: z.string().min(1).max(1_000_000).optional(),
+  plan: z
+    .record(z.string(), z.unknown())
+    .optional()
+    .meta({ description: "Steps to carry out, in place of a task." }),
+  profile: whoever.optional().meta({ description: "A profile, or a handle." }),
+  agent: agentId.optional().meta({ description: "A handle, in place of a profile." }),
+  context: z.string().max(1_000_000).optional(),
+  title: z.string().min(1).max(500).optional(),
+  workspace: z
+    .string()
+    .max(4096)
+    .nullable()
+    .optional()
+    .meta({ description: "One of the server's folders, or one below; null: none." }),
+  readOnly: z.boolean().optional(),
+  budgetTokens: z.int().min(1).optional().meta({ description: "For the whole run." }),
+  maxTokens: z.int().min(1).optional().meta({ description: "For the root and all below it." }),
+  maxCost: z.number().positive().optional().meta({ description: "The same in US dollars." }),
+  timeout: z.int().min(1).optional().meta({ description: "Milliseconds." }),
+  maxDepth: z.int().min(0).max(100).optional(),
+  modelOverride: z.string().min(1).max(200).optional(),
+  tools: z.array(z.string().min(1).max(200)).max(500).optional(),
+  forwardSkills: z.array(z.string().min(1).max(200)).max(500).optional(),
+  watchers: z.array(profileName).max(5).optional(),
+  session: sessionName.optional(),
+  wait: waitMs,
+});
+
+export const startedRun = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  url: z.string().meta({ description: "Where the run is." }),
+  result: delegationResult.nullable().meta({ description: "Null while it is open." }),
+});
 
 type StartRunBody = z.infer<typeof startRunBody>;
 
@@ -91,4 +137,33 @@ export async function describeStarted(
 
 export function urlOfRun(origin: string, runId: string): string {
   return `${origin}/api/v1/runs/${runId}`;
+}
+
+/** Waits until the run has finished, the time is over, or nobody waits any more. */
+export function untilFinished(
+  store: Store,
+  runId: string,
+  waitMs: number,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<void> {
+  if (waitMs === 0 || signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => {
+    const timer = clock.after(waitMs, end);
+    const unsubscribe = store.subscribe((events) => {
+      if (events.some(({ run_id, type }) => run_id === runId && type === "run.finished")) end();
+    });
+    signal.addEventListener("abort", end, { once: true });
+    // It may have finished before anybody listened.
+    store.readRun(runId).then((run) => {
+      if (run === undefined || run.outcome !== null) end();
+    }, end);
+
+    function end(): void {
+      timer.cancel();
+      unsubscribe();
+      signal.removeEventListener("abort", end);
+      resolve();
+    }
+  });
 }

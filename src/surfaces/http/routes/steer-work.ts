@@ -1,14 +1,58 @@
-import type { z } from "zod";
+import { z } from "zod";
 import { EngineSteering } from "../../../application/engine-steering.ts";
 import type { ResumedRunWork } from "../../../application/steering.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
-import type { Host } from "../host.ts";
-import type { cancelReply, sendReply } from "../shapes/delegation-shapes.ts";
-import type { resumeBody, resumedRun } from "../shapes/run-shapes.ts";
+import type { Host } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
-import { urlOfRun } from "./start-run.ts";
+import { listOf } from "./shared-schemas.ts";
+import { startRunBody, urlOfRun } from "./start-run.ts";
+
+export const cancelBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
+
+export const cancelReply = z.object({
+  id: z.string(),
+  outcome: z.enum(["cancelled", "already_terminal"]),
+});
+
+export const answerText = z.string().min(1).max(100_000);
+
+export const answerReply = z.object({ askId: z.string(), accepted: z.literal(true) });
+
+export const sendBody = z.strictObject({ message: z.string().min(1).max(100_000) });
+
+export const sendReply = z.object({ delegationId: z.string(), messageId: z.string() });
+
+export const resumeBody = z.strictObject({
+  maxTokens: startRunBody.shape.maxTokens,
+  maxCost: startRunBody.shape.maxCost,
+  timeout: startRunBody.shape.timeout,
+});
+
+const resumedOne = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  as: z
+    .enum(["same", "new"])
+    .meta({ description: "same: the run itself continues; new: a run of its own." }),
+  from: z.string().meta({ description: "The delegation that is continued." }),
+  agents: listOf(z.string()).meta({
+    description: "Whose results count: the root's, or those of an external agent's sub-agents.",
+  }),
+  url: z.string(),
+});
+
+/** The first run that continues, and all of them. */
+export const resumedRun = resumedOne.extend({
+  runs: listOf(resumedOne).meta({
+    description: "Several where an external agent left several sub-agents that did not complete.",
+  }),
+  refused: listOf(z.object({ delegationId: z.string(), reason: z.string() })).meta({
+    description: "Sub-agents that could not be resumed, and why.",
+  }),
+});
 
 /** Of a run or a delegation, with everything below it; what has ended stays as it is. */
 export async function cancelWork(
@@ -65,4 +109,22 @@ export async function resumeWork(
   });
   const { refused, runs } = resumed;
   return { ...describe(resumed), runs: runs.map(describe), refused: [...refused] };
+}
+
+/** The log of the run says what was answered; the control log says who did, also in vain. */
+export async function answerQuestion(
+  { runtime: { control, store } }: Host,
+  askId: string,
+  text: string,
+  by: Principal,
+): Promise<z.infer<typeof answerReply>> {
+  try {
+    await new Inbox(store).answer(askId, text);
+    await control.plane.noteCommand(`answer ${askId}`, by, "done");
+    return { askId, accepted: true };
+  } catch (error) {
+    const code = error instanceof MandateError ? error.code : "failed";
+    await control.plane.noteCommand(`answer ${askId}`, by, code);
+    throw error;
+  }
 }

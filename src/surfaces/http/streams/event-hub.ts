@@ -12,13 +12,18 @@ import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import type { Store } from "../../../ports/store.ts";
 import { followInbox } from "../../../sessions/inbox/follow-inbox.ts";
-import type { SseConnection } from "./sse-connection.ts";
+import type { SseConnection } from "./sse-client.ts";
 import type { DeltaHub } from "./sse-deltas.ts";
-import { SseFeed, type StreamRequest } from "./sse-feed.ts";
-import { deltaFrame, eventFrame, inboxFrame } from "./sse-frame.ts";
-import { defaultStreamLimits, type StreamLimits } from "./sse-limits.ts";
-import type { Entry } from "./sse-ring.ts";
-import { firstAfter, storedEvents, storedInbox } from "./sse-stored-log.ts";
+import {
+  defaultStreamLimits,
+  firstAfter,
+  SseFeed,
+  type StreamLimits,
+  type StreamRequest,
+  storedEvents,
+  storedInbox,
+} from "./sse-feed.ts";
+import { deltaFrame, type Entry, eventFrame, inboxFrame } from "./sse-ring.ts";
 
 type Listener = (events: readonly StoredEvent[]) => void;
 

@@ -1,16 +1,17 @@
 import type { ServerResponse } from "node:http";
+import { z } from "zod";
 import { holdsRole, type Principal } from "../../../control/records/principal.ts";
+import { inboxKinds } from "../../../events/inbox-item.ts";
+import { isEventType } from "../../../events/summarize.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { headOf } from "../../../text.ts";
 import type { Mount, MountContext } from "../mount.ts";
-import { HttpProblem } from "../problem.ts";
+import { fieldErrors, HttpProblem, invalidRequest } from "../problem.ts";
 import type { EventHub } from "./event-hub.ts";
-import { SseConnection } from "./sse-connection.ts";
-import type { StreamFilter, StreamRequest } from "./sse-feed.ts";
-import type { StreamLimits } from "./sse-limits.ts";
-import { eventStreamQuery, inboxStreamQuery, readPlace, readStreamQuery } from "./sse-query.ts";
+import { SseConnection } from "./sse-client.ts";
+import type { StreamFilter, StreamLimits, StreamRequest } from "./sse-feed.ts";
 
 export interface EventStreams {
   /**
@@ -174,4 +175,75 @@ class StreamSlots {
 
 function tooMany(detail: string): HttpProblem {
   return new HttpProblem("too-many-requests", detail, { headers: { "retry-after": "5" } });
+}
+
+const place = z
+  .string()
+  .regex(/^[0-9]{1,15}$/, "a whole number, such as the id of an event")
+  .transform(Number);
+
+const after = place.optional().meta({
+  description:
+    "Only what has a greater id. The header Last-Event-ID wins over it; without either the stream begins with what is new.",
+});
+
+/** A list in one parameter: `types=run.started,run.finished`. */
+function listOf(isWord: (word: string) => boolean, what: string) {
+  return z
+    .string()
+    .max(2000)
+    .transform((text) => text.split(","))
+    .refine((words) => words.every(isWord), `${what}, separated by commas`);
+}
+
+const flag = z.enum(["0", "1"]).transform((word) => word === "1");
+const id = z.string().max(20);
+
+/** The query parameters of `/events`. */
+const eventStreamQuery = z.strictObject({
+  after,
+  run: id.optional().meta({ description: "Only events of this run." }),
+  delegation: id.optional().meta({ description: "Only events of this delegation." }),
+  types: listOf(isEventType, "types of events")
+    .optional()
+    .meta({ description: "Only events of these types, separated by commas." }),
+  deltas: flag.optional().meta({
+    description: "1: also what models say while they say it, as `delta`, which is never stored.",
+  }),
+});
+
+const kinds: ReadonlySet<string> = new Set(inboxKinds);
+
+/** The query parameters of `/inbox/events`. */
+const inboxStreamQuery = z.strictObject({
+  after,
+  run: id.optional().meta({ description: "Only items about this run." }),
+  kinds: listOf((word) => kinds.has(word), `kinds of items (${inboxKinds.join(", ")})`)
+    .optional()
+    .meta({ description: "Only items of these kinds, separated by commas." }),
+});
+
+function readStreamQuery<Query>(request: Request, schema: z.ZodType<Query>): Query {
+  const given = new URL(request.url).searchParams;
+  const values: Record<string, unknown> = Object.create(null);
+  for (const [key, value] of given) {
+    if (Object.hasOwn(values, key)) {
+      throw invalidRequest([{ field: `query.${headOf(key, 100)}`, message: "is given twice" }]);
+    }
+    values[key] = value;
+  }
+  const parsed = schema.safeParse({ ...values });
+  if (!parsed.success) throw invalidRequest(fieldErrors("query", parsed.error));
+  return parsed.data;
+}
+
+/** Where to go on: what a client that comes back says of itself wins over what it once asked for. */
+function readPlace(request: Request, asked: number | undefined): number | undefined {
+  const header = request.headers.get("last-event-id")?.trim() ?? "";
+  if (header === "") return asked;
+  const parsed = place.safeParse(header);
+  if (parsed.success) return parsed.data;
+  throw invalidRequest([
+    { field: "header.last-event-id", message: parsed.error.issues[0]?.message ?? "is no id" },
+  ]);
 }

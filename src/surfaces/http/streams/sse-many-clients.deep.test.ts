@@ -11,7 +11,7 @@ import { it } from "vitest";
 import { openStore } from "../../../open-store.ts";
 import { collect } from "../../../testing/stored-run.ts";
 import { testFolder } from "../../../testing/test-folder.test-support.ts";
-import { eventFrame, openingFrame } from "./sse-frame.ts";
+import { eventFrame, openingFrame } from "./sse-ring.ts";
 import { StreamReader, until } from "./sse-server.test-support.ts";
 
 interface Memory {

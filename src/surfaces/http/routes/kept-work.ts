@@ -1,0 +1,148 @@
+import { z } from "zod";
+import type { KeptWork, MergedWork } from "../../../application/kept-work/kept-work.ts";
+import { readRunOf } from "../../../sessions/read-run.ts";
+import { headOf } from "../../../text.ts";
+import { defineRoute, type Host, type Route } from "../route.ts";
+import { requireServed } from "./place-of-request.ts";
+import { delegationId, listOf, plainData } from "./shared-schemas.ts";
+
+/** What a delegation changed in its own copy. */
+export const delegationDiff = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed"]),
+  source: z.enum(["copy", "log"]),
+  files: listOf(
+    z.object({
+      path: z.string(),
+      change: z.enum(["added", "removed", "changed"]),
+      lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
+    }),
+  ),
+  added: z.number().meta({ description: "Lines, over all files whose lines are known." }),
+  removed: z.number(),
+  text: z.string(),
+  truncated: z.boolean(),
+  problems: listOf(z.string()),
+});
+
+export const mergeBody = z.strictObject({
+  anyPath: z.boolean().optional(),
+  skipChecks: z.boolean().optional(),
+  withConfiguration: z.boolean().optional(),
+});
+
+/** A conflict is an answer and has changed nothing. */
+export const mergeReply = z.object({
+  delegationId: z.string(),
+  status: z.enum(["merged", "conflict", "violation", "refused"]),
+  into: z.string(),
+  copy: z.enum(["removed", "kept"]),
+  files: listOf(z.string()),
+  sentence: z.string().nullable().meta({ description: "Why it was not merged." }),
+  ref: z.string().nullable().meta({ description: "Where the commit can be found, if not merged." }),
+  details: plainData<Readonly<Record<string, unknown>>>("All that is known of the integration."),
+});
+
+export const discardBody = z.strictObject({
+  deleteChanges: z.boolean().optional().meta({ description: "Also what was not merged." }),
+});
+
+export const discardReply = z.object({
+  delegationId: z.string(),
+  status: z.enum(["discarded", "kept"]),
+  files: listOf(z.string()),
+  sentence: z.string().nullable(),
+});
+
+const tag = "delegations";
+const params = z.object({ delegationId });
+const longestDiff = 4 * 1024 * 1024;
+
+export const keptWorkRoutes: readonly Route[] = [
+  defineRoute({
+    id: "diffDelegation",
+    method: "GET",
+    path: "/delegations/:delegationId/diff",
+    summary: "Shows what a delegation changed in its own copy, as text and by file.",
+    tag,
+    role: "viewer",
+    params,
+    reply: delegationDiff,
+    async handle({ params: { delegationId: id }, signal }, host) {
+      const work = await keptWork(host, id);
+      const diff = await work.diff(id, { maximumBytes: longestDiff, signal });
+      const text = headOf(diff.text, longestDiff);
+      let [added, removed] = [0, 0];
+      for (const { lines } of diff.files) {
+        added += lines?.added ?? 0;
+        removed += lines?.removed ?? 0;
+      }
+      const truncated = diff.truncated || text.length < diff.text.length;
+      return { ...diff, text, truncated, added, removed };
+    },
+  }),
+  defineRoute({
+    id: "mergeDelegation",
+    method: "POST",
+    path: "/delegations/:delegationId/merge",
+    summary: "Takes over what a failed delegation left in its copy, by the rules of its contract.",
+    tag,
+    role: "operator",
+    params,
+    body: mergeBody,
+    reply: mergeReply,
+    async handle({ body, params: { delegationId: id }, principal, signal }, host) {
+      const { workspace } = await readRunOf(host.runtime.store, id);
+      await requireServed(host, workspace);
+      const { anyPath = false, skipChecks = false, withConfiguration = false } = body;
+      const options = { anyPath, skipChecks, withConfiguration, signal };
+      const work = await keptWork(host, id);
+      return describeMerge(await work.merge(id, principal, host.runtime, options));
+    },
+  }),
+  defineRoute({
+    id: "discardDelegation",
+    method: "POST",
+    path: "/delegations/:delegationId/discard",
+    summary: "Removes the copy of a delegation; what was not merged is lost only if that is said.",
+    tag,
+    role: "operator",
+    params,
+    body: discardBody,
+    reply: discardReply,
+    async handle({ body, params: { delegationId: id }, principal }, host) {
+      const { workspace } = await readRunOf(host.runtime.store, id);
+      await requireServed(host, workspace);
+      const work = await keptWork(host, id);
+      const { deleteChanges = false } = body;
+      const discarded = await work.discard(id, principal, { deleteChanges });
+      return { sentence: null, ...discarded };
+    },
+  }),
+];
+
+/** Loaded when it is asked for: most servers are never asked about git. */
+async function keptWork({ runtime }: Host, id: string): Promise<KeptWork> {
+  await readRunOf(runtime.store, id);
+  const { KeptWork: Work } = await import("../../../application/kept-work/kept-work.ts");
+  // A delegation that has just failed: its copy is still being looked at, to be kept.
+  await runtime.settleCopies();
+  return new Work({ store: runtime.store, home: runtime.workFolder });
+}
+
+function describeMerge(merged: MergedWork): z.infer<typeof mergeReply> {
+  const { copy, delegationId: id, into, status } = merged;
+  const isMerged = merged.status === "merged";
+  const { delegationId: _id, into: _into, copy: _copy, ...details } = merged;
+  return {
+    delegationId: id,
+    status,
+    into,
+    copy,
+    files: isMerged ? merged.files.map(({ path }) => path) : merged.files,
+    sentence: isMerged ? null : merged.sentence,
+    ref: isMerged ? null : merged.ref,
+    details,
+  };
+}

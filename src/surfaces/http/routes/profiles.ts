@@ -1,0 +1,104 @@
+import { z } from "zod";
+import { nearestKey } from "../../../agents/documents/nearest-key.ts";
+import { effectiveProfile } from "../../../application/effective-profile.ts";
+import { publicProfile } from "../../../application/public-profile.ts";
+import { summarizeProfile } from "../../../application/summarize-profile.ts";
+import { waitingContent } from "../../../application/waiting-content.ts";
+import { holdsRole } from "../../../control/records/principal.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { listOf, plainData, profileName } from "./shared-schemas.ts";
+import { waitingRow } from "./trust.ts";
+
+const profileRow = z.object({
+  name: z.string(),
+  description: z.string(),
+  capabilities: listOf(z.string()),
+  model: z.string().nullable(),
+  origin: z.string(),
+  isHidden: z.boolean(),
+});
+
+export const profileList = z.object({
+  items: listOf(profileRow),
+  problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
+  waiting: listOf(waitingRow).meta({
+    description: "What came with a project and has no effect until an operator trusts it.",
+  }),
+});
+
+const fields = listOf(
+  z.object({
+    field: z.string().meta({ description: "A dotted path." }),
+    value: plainData<unknown>("What it says."),
+    origin: z.string().meta({ description: "Where that came from." }),
+  }),
+);
+
+const prompt = z.string().nullable().meta({ description: "Null for viewers." });
+
+export const profileDetail = z.object({
+  name: z.string(),
+  usable: z.boolean(),
+  problem: z.string().nullable(),
+  fields,
+  prompt,
+  layers: listOf(z.string()),
+  cut: listOf(z.object({ field: z.string(), origin: z.string() })).meta({
+    description: "What a project's layers ask for and do not get: they only narrow.",
+  }),
+  waiting: listOf(z.object({ origin: z.string(), hash: z.string(), fields, prompt })),
+});
+
+const tag = "profiles";
+
+export const profileRoutes: readonly Route[] = [
+  defineRoute({
+    id: "listProfiles",
+    method: "GET",
+    path: "/profiles",
+    summary: "Lists the profiles that can be used, and what is wrong with those that cannot.",
+    tag,
+    role: "viewer",
+    reply: profileList,
+    async handle(_request, { runtime }) {
+      const { control, profiles } = runtime;
+      await control.view.refresh();
+      const items = profiles.all().map((profile) => ({
+        name: profile.name,
+        description: profile.description,
+        capabilities: profile.capabilities,
+        model: summarizeProfile(runtime, profile.name)?.model ?? null,
+        origin: profile.origin,
+        isHidden: profile.hidden === true,
+      }));
+      const problems = profiles.problems.map(({ file, message, name }) => ({
+        name,
+        file,
+        message,
+      }));
+      return { items, problems, waiting: waitingContent(control) };
+    },
+  }),
+  defineRoute({
+    id: "getProfile",
+    method: "GET",
+    path: "/profiles/:profile",
+    summary: "Shows a profile as it is in effect, and where each of its fields came from.",
+    tag,
+    role: "viewer",
+    params: z.object({ profile: profileName }),
+    reply: profileDetail,
+    async handle({ params: { profile: name }, principal }, { runtime: { control, profiles } }) {
+      await control.view.refresh();
+      const profile = effectiveProfile(profiles, name);
+      if (profile === undefined) {
+        const nearest = nearestKey(name, profiles.names());
+        const hint = nearest === undefined ? "" : ` Did you mean ${JSON.stringify(nearest)}?`;
+        const sentence = `There is no profile ${JSON.stringify(name)}.${hint}`;
+        throw new MandateError("unknown-profile", sentence);
+      }
+      return { problem: null, ...publicProfile(profile, holdsRole("operator", principal)) };
+    },
+  }),
+];

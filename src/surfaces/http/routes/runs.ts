@@ -1,0 +1,300 @@
+import { z } from "zod";
+import { type ForkPlace, type ForkRequest, Forks } from "../../../application/forks.ts";
+import { compareStoredRuns, replay } from "../../../application/replay.ts";
+import type { Principal } from "../../../control/records/principal.ts";
+import { askWorkersOnce } from "../../../events/is-worked-on.ts";
+import { openStore } from "../../../open-store.ts";
+import { readRunOf } from "../../../sessions/read-run.ts";
+import { defineRoute, type Host, type Route } from "../route.ts";
+import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
+import { eventPage, eventRow } from "./event-page.ts";
+import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
+import { requireServed, sessionOf } from "./place-of-request.ts";
+import {
+  countIn,
+  flag,
+  listOf,
+  longestWaitMs,
+  plainData,
+  runId,
+  whoever,
+} from "./shared-schemas.ts";
+import {
+  describeStarted,
+  startedRun,
+  startRun,
+  startRunBody,
+  untilFinished,
+  urlOfRun,
+} from "./start-run.ts";
+import {
+  cancelBody,
+  cancelReply,
+  cancelWork,
+  resumeBody,
+  resumedRun,
+  resumeWork,
+} from "./steer-work.ts";
+
+export const verification = z.object({
+  ok: z.boolean(),
+  events: z.number(),
+  delegations: z.number(),
+  violations: listOf(
+    plainData<{ readonly invariant: string; readonly message: string }>(
+      "{ invariant, runId?, delegationId?, seq?, message }",
+    ),
+  ),
+});
+
+const differences = listOf(
+  plainData<{ readonly path: string; readonly message: string }>("{ path, message }"),
+);
+
+export const comparison = z.object({
+  isSame: z.boolean(),
+  runId: z.string(),
+  other: z.string(),
+  differences,
+});
+
+export const replayedRun = z.object({
+  isSame: z.boolean(),
+  runId: z.string(),
+  delegations: z.number(),
+  events: z.number(),
+  isFinished: z.boolean(),
+  differences,
+});
+
+export const forkBody = z.strictObject({
+  at: z
+    .int()
+    .min(1)
+    .meta({ description: "The last event to share, by its number in the run (`run_seq`)." }),
+  profile: whoever.optional().meta({ description: "Who goes on; by default who it was." }),
+  model: z.string().min(1).max(200).optional(),
+  task: z
+    .string()
+    .min(1)
+    .max(1_000_000)
+    .optional()
+    .meta({ description: "What is said next; by default that it goes on." }),
+});
+
+export const forkedRun = z.object({
+  runId: z.string(),
+  delegationId: z.string(),
+  url: z.string(),
+  turns: z.number().meta({ description: "How many turns of the old root agent it shares." }),
+  sharedUpTo: z.number().meta({ description: "The last event that it shares." }),
+});
+
+const tag = "runs";
+const params = z.object({ runId });
+
+export const runRoutes: readonly Route[] = [
+  defineRoute({
+    id: "listRuns",
+    method: "GET",
+    path: "/runs",
+    summary: "Lists runs, the newest first.",
+    tag,
+    role: "viewer",
+    query: z.strictObject({
+      ...pageQuery,
+      open: flag.optional().meta({ description: "Only those that have not finished." }),
+      outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
+      application: z.string().max(200).optional(),
+    }),
+    reply: pageSchema(runRow),
+    async handle({ query }, { runtime: { store } }) {
+      const { application, open, outcome } = query;
+      const before = readCursor("runs", query, runId);
+      const rows = await store.listRuns({
+        limit: limitOf(query) + 1,
+        ...(before !== undefined && { before }),
+        ...(open === true && { open }),
+        ...(outcome !== undefined && { outcome }),
+        ...(application !== undefined && { application }),
+      });
+      const page = pageOf("runs", rows, query, ({ id }) => id);
+      const workers = askWorkersOnce(store);
+      const items = [];
+      for (const row of page.items) items.push(await describeRow(store, row, workers));
+      return { items, nextCursor: page.nextCursor };
+    },
+  }),
+  defineRoute({
+    id: "startRun",
+    method: "POST",
+    path: "/runs",
+    summary: "Gives a task to an agent, or carries out a plan.",
+    tag,
+    role: "operator",
+    body: startRunBody,
+    reply: startedRun,
+    status: 201,
+    async handle({ body, isPage, principal, signal }, host) {
+      const started = await startRun(host, body, principal, isPage);
+      return describeStarted(host, started, body.wait ?? 0, signal);
+    },
+  }),
+  defineRoute({
+    id: "getRun",
+    method: "GET",
+    path: "/runs/:runId",
+    summary: "Shows a run and the tree of its delegations; waits for its end if that is asked for.",
+    tag,
+    role: "viewer",
+    cost: 5,
+    params,
+    query: z.strictObject({ wait: countIn(0, longestWaitMs).optional() }),
+    reply: runDetail,
+    async handle({ params: { runId: id }, query: { wait = 0 }, signal }, { runtime }) {
+      const { clock, store } = runtime;
+      const run = await readRunOf(store, id);
+      if (wait === 0 || run.outcome !== null) return describeRun(store, run, clock.now());
+      await untilFinished(store, id, wait, signal, clock);
+      return describeRun(store, await readRunOf(store, id), clock.now());
+    },
+  }),
+  defineRoute({
+    id: "cancelRun",
+    method: "POST",
+    path: "/runs/:runId/cancel",
+    summary: "Cancels a run with everybody in it. It can be resumed.",
+    tag,
+    role: "operator",
+    params,
+    body: cancelBody,
+    reply: cancelReply,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      cancelWork(host, id, principal, body.reason),
+  }),
+  defineRoute({
+    id: "resumeRun",
+    method: "POST",
+    path: "/runs/:runId/resume",
+    summary:
+      "Resumes a run: one that was paused or interrupted continues, one that was cancelled or failed continues as a new run.",
+    tag,
+    role: "operator",
+    params,
+    body: resumeBody,
+    reply: resumedRun,
+    status: 202,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      resumeWork(host, id, principal, body),
+  }),
+  defineRoute({
+    id: "forkRun",
+    method: "POST",
+    path: "/runs/:runId/fork",
+    summary: "Starts a new run that shares the history of another one up to an event.",
+    tag,
+    role: "operator",
+    cost: 5,
+    params,
+    body: forkBody,
+    reply: forkedRun,
+    status: 201,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      forkRun(host, { runId: id, ...body }, principal),
+  }),
+  defineRoute({
+    id: "listRunEvents",
+    method: "GET",
+    path: "/runs/:runId/events",
+    summary: "Lists the events of a run, in their order.",
+    tag,
+    role: "viewer",
+    params,
+    query: z.strictObject({
+      ...pageQuery,
+      after: countIn(0, Number.MAX_SAFE_INTEGER).optional(),
+    }),
+    reply: pageSchema(eventRow),
+    async handle({ params: { runId: id }, query }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      return eventPage(store, { runId: id }, query);
+    },
+  }),
+  defineRoute({
+    id: "verifyRun",
+    method: "GET",
+    path: "/runs/:runId/verification",
+    summary: "Holds the log of a run against everything that must be true of it.",
+    tag,
+    role: "viewer",
+    cost: 50,
+    params,
+    reply: verification,
+    async handle({ params: { runId: id } }, { runtime: { store, wholeStore } }) {
+      await readRunOf(store, id);
+      const { verifyHome } = await import("../../../application/verify-home.ts");
+      // Rows are looked at as they are stored: of the run that was found, and of no other.
+      return verifyHome(wholeStore, { places: null, runId: id });
+    },
+  }),
+  defineRoute({
+    id: "compareRuns",
+    method: "GET",
+    path: "/runs/:runId/comparison",
+    summary: "Says where two recorded runs part.",
+    tag,
+    role: "viewer",
+    cost: 50,
+    params,
+    query: z.strictObject({ with: runId }),
+    reply: comparison,
+    async handle({ params: { runId: id }, query: { with: other } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      await readRunOf(store, other);
+      const differences = await compareStoredRuns(store, id, other);
+      return { isSame: differences.length === 0, runId: id, other, differences };
+    },
+  }),
+  defineRoute({
+    id: "replayRun",
+    method: "POST",
+    path: "/runs/:runId/replay",
+    summary: "Runs a recorded run again from its log alone, and says where the events differ.",
+    tag,
+    role: "operator",
+    cost: 50,
+    params,
+    reply: replayedRun,
+    async handle({ params: { runId: id } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      const memory = await openStore({ database: ":memory:" });
+      try {
+        const replayed = await replay(store, id, memory);
+        return { isSame: replayed.differences.length === 0, ...replayed };
+      } finally {
+        await memory.close();
+      }
+    },
+  }),
+];
+
+/** Goes on from the middle of a run, where this server works at all, in the name of whoever asks. */
+async function forkRun(
+  host: Host,
+  request: ForkRequest,
+  by: Principal,
+): Promise<z.infer<typeof forkedRun>> {
+  const { origin, runtime } = host;
+  const { session, workspace } = await readRunOf(runtime.store, request.runId);
+  await requireServed(host, workspace);
+  const isOwn = session?.id.startsWith(sessionOf(by, "") ?? "") === true;
+  // Pins and modes of somebody else's session are theirs; what that one might not write stays so.
+  const place: ForkPlace = {
+    ...{ by, isRealWorkspace: true },
+    ...(!isOwn && { session: undefined }),
+    ...(!isOwn && session?.read_only === true && { readOnly: true }),
+  };
+  const forks = host.forks ?? new Forks();
+  const { delegationId, runId, sharedUpTo, turns } = await forks.fork(runtime, request, place);
+  return { runId, delegationId, url: urlOfRun(origin, runId), turns, sharedUpTo };
+}

@@ -1,0 +1,106 @@
+import { z } from "zod";
+import { requireTrustable } from "../../../application/judge-waiting.ts";
+import { readWaiting, requireWaiting } from "../../../application/waiting-body.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
+import { defineRoute, type Route } from "../route.ts";
+import { hash, listOf, plainData } from "./shared-schemas.ts";
+
+export const waitingRow = z.object({
+  kind: z.enum(["configuration", "profile", "skill"]),
+  name: z.string(),
+  file: z.string(),
+  hash: z.string(),
+  isChanged: z
+    .literal(true)
+    .optional()
+    .meta({ description: "Earlier content of the same place was trusted." }),
+});
+
+export const waitingDetail = waitingRow.extend({
+  fields: listOf(
+    z.object({ field: z.string(), value: plainData<unknown>("As it was written.") }),
+  ).meta({ description: "Of a profile." }),
+  prompt: z.string(),
+  files: listOf(
+    z.object({ path: z.string(), bytes: z.number(), text: z.string().nullable() }),
+  ).meta({ description: "Of a skill; null: it is not text, or too long to be sent." }),
+});
+
+export const trustedList = z.object({
+  items: listOf(z.object({ hash: z.string(), name: z.string(), file: z.string() })),
+});
+
+const tag = "trust";
+const params = z.object({ hash });
+const mostTrusted = 1000;
+
+export const trustRoutes: readonly Route[] = [
+  defineRoute({
+    id: "getWaiting",
+    method: "GET",
+    path: "/waiting/:hash",
+    summary: "Shows all of what waits to be trusted: exactly that is what its hash stands for.",
+    tag,
+    // It holds prompts, and declarations of servers as they were written.
+    role: "operator",
+    params,
+    reply: waitingDetail,
+    async handle({ params: { hash: wanted } }, { runtime: { control } }) {
+      await control.view.refresh();
+      return readWaiting(control, wanted);
+    },
+  }),
+  defineRoute({
+    id: "trustWaiting",
+    method: "POST",
+    path: "/waiting/:hash/trust",
+    summary: "Lets exactly this content of a project count, until it changes.",
+    tag,
+    role: "operator",
+    params,
+    reply: waitingRow,
+    async handle({ params: { hash: wanted }, principal }, { runtime: { control, toolbox } }) {
+      await control.view.refresh();
+      const waiting = requireWaiting(control, wanted);
+      requireTrustable(control, waiting, toolbox.names);
+      const { file, name } = waiting;
+      await control.plane.trust(wanted, { file, name }, principal);
+      await control.view.refresh(true);
+      return waiting;
+    },
+  }),
+  defineRoute({
+    id: "listTrusted",
+    method: "GET",
+    path: "/trusted",
+    summary: "Lists what was trusted, with the files that it was then.",
+    tag,
+    role: "viewer",
+    reply: trustedList,
+    async handle(_request, { runtime: { control } }) {
+      const all = await control.plane.trustedContent();
+      const items = all.slice(0, mostTrusted).map(({ file, hash: of, name }) => {
+        return { hash: of, name, file };
+      });
+      return { items };
+    },
+  }),
+  defineRoute({
+    id: "withdrawTrust",
+    method: "DELETE",
+    path: "/trusted/:hash",
+    summary: "Takes trust back: the content counts no more, from the next delegation on.",
+    tag,
+    role: "operator",
+    params,
+    reply: null,
+    status: 204,
+    async handle({ params: { hash: of }, principal }, { runtime: { control } }) {
+      if (await control.plane.withdrawTrust(of, principal)) {
+        await control.view.refresh(true);
+        return null;
+      }
+      throw new MandateError("conflict", `Nothing is trusted as ${of.slice(0, 12)} any more.`);
+    },
+  }),
+];
