@@ -1,4 +1,6 @@
+import { dearestRates, type TokenPrice } from "../contracts/token-price.ts";
 import type { Delegation } from "../events/delegation.ts";
+import type { Keeps } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import {
   type Amounts,
@@ -9,7 +11,7 @@ import {
   type Spending,
   spendingAbove,
 } from "../events/spending.ts";
-import { wholeBillionths } from "../ports/dollars.ts";
+import { billionths, billionthsFor, inDollars, wholeBillionths } from "../ports/dollars.ts";
 
 /** Tokens, and what they cost in billionths of a dollar: whole ones, so that sums are exact. */
 export interface Amount {
@@ -166,4 +168,228 @@ export interface Estimate {
   readonly used: Used;
   readonly reserved: Held;
   readonly model: string;
+}
+
+/** What the next model turn may cost, decided before anything is sent. Pure. */
+export type TurnPlan =
+  /** A turn with its tools, and enough left for a last one after it. */
+  | { readonly kind: "turn"; readonly reserve: Amount; readonly maxOutput: number }
+  /** The last one: tools are withdrawn, the best result is asked for. */
+  | { readonly kind: "last"; readonly reserve: Amount; readonly maxOutput: number }
+  /** Others hold reservations that will shrink: worth waiting. */
+  | { readonly kind: "wait" }
+  /** Not even a last turn fits. */
+  | { readonly kind: "exhausted" };
+
+export interface TurnBounds {
+  /** No prompt can be more tokens than this. */
+  readonly prompt: number;
+  readonly maxOutput: number;
+  /** Free now, after everybody's reservations. */
+  readonly available: Amount;
+  /** Free if all that is under way were to cost nothing. */
+  readonly unspent: Amount;
+  /** For a last turn: the contract's reserve, and the results that it will have to read. */
+  readonly keepBack: number;
+  /** Of the model that will be asked; undefined: its tokens cost no dollars that are known. */
+  readonly price: TokenPrice | undefined;
+}
+
+const leastOutput = 64;
+
+export function planTurn(bounds: TurnBounds): TurnPlan {
+  const now = planWith(bounds, bounds.available);
+  if (now.kind === "turn") return now;
+  const later = planWith(bounds, bounds.unspent);
+  return later.kind === now.kind ? now : { kind: "wait" };
+}
+
+function planWith(bounds: TurnBounds, left: Amount): TurnPlan {
+  const { prompt, maxOutput, keepBack } = bounds;
+  if (left.cost <= 0) return { kind: "exhausted" };
+  // After this turn a last one must still fit: its prompt is at least this one's.
+  const output = Math.min(maxOutput, outputWithin(left, bounds, 2 * prompt, keepBack));
+  if (output >= Math.min(maxOutput, leastOutput * 4)) {
+    return { kind: "turn", reserve: worstCase(bounds, output), maxOutput: output };
+  }
+  const last = Math.min(maxOutput, outputWithin(left, bounds, prompt, 0));
+  if (last >= Math.min(maxOutput, leastOutput)) {
+    return { kind: "last", reserve: worstCase(bounds, last), maxOutput: last };
+  }
+  return { kind: "exhausted" };
+}
+
+/** How many tokens an answer may have, beside prompts of so many and other output that is kept. */
+function outputWithin(
+  left: Amount,
+  { price, prompt }: Pick<TurnBounds, "price" | "prompt">,
+  prompts: number,
+  kept: number,
+): number {
+  const tokens = left.tokens - prompts - kept;
+  if (price === undefined || left.cost === Number.POSITIVE_INFINITY) return tokens;
+  const { input, output } = dearestRates(price, prompt);
+  const rest = left.cost - billionthsFor(prompts, input) - billionthsFor(kept, output);
+  return Math.min(tokens, tokensFor(rest, output));
+}
+
+function tokensFor(cost: number, rate: number): number {
+  if (rate === 0) return cost < 0 ? -1 : Number.POSITIVE_INFINITY;
+  return Math.floor(cost / billionthsFor(1, rate));
+}
+
+/** The most that a request with such a prompt, and an answer of so many tokens, can cost. */
+export function worstCase(
+  { price, prompt }: Pick<TurnBounds, "price" | "prompt">,
+  answer: number,
+): Amount {
+  const tokens = prompt + answer;
+  if (price === undefined) return { tokens, cost: 0 };
+  const { input, output } = dearestRates(price, prompt);
+  const cost = billionthsFor(prompt, input) + billionthsFor(answer, output);
+  return { tokens, cost: billionths(inDollars(cost)) };
+}
+
+/** With less than this, not even a last turn fits. */
+export function leastForAnswer(bounds: Pick<TurnBounds, "maxOutput" | "price" | "prompt">): Amount {
+  return worstCase(bounds, Math.min(bounds.maxOutput, leastOutput));
+}
+
+/** The prompt for which that is the least. */
+export function promptOfLeast(tokens: number, maxOutput: number): number {
+  return tokens - Math.min(maxOutput, leastOutput);
+}
+
+/**
+ * How many bytes of an output may enter the conversation so that an ordinary turn still fits after
+ * it. Each may turn out to be a token: a file of which all was shown would be the end of a small
+ * budget, and one of which the beginning was shown can be read on.
+ */
+export function roomForOutput({
+  available,
+  keepBack,
+  price,
+  prompt,
+}: Pick<TurnBounds, "available" | "keepBack" | "price" | "prompt">): number {
+  const answers = keepBack + leastOutput * 4;
+  const forPrompts = Math.min(available.tokens - answers, promptsFor(available, price, answers));
+  return Math.max(leastShown, Math.floor(forPrompts / 2 - slack - prompt - frame));
+}
+
+/** How many tokens of prompts can be paid, beside answers of so many. */
+function promptsFor({ cost }: Amount, price: TokenPrice | undefined, answers: number): number {
+  if (cost <= 0) return 0;
+  if (price === undefined || cost === Number.POSITIVE_INFINITY) return Number.POSITIVE_INFINITY;
+  // With what is shown the next prompt may become a long one.
+  const { input, output } = dearestRates(price, Number.POSITIVE_INFINITY);
+  return tokensFor(cost - billionthsFor(answers, output), input);
+}
+
+export interface ReportBounds extends Omit<TurnBounds, "maxOutput" | "unspent"> {
+  /** Results of children that it has not read, those of its open calls included. */
+  readonly results: number;
+  /** Tokens of text with which a result may enter the conversation. */
+  readonly joinTokens: number;
+  /** So many tokens of a prompt a token of that text can be at most: bytes, where none are counted. */
+  readonly perToken: number;
+}
+
+/**
+ * What a parent keeps back while its children work, so that they cannot drain what it needs to read
+ * their results and to answer. Results get up to half of what is free: children cannot say more with the
+ * other half. A result that does not fit enters as its beginning, and a child for whose result there is
+ * no room is refused.
+ */
+export function planReport(bounds: ReportBounds): Keeps {
+  const { available, joinTokens, keepBack, perToken, price, prompt, results } = bounds;
+  const answered = worstCase({ price, prompt }, keepBack);
+  const free = { tokens: available.tokens - answered.tokens, cost: available.cost - answered.cost };
+  const forPrompts = Math.max(0, Math.min(free.tokens, promptsFor(free, price, 0)));
+  const around = wrapping * perToken;
+  // Where every byte counts as a token, the prompts of children need more than their answers.
+  const share = perToken === 1 ? 2 : 4;
+  const least = (leastJoined + leastAround) * perToken;
+  const most = Math.min(joinTokens * perToken + around, Math.floor(forPrompts / share / results));
+  const each = Math.max(least, most);
+  // Where many results are as short as can be, children still have a quarter.
+  const fitting = Math.min(results, Math.floor((forPrompts * 3) / 4 / each));
+  const kept = worstCase({ price, prompt: prompt + fitting * each }, keepBack);
+  const tokens = Math.max(0, Math.min(kept.tokens, available.tokens));
+  const cost = inDollars(Math.max(0, Math.min(kept.cost, available.cost)));
+  const result = Math.max(leastJoined, Math.floor((each - around) / perToken));
+  return { tokens, ...(cost > 0 && { cost }), results: fitting, result };
+}
+
+/** Tokens of what stands around a result: how it ended, and its evidence. */
+const wrapping = 340;
+
+/** The same where results are too short for evidence. */
+const leastAround = 100;
+
+/** Tokens of a result that says where the rest is. */
+const leastJoined = 70;
+
+/** What stands around an output in the conversation: whose it is, and that it was cut. */
+const frame = 512;
+
+/** Less than this says nothing, and a budget that has no room for it is at its end anyway. */
+const leastShown = 2000;
+
+/**
+ * The most tokens the next prompt can be: what the provider counted last time plus a token for
+ * every byte added since; before the first count, a token for every byte of everything.
+ */
+export function promptBound(parts: {
+  readonly counted: number | null;
+  readonly bytesSince: number;
+  readonly systemBytes: number;
+  readonly toolTokens: number;
+}): number {
+  if (parts.counted !== null) return parts.counted + parts.bytesSince + slack;
+  return parts.systemBytes + parts.toolTokens + parts.bytesSince + hiddenPrompt;
+}
+
+const slack = 32;
+
+/** What providers add of their own when tools are offered. */
+const hiddenPrompt = 512;
+
+export interface WindowBounds {
+  /** Tokens of the prompt and the answer together. */
+  readonly window: number;
+  readonly maxOutput: number;
+  /** Of the system prompt and the tools, which cannot be shortened. */
+  readonly fixedBytes: number;
+  readonly conversationBytes: number;
+  /** The last prompt that the provider counted, with the bytes of its conversation. */
+  readonly measured: { readonly tokens: number; readonly bytes: number } | null;
+}
+
+export interface WindowPlan {
+  /** Bytes that the conversation may have, so that an answer has room beside it. */
+  readonly conversationBytes: number;
+  /** Tokens that the answer has room for, beside the conversation as it is. */
+  readonly maxOutput: number;
+  /** The prompt certainly does not fit. */
+  readonly isTooSmall: boolean;
+}
+
+/**
+ * What a window has room for, by how many bytes the tokens of the last prompt had: an estimate, since
+ * the provider refuses a prompt that is too long, and no money depends on it.
+ */
+export function planWindow(bounds: WindowBounds): WindowPlan {
+  const { conversationBytes, fixedBytes, maxOutput, measured, window } = bounds;
+  // Prose has four bytes a token; schemas of tools may have more, and nothing else is like them.
+  const counted = measured === null ? 0 : measured.tokens / (fixedBytes + measured.bytes);
+  const perByte = Math.min(1, Math.max(1 / 4, counted));
+  // An answer that is longer than the window, as the default is for small ones, gets a quarter of it.
+  const answer = Math.min(maxOutput, Math.floor(window / 4));
+  const prompt = Math.ceil((fixedBytes + conversationBytes) * perByte);
+  return {
+    conversationBytes: Math.floor((window - answer) / perByte) - fixedBytes,
+    maxOutput: Math.min(maxOutput, Math.max(answer, window - prompt)),
+    // No text that people write has tokens of eight bytes on average.
+    isTooSmall: (fixedBytes + conversationBytes) / 8 > window,
+  };
 }

@@ -1,16 +1,35 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { RunGrant } from "../contracts/run-grant.ts";
 import { type Cause, describeLateCause, type LateCause } from "../events/cause.ts";
-import { openAskOf } from "../events/delegation.ts";
-import type { EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
+import { type Delegation, openAskOf } from "../events/delegation.ts";
+import type { ArtifactReference, EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome, CancelOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { SessionChildren } from "../sessions/session-children.ts";
+import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
+import type { WorkingCopy } from "../workspaces/git/copies/working-copy.ts";
+import type { ReceivedChanges } from "../workspaces/git/travel/receive-changes.ts";
 import { Budget } from "./budget.ts";
-import { outcomeOf } from "./conversation.ts";
 import type { EngineParts } from "./engine-parts.ts";
-import type { LiveDelegation } from "./live-delegation.ts";
+import { type LiveDelegation, outcomeOf } from "./live-delegation.ts";
+
+/** Takes the copies that children work in to other machines and back, through the store. */
+interface CopyTransport {
+  /** Stores what a fresh copy holds, before any worker can claim the delegation that works in it. */
+  packStart(copy: FreshCopy): Promise<ArtifactReference | undefined>;
+  /** Stores what was changed in a copy, before the work is handed in. */
+  packWork(live: LiveDelegation): Promise<ArtifactReference | undefined>;
+  /** Takes what a child did on another machine into its copy here; undefined: it worked here. */
+  receiveWork(live: LiveDelegation, copy: WorkingCopy): Promise<ReceivedChanges | undefined>;
+}
+
+export interface FreshCopy {
+  readonly run: LiveRun;
+  readonly caller: LiveDelegation | null;
+  readonly copies: WorkingCopies;
+  readonly copy: WorkingCopy;
+}
 
 /** A run that this process works on. */
 export class LiveRun {
@@ -22,8 +41,6 @@ export class LiveRun {
   readonly budget: Budget;
   readonly delegations = new LiveDelegations();
   readonly history = new RunHistory();
-  /** The children of earlier messages of its session; null until they are asked for. */
-  earlier: SessionChildren | null = null;
   /** Questions that wait for an answer, by id. */
   readonly asks = new Map<string, (outcome: AskOutcome) => void>();
   /** A delegation has closed, has handed in its output, or is suspended. */
@@ -90,6 +107,13 @@ class LiveDelegations {
     else live.parent.process.addChild(live);
   }
 
+  /** One that the log has. */
+  addStored(live: LiveDelegation, { callId, depth, parentId }: Delegation): void {
+    this.add(live);
+    if (parentId === null && depth === 0) this.root = live;
+    if (callId !== null) this.byCall.set(`${parentId} ${callId}`, live);
+  }
+
   /** It was refused when it was written: there is no such delegation. */
   remove({ id, parent }: LiveDelegation): void {
     this.byId.delete(id);
@@ -105,6 +129,8 @@ class RunHistory {
   readonly delivered = new Set<string>();
   /** In the order in which they were made. */
   readonly plans: EventPayloads["run.planned"][] = [];
+  /** The children of earlier messages of its session; null until they are asked for. */
+  earlier: SessionChildren | null = null;
   /** By watcher. */
   readonly remarks = new Map<string, { readonly count: number; readonly last: string }>();
 
@@ -194,6 +220,8 @@ export interface Execution {
   cancel(live: LiveDelegation, cause: Cause): Promise<CancelOutcome>;
   /** Another process works on it, or none does yet: this process knows it by the log alone. */
   isRemote(live: LiveDelegation): boolean;
+  /** How working copies reach other machines; absent: they do not. */
+  readonly transport?: CopyTransport;
   /** Before the run ends: loads what its outcome depends on and is not known here. */
   loadAll(root: LiveDelegation): Promise<void> | undefined;
 }

@@ -1,7 +1,6 @@
 import { type Delegation, openAskOf } from "../events/delegation.ts";
 import type { Timer } from "../ports/clock.ts";
-import type { OpenCalls } from "./conversation.ts";
-import type { LiveDelegation } from "./live-delegation.ts";
+import type { LiveDelegation, OpenCalls } from "./live-delegation.ts";
 
 /**
  * The time and the slot of a delegation. The total deadline runs from beginning to end; the time of

@@ -20,7 +20,6 @@ import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { IntegrationResult } from "../../workspaces/git/integration/integration-result.ts";
 import { replaceFile } from "../../workspaces/replace-file.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import { receiveWork } from "../distributed/remote-copy.ts";
 import { type Rejection, Stopped } from "../ends/ending.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { askPerson, isConsent } from "../turns/ask-person.ts";
@@ -42,7 +41,7 @@ export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promis
   const { contract, process, run } = child;
   try {
     const copies = await run.parts.copies();
-    const received = await receiveWork(child, copies, copy);
+    const received = await run.execution.transport?.receiveWork(child, copy);
     const collected = await copies.collect(copy, contract.step.title);
     const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));

@@ -3,10 +3,9 @@ import type { NewEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
-import { cancelStored } from "../ends/cancel-stored.ts";
 import { type LiveDelegation, outputOf } from "../live-delegation.ts";
 import { LiveRun, loseRun } from "../live-run.ts";
-import { grantOfRoot, recoverDelegation } from "../recovery/recover.ts";
+import { closeUnrecoverable, recoverDelegation, storedSettings } from "../recovery/recover.ts";
 import { catchUp, type EngineState } from "../runs/live-runs.ts";
 import {
   type Branch,
@@ -38,15 +37,7 @@ export async function workOnBranch(
   }
   const state = isFresh ? found : await store.readRun(runId);
   if (state === undefined) return "done";
-  const settings = {
-    id: runId,
-    task: state.task,
-    workspace: state.workspace,
-    tokens: state.budgetTokens,
-    ownership: claim,
-    grant: await grantOfRoot(parts, state, grant),
-    readOnly: true,
-  };
+  const settings = await storedSettings(parts, state, claim, grant);
   const run = new LiveRun(parts, settings, new DistributedExecution());
   if (!isBranch(run)) throw new Error("a claimed run is distributed");
   // From here on the branch follows what other processes write.
@@ -117,12 +108,7 @@ async function open(
     await catchUp(run);
     return live;
   } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    // Its workspace is missing, or its contract was changed.
-    const isInvalid = error.code === "contract-invalid";
-    const code = isInvalid ? "contract_invalid" : "not_recoverable";
-    const { store, toolbox } = run.parts;
-    await cancelStored(store, toolbox, run.id, id, { code, text: error.message });
+    await closeUnrecoverable(run, id, error);
     return null;
   }
 }

@@ -5,12 +5,12 @@ import { childrenOf, type RunState } from "../../events/run-state.ts";
 import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { DispatchedWork } from "../../ports/workers.ts";
-import { MergeOrder } from "../changes/merge-order.ts";
 import { cancelRemote } from "../ends/cancel-stored.ts";
 import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
 import type { Execution, LiveRun } from "../live-run.ts";
-import { countSteps, type RevivalOptions, revive } from "../recovery/hydrate.ts";
+import { announceMerge, countSteps, revive } from "../recovery/hydrate.ts";
 import { cancelLive, queue } from "../work.ts";
+import { packStart, packWork, receiveWork } from "./remote-copy.ts";
 
 /**
  * Each delegation of the run is worked on by the worker that claims it. This process knows one of
@@ -23,6 +23,7 @@ export class DistributedExecution implements Execution {
       budget: cost === null ? { tokens } : { tokens, cost },
     }),
   };
+  readonly transport = { packStart, packWork, receiveWork };
   log: RunState | null = null;
   here: LiveDelegation | null = null;
 
@@ -97,7 +98,7 @@ export async function hydrateBranch(
   const above = lineOf(state, id);
   const self = above.pop();
   if (self === undefined) throw new Error(`run ${run.id} has no delegation ${id}`);
-  for (const one of above) await load(run, state, one, [], unknown);
+  for (const one of above) await revive(run, state, one, [], unknown);
   const children = childrenOf(state, id);
   const watchers = self.parentId === null ? childrenOf(state, null) : [];
   const near = [self, ...children, ...watchers.filter((one) => one.id !== id)];
@@ -107,16 +108,14 @@ export async function hydrateBranch(
   for (const one of near) {
     const events = eventsOf.get(one.id) ?? [];
     if (one.parentId !== id) {
-      const live = await load(run, state, one, events);
+      const live = await revive(run, state, one, events);
       if (one === self) execution.here = live;
       continue;
     }
     // Work that was handed in is integrated, and sealed, by this worker.
     const isElsewhere = one.status !== "waiting_for_merge";
-    const { copy, parent } = await load(run, state, one, events, { isElsewhere, role: "caller" });
-    if (copy === null || parent === null) continue;
-    parent.process.merges ??= new MergeOrder();
-    parent.process.merges.announce(one.stepIdx, false);
+    const child = await revive(run, state, one, events, { isElsewhere, role: "caller" });
+    if (child.copy !== null) announceMerge(child);
   }
   countSteps(run, state);
   if (execution.here === null) throw new Error(`delegation ${id} was not loaded`);
@@ -124,21 +123,6 @@ export async function hydrateBranch(
 }
 
 const unknown = { isElsewhere: true, role: "none" } as const;
-
-async function load(
-  run: LiveRun,
-  state: RunState,
-  delegation: Delegation,
-  events: readonly StoredEvent[],
-  options: RevivalOptions = {},
-): Promise<LiveDelegation> {
-  const live = await revive(run, state, delegation, events, options);
-  run.delegations.add(live);
-  const { callId, depth, parentId } = delegation;
-  if (parentId === null && depth === 0) run.delegations.root = live;
-  if (callId !== null) run.delegations.byCall.set(`${parentId} ${callId}`, live);
-  return live;
-}
 
 async function eventsOfEach(
   run: LiveRun,
@@ -180,7 +164,7 @@ async function loadRest(run: LiveRun, state: RunState): Promise<void> {
     const isPlanned = delegation.parentId !== null && planners.has(delegation.parentId);
     if (!isFailed && !isPlanned && !planners.has(delegation.id)) continue;
     for (const one of lineOf(state, delegation.id)) {
-      if (!run.delegations.byId.has(one.id)) await load(run, state, one, [], unknown);
+      if (!run.delegations.byId.has(one.id)) await revive(run, state, one, [], unknown);
     }
   }
 }

@@ -7,27 +7,24 @@ import { sha256 } from "../../events/hash-chain.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
-import type { WorkingCopies } from "../../workspaces/git/copies/working-copies.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import type { ReceivedChanges } from "../../workspaces/git/travel/receive-changes.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import type { LiveRun } from "../live-run.ts";
+import type { FreshCopy, LiveRun } from "../live-run.ts";
 import { surroundingsOf } from "../start/placement.ts";
 
-/** Stores what a fresh copy holds, before any worker can claim the delegation that works in it. */
-export async function packStart(
-  { execution, parts }: LiveRun,
-  caller: LiveDelegation | null,
-  copies: WorkingCopies,
-  copy: WorkingCopy,
-): Promise<ArtifactReference | undefined> {
+export async function packStart({
+  caller,
+  copies,
+  copy,
+  run: { execution, parts },
+}: FreshCopy): Promise<ArtifactReference | undefined> {
   // The work of a root is merged into the person's folder, so its copy does not travel.
   if (caller === null || execution.log === null || parts.sendsCopies !== true) return undefined;
   return parts.store.keepArtifact(await copies.pack(copy));
 }
 
-/** Stores what was changed in a copy that travels, before the work is handed in. */
 export async function packWork({
   contract,
   copy,
@@ -43,15 +40,14 @@ export async function packWork({
   return kept;
 }
 
-/** Takes what a child did on another machine into its copy here; undefined: it worked here. */
 export async function receiveWork(
   { run, state }: LiveDelegation,
-  copies: WorkingCopies,
   copy: WorkingCopy,
 ): Promise<ReceivedChanges | undefined> {
   const { changes } = state.share ?? {};
   if (changes === undefined) return undefined;
-  return copies.receive(copy, await readBundle(run.parts.store, changes));
+  const text = await readBundle(run.parts.store, changes);
+  return (await run.parts.copies()).receive(copy, text);
 }
 
 async function readBundle(store: Store, { hash }: ArtifactReference): Promise<string> {

@@ -8,8 +8,7 @@ import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
-import { followCalls, type MutableCalls } from "../conversation.ts";
-import type { LiveDelegation } from "../live-delegation.ts";
+import { followCalls, type LiveDelegation, type MutableCalls } from "../live-delegation.ts";
 import { closingEvents } from "./closing-events.ts";
 import { failure } from "./ending.ts";
 

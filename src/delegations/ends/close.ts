@@ -10,7 +10,6 @@ import { fits } from "../../tools/delegation/fit-result.ts";
 import { GitFailure, RepositoryRefused } from "../../workspaces/git/git-failure.ts";
 import { endMerging, retireCopy, takeOver, writeReport } from "../changes/take-over.ts";
 import { findTool } from "../delegation-process.ts";
-import { packWork } from "../distributed/remote-copy.ts";
 import {
   endTime,
   isForCaller,
@@ -393,7 +392,7 @@ function lackOfEvidence({ contract, copy, said: { evidence } }: LiveDelegation):
 /** What it changed, where others may have to fetch it, or why that cannot be done. */
 async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
   try {
-    return { bundle: await packWork(agent) };
+    return { bundle: await agent.run.execution.transport?.packWork(agent) };
   } catch (error) {
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
     return { cause: { code: "changes_not_packed", text: error.message } };

@@ -22,11 +22,11 @@ import { closedResult } from "../../sessions/delegation-result.ts";
 import { storedLine } from "../../text.ts";
 import type { Toolbox } from "../../tools/toolbox.ts";
 import type { TakenOver } from "../changes/take-over.ts";
-import type { OpenCalls } from "../conversation.ts";
 import {
   event,
   isWatcher,
   type LiveDelegation,
+  type OpenCalls,
   outputOf,
   untrustedOf,
 } from "../live-delegation.ts";

@@ -13,11 +13,10 @@ import { isFurtherMessage } from "../../sessions/is-further-message.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
-import { Conversation } from "../conversation.ts";
 import { type CopyRole, copyFor } from "../distributed/remote-copy.ts";
 import { Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { LiveDelegation, suspensionIn } from "../live-delegation.ts";
+import { Conversation, LiveDelegation, suspensionIn } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
 import { placeAgain } from "../start/placement.ts";
 import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
@@ -47,16 +46,16 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
       contract: contracts.get(delegation.id),
       used: time.of(delegation.id),
     });
-    run.delegations.add(agent);
-    if (delegation.parentId === null && delegation.depth === 0) run.delegations.root = agent;
-    if (agent.copy !== null && agent.parent !== null) {
-      agent.parent.process.merges ??= new MergeOrder();
-      agent.parent.process.merges.announce(delegation.stepIdx, false);
-    }
-    if (delegation.callId !== null)
-      run.delegations.byCall.set(`${delegation.parentId} ${delegation.callId}`, agent);
+    if (agent.copy !== null) announceMerge(agent);
   }
   countSteps(run, state);
+}
+
+/** The work in the copy of a child is merged after that of earlier children. */
+export function announceMerge({ contract, parent }: LiveDelegation): void {
+  if (parent === null) return;
+  parent.process.merges ??= new MergeOrder();
+  parent.process.merges.announce(contract.parent.step_idx, false);
 }
 
 /** No child gets an index that another one has, or that a plan keeps for its steps. */
@@ -119,6 +118,7 @@ export async function revive(
     delegation,
     said,
   );
+  run.delegations.addStored(agent, delegation);
   // What had arrived of the answer to an open request is known to the process that had sent it.
   agent.process.request.received = null;
   if (delegation.status === "closed") {

@@ -3,7 +3,7 @@ import { type Delegation, openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { apply, create } from "../../events/lifecycle.ts";
 import type { Store } from "../../ports/store.ts";
-import { followCalls, type MutableCalls } from "../conversation.ts";
+import { followCalls, type MutableCalls } from "../live-delegation.ts";
 import { standsStill } from "../working-time.ts";
 
 export interface UsedTime {

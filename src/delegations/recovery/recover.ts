@@ -10,7 +10,7 @@ import { closeWith } from "../ends/close.ts";
 import { failure, Suspended } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { event, type LiveDelegation, openChildren } from "../live-delegation.ts";
-import { LiveRun } from "../live-run.ts";
+import { LiveRun, type RunSettings } from "../live-run.ts";
 import {
   isHeldBack,
   outlivesInterrupt,
@@ -74,26 +74,12 @@ export async function recoverClaimed(
   grant: RunGrant,
   isResumed = false,
 ): Promise<RecoveredRun | undefined> {
-  const settings = {
-    id: runId,
-    task: state.task,
-    workspace: state.workspace,
-    tokens: state.budgetTokens,
-    ownership,
-    grant: await grantOfRoot(parts, state, grant),
-    // What the run was started with is in the contracts of its agents, and those below inherit it.
-    readOnly: true,
-  };
+  const settings = await storedSettings(parts, state, ownership, grant);
   const run = new LiveRun(parts, settings, localExecution);
   try {
     await hydrate(run, state);
   } catch (error) {
-    if (!(error instanceof MandateError)) throw error;
-    // It cannot go on (its workspace is gone), or must not (its contract was changed): it ends.
-    const isInvalid = error.code === "contract-invalid";
-    const code = isInvalid ? "contract_invalid" : "not_recoverable";
-    const cause = { code, text: error.message } as const;
-    await cancelStored(parts.store, parts.toolbox, runId, runId, cause);
+    await closeUnrecoverable(run, runId, error);
     return undefined;
   }
   // A goal that had not begun waits for its turn again.
@@ -181,8 +167,39 @@ async function continueSettling(root: LiveDelegation): Promise<void> {
   }
 }
 
-/** Whoever takes a run up, it stays the run of the one for whom it was started. */
-export async function grantOfRoot(
+/** The settings of a run that the log has. */
+export async function storedSettings(
+  parts: EngineParts,
+  state: RunState,
+  ownership: Ownership,
+  grant: RunGrant,
+): Promise<RunSettings> {
+  return {
+    id: state.id,
+    task: state.task,
+    workspace: state.workspace,
+    tokens: state.budgetTokens,
+    ownership,
+    grant: await grantOfRoot(parts, state, grant),
+    // The contracts say what the run was started with, and new delegations inherit it.
+    readOnly: true,
+  };
+}
+
+/**
+ * Closes a delegation, or a run by its id, that cannot continue in any process: its workspace is gone,
+ * or its contract was changed. Throws any other error.
+ */
+export async function closeUnrecoverable(run: LiveRun, id: string, error: unknown): Promise<void> {
+  if (!(error instanceof MandateError)) throw error;
+  const isInvalid = error.code === "contract-invalid";
+  const code = isInvalid ? "contract_invalid" : "not_recoverable";
+  const { store, toolbox } = run.parts;
+  await cancelStored(store, toolbox, run.id, id, { code, text: error.message });
+}
+
+/** The run keeps the principal for whom it was started, whichever process recovers it. */
+async function grantOfRoot(
   { store }: EngineParts,
   { delegations }: RunState,
   grant: RunGrant,

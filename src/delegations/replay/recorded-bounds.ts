@@ -5,8 +5,14 @@ import type { StoredEvent } from "../../events/event.ts";
 import { apply, create } from "../../events/lifecycle.ts";
 import { billionths, billionthsFor } from "../../ports/dollars.ts";
 import { Transcript } from "../../sessions/transcript.ts";
-import { type Amount, Budget, type Held } from "../budget.ts";
-import { planTurn, promptBound, type TurnBounds } from "../turns/plan-turn.ts";
+import {
+  type Amount,
+  Budget,
+  type Held,
+  planTurn,
+  promptBound,
+  type TurnBounds,
+} from "../budget.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
 /** What the prompts of a recording were bounded by, however their texts are worded now. */

@@ -1,8 +1,8 @@
 import type { Cause } from "../../events/cause.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 import type { FinishReason, ModelReply } from "../../ports/model.ts";
+import { promptOfLeast } from "../budget.ts";
 import type { RecordedKeeps } from "../engine-parts.ts";
-import { promptOfLeast } from "../turns/plan-turn.ts";
 import { isCut } from "./recorded-stops.ts";
 
 /** What became of one request to a model. */

@@ -18,10 +18,8 @@ import { CallDenied, MandateError } from "../../ports/mandate-error.ts";
 import { misnamedInProfile, misnamedTools } from "../../tools/find-misnamed.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
-import { Conversation } from "../conversation.ts";
-import { packStart } from "../distributed/remote-copy.ts";
 import { Stopped } from "../ends/ending.ts";
-import { LiveDelegation } from "../live-delegation.ts";
+import { Conversation, LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
 import { requireOutputSchema } from "../next.ts";
 import { ceilingOf, grant } from "./grant.ts";
@@ -140,7 +138,8 @@ async function createInCopy(agreed: Agreed): Promise<Started> {
     const source = surroundingsOf(start).root;
     const copy = kept ?? (await copies.create({ source, id, ...(signal && { signal }) }));
     try {
-      const bundle = kept ? undefined : await packStart(run, caller, copies, copy);
+      const fresh = kept ? undefined : { run, caller, copies, copy };
+      const bundle = fresh && (await run.execution.transport?.packStart(fresh));
       signal?.throwIfAborted();
       if (caller?.process.end.isEnding) throw new Stopped({ code: "caller_closed" });
       const placement = place(start, "sandbox", granted.mayUse.write_roots, { copy });

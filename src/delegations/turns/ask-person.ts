@@ -2,8 +2,7 @@ import { consentIn } from "../../events/consent.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { askKey } from "../conversation.ts";
-import { event, type LiveDelegation } from "../live-delegation.ts";
+import { askKey, event, type LiveDelegation } from "../live-delegation.ts";
 
 /**
  * Puts a question to the person behind the run and waits for an answer, the deadline, or the end of

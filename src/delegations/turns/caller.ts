@@ -455,8 +455,14 @@ export function sessionChildrenOf({ run, state }: LiveDelegation): SessionChildr
   if (parentId !== null || resumedFrom === null || resumedAt !== null) return null;
   const { clock, store } = run.parts;
   const { delivered } = run.history;
-  run.earlier ??= new SessionChildren({ runId: run.id, resumedFrom, store, clock, delivered });
-  return run.earlier;
+  run.history.earlier ??= new SessionChildren({
+    runId: run.id,
+    resumedFrom,
+    store,
+    clock,
+    delivered,
+  });
+  return run.history.earlier;
 }
 
 /** So often may a watcher speak: one that talks in circles is no help. */

@@ -4,13 +4,13 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
 import { type GateSubject, mayRedirect, passGate, refuse, ToolDeadline } from "../../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
+import { roomForOutput } from "../budget.ts";
 import { findTool } from "../delegation-process.ts";
 import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
 import { noteLateResult } from "../live-run.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
 import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
-import { roomForOutput } from "./plan-turn.ts";
 import { keepsForCalls } from "./prompt.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */

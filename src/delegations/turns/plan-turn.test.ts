@@ -4,8 +4,7 @@ import { costOf } from "../../contracts/token-price.ts";
 import { findShippedModel } from "../../control/shipped-models.ts";
 import { billionths, wholeBillionths } from "../../ports/dollars.ts";
 import { cases } from "../../testing/cases.test-support.ts";
-import type { Amount } from "../budget.ts";
-import { planTurn, promptBound, roomForOutput, type TurnBounds } from "./plan-turn.ts";
+import { type Amount, planTurn, promptBound, roomForOutput, type TurnBounds } from "../budget.ts";
 
 const rate = fc.oneof(fc.constant(0), fc.double({ min: 0.01, max: 200, noNaN: true }));
 const rates = { input: rate, output: rate, cacheWrite: rate, cachedInput: rate };

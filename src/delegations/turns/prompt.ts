@@ -10,18 +10,18 @@ import type { PendingCall } from "../../sessions/transcript.ts";
 import { bytesPerToken } from "../../tools/delegation/fit-result.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
-import type { Amount } from "../budget.ts";
-import { findTool } from "../delegation-process.ts";
-import { Stopped } from "../ends/ending.ts";
-import type { RecordedEstimate } from "../engine-parts.ts";
-import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
 import {
+  type Amount,
   planReport,
   planWindow,
   promptBound,
   type TurnPlan,
   type WindowPlan,
-} from "./plan-turn.ts";
+} from "../budget.ts";
+import { findTool } from "../delegation-process.ts";
+import { Stopped } from "../ends/ending.ts";
+import type { RecordedEstimate } from "../engine-parts.ts";
+import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
 
 /** The tools a turn is offered; in the last one only those that end it. */
 export function offeredTools(agent: LiveDelegation, last: boolean): OfferedTools {

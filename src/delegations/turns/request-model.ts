@@ -14,7 +14,7 @@ import {
   type ToolDescription,
 } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
-import type { Amount, Held, Used } from "../budget.ts";
+import { type Amount, type Held, type Used, worstCase } from "../budget.ts";
 import { Stopped } from "../ends/ending.ts";
 import {
   event,
@@ -25,7 +25,6 @@ import {
   requestsOf,
 } from "../live-delegation.ts";
 import { noteLateResult } from "../live-run.ts";
-import { worstCase } from "./plan-turn.ts";
 
 /** What one request may use, as planned and reserved. */
 export interface TurnRequest {

@@ -3,7 +3,7 @@ import type { CloseReason } from "../../events/close-reason.ts";
 import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { ModelFault, type ModelReply, type ToolCall } from "../../ports/model.ts";
-import type { Amount } from "../budget.ts";
+import { type Amount, leastForAnswer, planTurn, type TurnPlan } from "../budget.ts";
 import { type Ending, failure, Stopped } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import {
@@ -14,7 +14,6 @@ import {
   priceOf,
   requestsOf,
 } from "../live-delegation.ts";
-import { leastForAnswer, planTurn, type TurnPlan } from "./plan-turn.ts";
 import {
   boundPrompt,
   canCount,
