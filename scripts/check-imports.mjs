@@ -42,7 +42,7 @@ const besideTheStages = {
       ...["ports", "events", "workspaces/processes", "agents/documents", "control", "sessions"],
       ...["application", "product-version.ts", ...wiring],
     ],
-    typesOf: ["contracts", "agents", "tools", "delegations"],
+    typesOf: ["contracts", "agents", "tools", "delegations", "delegations/replay"],
   },
   "mandate.ts": { imports: ["surfaces"], typesOf: [] },
   "open-store.ts": {

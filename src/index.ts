@@ -2,7 +2,7 @@ export type { Profile } from "./agents/profiles/profile.ts";
 export type { Skill } from "./agents/skills/skill.ts";
 export type { Candidate } from "./application/commands/complete-command.ts";
 export type { CommandReply } from "./application/commands/execute-command.ts";
-export type { Hotkey, Hotkeys } from "./application/commands/hotkeys-of.ts";
+export type { Hotkey, Hotkeys } from "./application/commands/profile-triggers.ts";
 export type { EffectiveProfile } from "./application/effective-profile.ts";
 export type {
   DelegationDiff,
@@ -16,7 +16,6 @@ export type {
   MergeOptions,
 } from "./application/kept-work/kept-work.ts";
 export type { Memories, MemoryDecision, MemoryListing } from "./application/memories.ts";
-export type { ReplayedRun, RunDifference } from "./application/replay.ts";
 export type { WaitingContent } from "./application/waiting-content.ts";
 export type { Contract } from "./contracts/contract.ts";
 export type { Exposure } from "./contracts/exposure.ts";
@@ -27,6 +26,8 @@ export type { AgentEntry, AgentRegistry } from "./control/records/agent-registry
 export type { ControlPlane } from "./control/records/control-plane.ts";
 export type { Principal, Role } from "./control/records/principal.ts";
 export type { Middleware } from "./delegations/middleware.ts";
+export type { RunDifference } from "./delegations/replay/compare-runs.ts";
+export type { ReplayedRun } from "./delegations/replay/replay-run.ts";
 export { type Cause, closeReasonOf, describeCause } from "./events/cause.ts";
 export type { CheckReport, Violation } from "./events/checker/check-report.ts";
 export { type CloseReason, closeReasons } from "./events/close-reason.ts";

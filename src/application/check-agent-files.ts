@@ -7,7 +7,7 @@ import { maximumProfileBytes } from "../agents/profiles/profile-document.ts";
 import { profileFile, shippedProfiles } from "../agents/profiles/read-profile-file.ts";
 import { shippedScopes, shippedTools } from "../tools/shipped-tools.ts";
 import { commandTable } from "./commands/command-table.ts";
-import { judgeFields, type NamesForCheck } from "./commands/judge-fields.ts";
+import { judgeFields, type NamesForCheck } from "./judge-waiting.ts";
 
 /** What is to be said about one file; the words of the published format. */
 export interface FileReport {

@@ -7,9 +7,12 @@ import {
   verify,
 } from "node:crypto";
 import { z } from "zod";
-import type { Checkpoint } from "../events/checkpoint.ts";
+import type { CheckReport } from "../events/checker/check-report.ts";
+import { checkStore } from "../events/checker/check-store.ts";
+import { type Checkpoint, OrderHash, type RunEnd } from "../events/checkpoint.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
+import type { Store } from "../ports/store.ts";
 
 const hash = z.string().regex(/^[0-9a-f]{64}$/);
 const number = z.int().nonnegative();
@@ -48,7 +51,7 @@ export function writeCheckpoint(checkpoint: Checkpoint, key?: string): string {
   return `{\n${fields.join(",\n")}\n}\n`;
 }
 
-export interface ReadCheckpoint {
+interface ReadCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly isSigned: boolean;
   /** Why the signature does not count; absent where it does, and where no key was given. */
@@ -134,4 +137,23 @@ function noKey(what: string, cause?: unknown): MandateError {
 function noCheckpoint(why: string, cause: unknown): MandateError {
   const message = `This is no checkpoint (${why}). \`mandate verify --head\` prints one.`;
   return new MandateError("usage", message, { cause });
+}
+
+/**
+ * Reads the whole log, checks it, and gives what there is to keep of it elsewhere. A log that does
+ * not hold gets no checkpoint: the checkpoint would vouch for it.
+ */
+export async function takeCheckpoint(
+  store: Store,
+  at: number,
+): Promise<{ readonly report: CheckReport; readonly checkpoint: Checkpoint | undefined }> {
+  const runs: RunEnd[] = [];
+  const order = new OrderHash();
+  const report = await checkStore(store, {
+    order,
+    onLog: ({ events, hash, runId, seq }) => void runs.push({ runId, events, seq, hash }),
+  });
+  if (!report.ok) return { report, checkpoint: undefined };
+  const seq = order.last;
+  return { report, checkpoint: { version: 1, at, seq, order: order.digest(), runs } };
 }

@@ -12,7 +12,7 @@ import {
   type Script,
   testProfile,
 } from "../testing/index.ts";
-import { Forks } from "./forks.ts";
+import { Forks } from "./replay.ts";
 
 const profiles = [
   testProfile("lead", {

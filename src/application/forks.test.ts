@@ -4,7 +4,7 @@ import type { StartedRun } from "../ports/delegator.ts";
 import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-workspace.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
-import { Forks } from "./forks.ts";
+import { Forks } from "./replay.ts";
 
 const profiles = [
   testProfile("boss", { capabilities: ["primary"] }),

@@ -12,8 +12,7 @@ import {
 import { HeldClock } from "../testing/held-clock.test-support.ts";
 import { ManualClock } from "../testing/manual-clock.ts";
 import { until } from "../testing/until.ts";
-import { pruneHome } from "./prune-home.ts";
-import { startRetention } from "./retention.ts";
+import { pruneHome, startRetention } from "./retention.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task"], capabilities: ["primary"] }),

@@ -1,8 +1,9 @@
 import type { RetentionConfig } from "../control/config.ts";
 import type { Clock } from "../ports/clock.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
-import type { Store } from "../ports/store.ts";
-import { pruneHome } from "./prune-home.ts";
+import type { PruneReport, PruneRequest, Store } from "../ports/store.ts";
+import { runsWithCopies } from "./kept-copies.ts";
 
 const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
@@ -13,7 +14,7 @@ const mostAtOnce = 2_000;
 /** By how much sooner one may come than the hour: clocks and timers differ. */
 const slackMs = 60_000;
 
-export interface Retention {
+interface Retention {
   stop(): void;
 }
 
@@ -56,4 +57,18 @@ export function startRetention(
   void prune();
   const timer = clock.every(hourMs, () => void prune()).unref();
   return { stop: () => timer.cancel() };
+}
+
+/**
+ * Prunes runs of a store, except those whose work still lies in a copy in this home: without its log
+ * that work could not be merged or discarded.
+ */
+export async function pruneHome(
+  { home, store }: { readonly store: Store; readonly home: string },
+  request: Omit<PruneRequest, "keep">,
+): Promise<PruneReport> {
+  if (store.prune === undefined) {
+    throw new MandateError("usage", "This store cannot prune runs.");
+  }
+  return store.prune({ ...request, keep: await runsWithCopies({ store, home }) });
 }

@@ -1,7 +1,11 @@
 import type { ModelPolicy, Profile } from "../agents/profiles/profile.ts";
+import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
 import { offeredSkills, type SkillRegistry } from "../agents/skills/skill.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import { claimedServers } from "../contracts/narrow-tools.ts";
+import { agentsBlock } from "../control/records/agent-registry.ts";
+import { agentsFor } from "../control/records/resolve-profile.ts";
+import type { EngineParts } from "../delegations/engine-parts.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ProfileSummary } from "./commands/command.ts";
 
@@ -40,4 +44,19 @@ function modelOf(
     if (!(error instanceof MandateError)) throw error;
     return { model: policy.pool && `pool ${policy.pool}` };
   }
+}
+
+/** The profiles that another program's agent can delegate to, as models are told; empty: none. */
+export function describeOfferedProfiles({
+  profiles,
+  toolbox,
+}: Pick<EngineParts, "profiles" | "toolbox">): string {
+  const isGrantable = (tool: string): boolean =>
+    toolbox.get(tool) !== undefined || tool.startsWith("mcp__");
+  return spawnProfilesBlock(profiles.offered(), isGrantable);
+}
+
+/** The registered agents that it can delegate to, likewise. */
+export function describeOfferedAgents(parts: Pick<EngineParts, "agents" | "profiles">): string {
+  return agentsBlock(agentsFor(parts, "delegate"));
 }

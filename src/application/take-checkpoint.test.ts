@@ -6,7 +6,7 @@ import type { Checkpoint } from "../events/checkpoint.ts";
 import { SqliteStore } from "../stores/sqlite/sqlite-store.ts";
 import { StoredRun } from "../testing/stored-run.ts";
 import { testFolder } from "../testing/test-folder.test-support.ts";
-import { takeCheckpoint } from "./take-checkpoint.ts";
+import { takeCheckpoint } from "./checkpoint-file.ts";
 
 let path: string;
 

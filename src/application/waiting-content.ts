@@ -1,8 +1,15 @@
 import { basename } from "node:path";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
-import type { SkillRegistry } from "../agents/skills/skill.ts";
+import type { Skill, SkillRegistry } from "../agents/skills/skill.ts";
+import {
+  digestSkill,
+  listSkillFiles,
+  readSkillText,
+  skillHash,
+} from "../agents/skills/skill-files.ts";
 import type { ProjectConfigFile } from "../control/load-config.ts";
 import type { ControlView } from "../control/records/control-view.ts";
+import { MandateError } from "../ports/mandate-error.ts";
 
 /** What came with a project, as it is now. It has no effect until its hash is trusted. */
 export interface WaitingContent {
@@ -50,4 +57,68 @@ export function describeWaiting(
   const more = waiting.length > 3 ? ` and ${waiting.length - 3} more` : "";
   const since = changed === 0 ? "" : ` (${changed} changed since it was trusted)`;
   return `Not trusted, so without effect: ${shown.join(", ")}${more}${since}. Look and decide: ${program} profiles`;
+}
+
+/** All content that would take effect if it were trusted now. */
+export interface WaitingBody extends WaitingContent {
+  /** Of a profile: as they were written, also what would start a program. */
+  readonly fields: readonly { readonly field: string; readonly value: unknown }[];
+  readonly prompt: string;
+  /** Of a skill or a configuration; null: it is not text, or there is no room for it. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly bytes: number;
+    readonly text: string | null;
+  }[];
+}
+
+const mostText = 1024 * 1024;
+
+/** Throws "conflict" when exactly this waits no more: it changed, or was trusted already. */
+export function requireWaiting(sources: WaitingSources, hash: string): WaitingContent {
+  const found = waitingContent(sources).find((one) => one.hash === hash);
+  if (found !== undefined) return found;
+  throw new MandateError(
+    "conflict",
+    `Nothing waits to be trusted as ${hash.slice(0, 12)}: it has changed, or it is trusted already. Look at what waits now.`,
+  );
+}
+
+export function readWaiting(sources: WaitingSources, hash: string): WaitingBody {
+  const waiting = requireWaiting(sources, hash);
+  const config = sources.waitingFiles().find((one) => one.hash === hash);
+  if (config !== undefined) {
+    const { file: path, text } = config;
+    const whole = [{ path, bytes: Buffer.byteLength(text), text }];
+    return { ...waiting, fields: [], prompt: "", files: whole };
+  }
+  const skill = sources.skills.waiting().find((one) => one.untrustedHash === hash);
+  if (skill !== undefined) return { ...waiting, fields: [], prompt: "", files: filesOf(skill) };
+  const layer = sources.profiles.pending().find((one) => one.untrustedHash === hash);
+  const { prompt = "", ...fields } = layer?.fields ?? {};
+  const rows = Object.entries(fields).map(([field, value]) => ({ field, value }));
+  return { ...waiting, fields: rows, prompt, files: [] };
+}
+
+/** Read again: what is shown is what has this hash, and nothing that came since. */
+function filesOf(skill: Skill): WaitingBody["files"] {
+  const listed = listSkillFiles(skill.folder);
+  const digest = digestSkill(skill.folder, listed);
+  if (skillHash(skill.name, digest) !== skill.untrustedHash) {
+    throw new MandateError(
+      "conflict",
+      `The skill ${JSON.stringify(skill.name)} changed while it was looked at. Look at it again.`,
+    );
+  }
+  let room = mostText;
+  const files = [...digest.files.keys()].map((path) => {
+    const read = readSkillText({ skill, entry: path, stamp: "", digest }, path);
+    const isShown = read.text !== undefined && !read.isCut && read.text.length <= room;
+    if (isShown) room -= read.text.length;
+    return { path, bytes: read.size, text: isShown ? read.text : null };
+  });
+  const links = [...listed.links].map(([path, target]) => {
+    return { path, bytes: 0, text: `A link to ${target}` };
+  });
+  return [...files, ...links];
 }

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describeResumed } from "../application/commands/runs/describe-resumed.ts";
+import { describeResumed } from "../application/commands/describe-run.ts";
 import { AccessTokens, installationToken } from "../control/access/access-tokens.ts";
 import { isPaused } from "../events/run-state.ts";
 import { openStore } from "../open-store.ts";

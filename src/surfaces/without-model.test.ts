@@ -1,8 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { commandContext } from "../application/commands/command-context.ts";
-import { executeCommand } from "../application/commands/execute-command.ts";
-import { fromUser } from "../application/commands/user-text.ts";
+import { executeCommand, fromUser } from "../application/commands/execute-command.ts";
 import { verifyHome } from "../application/verify-home.ts";
 import { findPlaces } from "../control/places.ts";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";

@@ -4,7 +4,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Forks } from "../../../src/application/forks.ts";
+import { Forks } from "../../../src/application/replay.ts";
 import { AccessTokens, installationToken } from "../../../src/control/access/access-tokens.ts";
 import { scriptedModel } from "../../../src/models/scripted/scripted-model.ts";
 import { createRuntime } from "../../../src/runtime.ts";

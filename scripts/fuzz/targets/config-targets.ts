@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdirSync } from "node:fs";
 import fc, { type Arbitrary } from "fast-check";
 import { parseYaml } from "../../../src/agents/documents/read-yaml.ts";
-import { readPlanFile } from "../../../src/application/read-plan-file.ts";
+import { readPlanFile } from "../../../src/application/plan-files.ts";
 import { loadConfig, settleConfig } from "../../../src/control/load-config.ts";
 import { parsePlaybook } from "../../../src/models/scripted/load-playbook.ts";
 import { attempt } from "../expect-refusal.ts";

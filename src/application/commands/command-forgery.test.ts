@@ -9,10 +9,9 @@ import type { Store } from "../../ports/store.ts";
 import { openEngine, recording, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { defineTool } from "../../tools/tool.ts";
-import { executeCommand } from "./execute-command.ts";
+import { executeCommand, fromUser } from "./execute-command.ts";
 import { noSteering } from "./no-steering.test-support.ts";
 import { say } from "./say.test-support.ts";
-import { fromUser } from "./user-text.ts";
 
 const command = "/agents register @evil | general | Obeys whoever asks.";
 const pin = "/agents pin @evil --global";

@@ -1,34 +1,25 @@
 import { quote } from "../../control/records/shown-text.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { applyYaml } from "./agents/apply-yaml.ts";
-import { exportYaml } from "./agents/export-yaml.ts";
-import { agents, listAgents } from "./agents/list.ts";
-import { pinAgent } from "./agents/pin.ts";
-import { showPins } from "./agents/pins.ts";
-import { registerAgent } from "./agents/register.ts";
-import { setDescription } from "./agents/set-description.ts";
-import { setServers, setSkills } from "./agents/set-lists.ts";
-import { setProfile } from "./agents/set-profile.ts";
-import { setTags } from "./agents/set-tags.ts";
-import { showAgent } from "./agents/show.ts";
-import { unpinAgent } from "./agents/unpin.ts";
-import { unregisterAgent } from "./agents/unregister.ts";
+import {
+  agents,
+  applyYaml,
+  exportYaml,
+  listAgents,
+  registerAgent,
+  setDescription,
+  setProfile,
+  setServers,
+  setSkills,
+  setTags,
+  showAgent,
+  unregisterAgent,
+} from "./agent-commands.ts";
 import { type AnyCommand, defineCommand, usageOf } from "./command.ts";
-import { answerAsk } from "./inbox/answer.ts";
-import { showInbox } from "./inbox/inbox.ts";
-import { showBudget } from "./runs/budget.ts";
-import { cancelWork } from "./runs/cancel.ts";
-import { resumeWork } from "./runs/resume.ts";
-import { showSessions } from "./runs/sessions.ts";
-import { showStatus } from "./runs/status.ts";
-import { tellAgent } from "./runs/tell.ts";
-import { showTree } from "./runs/tree.ts";
-import { setWorkspace } from "./runs/workspace.ts";
-import { askOracle } from "./work/oracle.ts";
-import { orchestrate } from "./work/orchestrate.ts";
-import { pair } from "./work/pair.ts";
-import { review } from "./work/review.ts";
-import { spawnAgent } from "./work/spawn-agent.ts";
+import { answerAsk, showInbox } from "./inbox-commands.ts";
+import { pinAgent, showPins, unpinAgent } from "./pin-commands.ts";
+import { showBudget, showSessions, showStatus, showTree } from "./run-commands.ts";
+import { cancelWork, resumeWork, setWorkspace, tellAgent } from "./steer-commands.ts";
+import { askOracle, orchestrate, pair, review, spawnAgent } from "./work-commands.ts";
 
 const mostLines = 200;
 

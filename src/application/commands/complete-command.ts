@@ -1,7 +1,7 @@
 import { storedLine } from "../../text.ts";
 import type { AnyCommand, ArgumentKind, CommandContext } from "./command.ts";
-import { commandsWith } from "./profile-words.ts";
-import { labelOf } from "./runs/describe-run.ts";
+import { labelOf } from "./describe-run.ts";
+import { commandsWith } from "./profile-triggers.ts";
 
 /** What a text could become. */
 export interface Candidate {

@@ -8,9 +8,8 @@ import {
 } from "../../control/records/open-control-plane.test-support.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import { controlRunId } from "../../ports/identity.ts";
-import { type CommandReply, executeCommand } from "./execute-command.ts";
+import { type CommandReply, executeCommand, fromUser, type UserText } from "./execute-command.ts";
 import { noSteering } from "./no-steering.test-support.ts";
-import { fromUser, type UserText } from "./user-text.ts";
 
 const models: Readonly<Record<string, string>> = {
   writer: "anthropic/claude",

@@ -1,11 +1,11 @@
+import type { Principal } from "../../control/records/principal.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import { redactSecrets } from "../../ports/redact-secrets.ts";
 import { clip, oneLine } from "../../text.ts";
 import type { AnyCommand, CommandContext } from "./command.ts";
 import { commandOf, type ParsedCommand, parseCommand, type UsageError } from "./parse-command.ts";
-import { commandsWith } from "./profile-words.ts";
-import { requireUserText, type UserText } from "./user-text.ts";
+import { commandsWith } from "./profile-triggers.ts";
 
 export type CommandReply =
   | { readonly ok: true; readonly reply: string; readonly data: unknown }
@@ -63,4 +63,32 @@ function describeForLog(
   const redacted = redactSecrets(text.trimEnd(), []);
   const line = takesLines ? oneLine(redacted) : redacted;
   return clip(line, maximumLength);
+}
+
+declare const provenance: unique symbol;
+
+/**
+ * Text that an authenticated person typed, with who it was. Commands are executed from this type
+ * alone, and only `fromUser` makes it: a model's reply, a tool's output, a child's result, a task or
+ * a file is a plain string, and no string is a command. Surfaces call `fromUser` where they receive
+ * input, and nowhere else; the stages that run agents stand before this one and cannot import it.
+ */
+export interface UserText {
+  readonly text: string;
+  readonly principal: Principal;
+  readonly [provenance]: "user";
+}
+
+/** Types vanish when the code runs; this stays, so that no cast and no JSON makes a user's text. */
+const made = new WeakSet<UserText>();
+
+export function fromUser(text: string, principal: Principal): UserText {
+  const said = Object.freeze({ text, principal: Object.freeze({ ...principal }) }) as UserText;
+  made.add(said);
+  return said;
+}
+
+function requireUserText(said: UserText): void {
+  if (made.has(said)) return;
+  throw new MandateError("refused-by-policy", "Only text that a user typed can be a command.");
 }

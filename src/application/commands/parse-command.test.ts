@@ -88,14 +88,18 @@ describe("what a command takes", () => {
     [
       "/agents set-description @w1 | New",
       "agents set-description",
-      { agentId: "@w1", description: "New" },
+      { agentId: "@w1", change: { description: "New" } },
     ],
     [
       "/agents set-profile @w1 | coder",
       "agents set-profile",
-      { agentId: "@w1", profileId: "coder" },
+      { agentId: "@w1", change: { profileId: "coder" } },
     ],
-    ["/agents set-tags @w1 | a, b c", "agents set-tags", { agentId: "@w1", tags: ["a", "b c"] }],
+    [
+      "/agents set-tags @w1 | a, b c",
+      "agents set-tags",
+      { agentId: "@w1", change: { tags: ["a", "b c"] } },
+    ],
     [
       "/agents set-skills @w1 | default: a, b | allowed: c",
       "agents set-skills",

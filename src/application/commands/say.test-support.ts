@@ -3,8 +3,7 @@ import { controlRunId } from "../../ports/identity.ts";
 import type { TestEngine } from "../../testing/engine-fixture.ts";
 import type { CommandPlace } from "../engine-steering.ts";
 import { commandContext } from "./command-context.ts";
-import { type CommandReply, executeCommand } from "./execute-command.ts";
-import { fromUser } from "./user-text.ts";
+import { type CommandReply, executeCommand, fromUser } from "./execute-command.ts";
 
 export const operator: Principal = { id: "otto", role: "operator" };
 export const viewer: Principal = { id: "vera", role: "viewer" };

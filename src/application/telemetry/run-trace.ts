@@ -18,8 +18,14 @@ import {
   shorten,
   turnAttributes,
 } from "./gen-ai.ts";
-import { type SpanIds, traceIdOf } from "./span-ids.ts";
-import { endSpan, failSpan, type SpanParent, SpanTree } from "./span-tree.ts";
+import {
+  endSpan,
+  failSpan,
+  type SpanIds,
+  type SpanParent,
+  SpanTree,
+  traceIdOf,
+} from "./span-tree.ts";
 
 export interface TraceOptions {
   /** Of our own provider. With another one, ids are its own. */

@@ -1,3 +1,4 @@
+import { createHash, randomBytes } from "node:crypto";
 import {
   type Attributes,
   type Context,
@@ -10,9 +11,8 @@ import {
   trace,
 } from "@opentelemetry/api";
 import { names } from "./gen-ai.ts";
-import { type SpanIds, spanIdOf } from "./span-ids.ts";
 
-export interface SpanBeginning {
+interface SpanBeginning {
   readonly name: string;
   /** What it is about, unique in its run. */
   readonly key: string;
@@ -65,4 +65,44 @@ export function failSpan(span: Span, errorType: string): void {
 /** Clocks of two processes may disagree; nothing ends before it began. */
 export function endSpan(span: Span, startedAt: number, at: number): void {
   span.end(new Date(Math.max(startedAt, at)));
+}
+
+/**
+ * Ids of spans that follow from what they are about. A process that recovers a run gives its
+ * spans the ids that they had before, so that what was sent already finds its parents.
+ */
+export class SpanIds {
+  #traceId: string | undefined;
+  #spanId: string | undefined;
+
+  // What a tracer provider asks for.
+  readonly generateTraceId = (): string => this.#traceId ?? randomBytes(16).toString("hex");
+  readonly generateSpanId = (): string => this.#spanId ?? randomBytes(8).toString("hex");
+
+  /** Starts a span under these ids. */
+  pin<Span>(traceId: string, spanId: string, start: () => Span): Span {
+    this.#traceId = traceId;
+    this.#spanId = spanId;
+    try {
+      return start();
+    } finally {
+      this.#traceId = undefined;
+      this.#spanId = undefined;
+    }
+  }
+}
+
+/** Ids of runs are short and every database counts from one; the hash of its beginning is its own. */
+export function traceIdOf(runId: string, startHash: string): string {
+  return digest(`${runId} ${startHash}`, 32);
+}
+
+function spanIdOf(traceId: string, key: string): string {
+  return digest(`${traceId} ${key}`, 16);
+}
+
+function digest(text: string, length: number): string {
+  const hex = createHash("sha256").update(text).digest("hex").slice(0, length);
+  // All zeros means none.
+  return /^0+$/.test(hex) ? hex.replace(/.$/, "1") : hex;
 }

@@ -1,7 +1,7 @@
 import type { Tracer } from "@opentelemetry/api";
 import type { Clock } from "../../ports/clock.ts";
 import { type Environment, endpointOf } from "./otlp-endpoint.ts";
-import { SpanIds } from "./span-ids.ts";
+import { SpanIds } from "./span-tree.ts";
 
 export interface Exporter {
   readonly tracer: Tracer;

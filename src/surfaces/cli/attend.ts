@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { labelOf } from "../../application/commands/runs/describe-run.ts";
+import { labelOf } from "../../application/commands/describe-run.ts";
 import type { Cause } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

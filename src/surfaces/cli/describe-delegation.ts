@@ -1,4 +1,4 @@
-import { describeAnswered } from "../../application/commands/runs/describe-run.ts";
+import { describeAnswered } from "../../application/commands/describe-run.ts";
 import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { Selection } from "../../contracts/selection.ts";

@@ -1,4 +1,4 @@
-import { describeResumed } from "../../application/commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../application/commands/describe-run.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

@@ -1,4 +1,4 @@
-import { describeAnswered } from "../../application/commands/runs/describe-run.ts";
+import { describeAnswered } from "../../application/commands/describe-run.ts";
 import { type Delegation, shownName, type WaitingOn } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
 import { addSpent, atMost, atMostCost, type Spent, spentOf } from "../../events/spent.ts";

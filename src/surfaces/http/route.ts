@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import type { Forks } from "../../application/forks.ts";
+import type { Forks } from "../../application/replay.ts";
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
 import type { Runtime } from "../../runtime.ts";

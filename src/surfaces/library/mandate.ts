@@ -1,9 +1,8 @@
 import type { Profile } from "../../agents/profiles/profile.ts";
 import type { Candidate } from "../../application/commands/complete-command.ts";
 import type { CommandReply } from "../../application/commands/execute-command.ts";
-import type { Hotkeys } from "../../application/commands/hotkeys-of.ts";
+import type { Hotkeys } from "../../application/commands/profile-triggers.ts";
 import type { EffectiveProfile } from "../../application/effective-profile.ts";
-import type { ForkRequest } from "../../application/forks.ts";
 import type {
   DelegationDiff,
   DiffOptions,
@@ -15,11 +14,12 @@ import type {
   MergeOptions,
 } from "../../application/kept-work/kept-work.ts";
 import type { Memories } from "../../application/memories.ts";
-import type { ReplayedRun } from "../../application/replay.ts";
 import type { WaitingContent } from "../../application/waiting-content.ts";
 import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
+import type { ForkRequest } from "../../delegations/replay/plan-fork.ts";
+import type { ReplayedRun } from "../../delegations/replay/replay-run.ts";
 import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import type { RunOutcome } from "../../events/close-reason.ts";

@@ -3,11 +3,13 @@ import { withoutEmptyFields } from "../../agents/documents/without-empty.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { commandContext } from "../../application/commands/command-context.ts";
 import { type Candidate, completeCommand } from "../../application/commands/complete-command.ts";
-import { type CommandReply, executeCommand } from "../../application/commands/execute-command.ts";
-import { type Hotkeys, hotkeysOf } from "../../application/commands/hotkeys-of.ts";
-import { fromUser } from "../../application/commands/user-text.ts";
+import {
+  type CommandReply,
+  executeCommand,
+  fromUser,
+} from "../../application/commands/execute-command.ts";
+import { type Hotkeys, hotkeysOf } from "../../application/commands/profile-triggers.ts";
 import { type EffectiveProfile, effectiveProfile } from "../../application/effective-profile.ts";
-import { Forks } from "../../application/forks.ts";
 import type {
   DelegationDiff,
   DiffOptions,
@@ -20,7 +22,7 @@ import type {
   MergeOptions,
 } from "../../application/kept-work/kept-work.ts";
 import { Memories } from "../../application/memories.ts";
-import type { ReplayedRun } from "../../application/replay.ts";
+import { Forks } from "../../application/replay.ts";
 import type { VerifyOptions } from "../../application/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../application/waiting-content.ts";
 import type { Config } from "../../control/config.ts";
@@ -28,6 +30,7 @@ import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
+import type { ReplayedRun } from "../../delegations/replay/replay-run.ts";
 import type { Interrupted } from "../../delegations/suspend/interrupt.ts";
 import type { CheckReport } from "../../events/checker/check-report.ts";
 import { isOpen, type OpenAsk, openAskOf } from "../../events/delegation.ts";

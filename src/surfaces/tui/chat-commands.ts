@@ -1,8 +1,7 @@
 import type { CommandContext } from "../../application/commands/command.ts";
 import { commandContext } from "../../application/commands/command-context.ts";
 import { type Candidate, completeCommand } from "../../application/commands/complete-command.ts";
-import { executeCommand } from "../../application/commands/execute-command.ts";
-import { fromUser } from "../../application/commands/user-text.ts";
+import { executeCommand, fromUser } from "../../application/commands/execute-command.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { chatWordsHelp, completeChatWord } from "./chat-words.ts";

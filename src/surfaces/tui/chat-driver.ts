@@ -1,4 +1,4 @@
-import { describeResumed } from "../../application/commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../application/commands/describe-run.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Timer } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";

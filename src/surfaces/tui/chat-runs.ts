@@ -1,4 +1,4 @@
-import { isWatching, labelOf } from "../../application/commands/runs/describe-run.ts";
+import { isWatching, labelOf } from "../../application/commands/describe-run.ts";
 import type { Contract } from "../../contracts/contract.ts";
 import { type Delegation, isOpen, openAskOf, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";

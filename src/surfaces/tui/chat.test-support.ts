@@ -7,7 +7,7 @@ import { render } from "ink-testing-library";
 import { createElement } from "react";
 import { afterEach } from "vitest";
 import type { Profile } from "../../agents/profiles/profile.ts";
-import { hotkeysOf } from "../../application/commands/hotkeys-of.ts";
+import { hotkeysOf } from "../../application/commands/profile-triggers.ts";
 import type { EventType } from "../../events/event.ts";
 import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import { hotkeysOf } from "../../application/commands/hotkeys-of.ts";
+import { hotkeysOf } from "../../application/commands/profile-triggers.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { exitCode } from "../cli/exit-code.ts";
 import type { Io, StopSignal } from "../cli/io.ts";

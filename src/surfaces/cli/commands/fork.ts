@@ -1,4 +1,4 @@
-import { Forks } from "../../../application/forks.ts";
+import { Forks } from "../../../application/replay.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
 import type { Arguments, Command } from "../command.ts";

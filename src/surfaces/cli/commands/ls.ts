@@ -1,4 +1,4 @@
-import { describeAnswered } from "../../../application/commands/runs/describe-run.ts";
+import { describeAnswered } from "../../../application/commands/describe-run.ts";
 import { runsWithCopies } from "../../../application/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { type AskWorkers, askWorkersOnce } from "../../../events/is-worked-on.ts";

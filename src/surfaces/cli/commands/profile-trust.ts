@@ -5,8 +5,12 @@ import {
   type WaitingLayer,
 } from "../../../application/effective-profile.ts";
 import { describeCut, requireTrustable } from "../../../application/judge-waiting.ts";
-import { readWaiting, type WaitingBody } from "../../../application/waiting-body.ts";
-import { type WaitingContent, waitingContent } from "../../../application/waiting-content.ts";
+import {
+  readWaiting,
+  type WaitingBody,
+  type WaitingContent,
+  waitingContent,
+} from "../../../application/waiting-content.ts";
 import type { Control } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { unknownProfile } from "../choose-profile.ts";

@@ -1,4 +1,4 @@
-import { pruneHome } from "../../../application/prune-home.ts";
+import { pruneHome } from "../../../application/retention.ts";
 import { loadConfig } from "../../../control/load-config.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

@@ -1,4 +1,5 @@
-import { compareStoredRuns, type RunDifference, replay } from "../../../application/replay.ts";
+import { compareStoredRuns, replay } from "../../../application/replay.ts";
+import type { RunDifference } from "../../../delegations/replay/compare-runs.ts";
 import { openStore } from "../../../open-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";

@@ -1,4 +1,4 @@
-import { describeResumed } from "../../../application/commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../../application/commands/describe-run.ts";
 import type { RunOutcome } from "../../../events/close-reason.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-worked-on.ts";

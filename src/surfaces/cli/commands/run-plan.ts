@@ -1,5 +1,5 @@
 import { basename, relative, resolve } from "node:path";
-import { type PlanFile, readPlanFile } from "../../../application/read-plan-file.ts";
+import { type PlanFile, readPlanFile } from "../../../application/plan-files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";

@@ -1,6 +1,6 @@
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { Forks } from "../../../application/forks.ts";
+import { Forks } from "../../../application/replay.ts";
 import { startRetention } from "../../../application/retention.ts";
 import { AccessTokens, installationToken } from "../../../control/access/access-tokens.ts";
 import { findPlaces } from "../../../control/places.ts";

@@ -1,4 +1,4 @@
-import { describeAnswered } from "../../../application/commands/runs/describe-run.ts";
+import { describeAnswered } from "../../../application/commands/describe-run.ts";
 import { keptWorkIn } from "../../../application/kept-copies.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { Delegation } from "../../../events/delegation.ts";

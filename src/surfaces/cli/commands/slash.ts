@@ -1,8 +1,7 @@
 import { resolve } from "node:path";
 import { decodeText, readRegularFile } from "../../../agents/documents/read-text-file.ts";
 import { commandContext } from "../../../application/commands/command-context.ts";
-import { executeCommand } from "../../../application/commands/execute-command.ts";
-import { fromUser } from "../../../application/commands/user-text.ts";
+import { executeCommand, fromUser } from "../../../application/commands/execute-command.ts";
 import { pinScopes } from "../../../control/records/pins.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";

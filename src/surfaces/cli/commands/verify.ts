@@ -1,7 +1,10 @@
 import { resolve } from "node:path";
 import { readTextFile } from "../../../agents/documents/read-text-file.ts";
-import { readCheckpoint, writeCheckpoint } from "../../../application/checkpoint-file.ts";
-import { takeCheckpoint } from "../../../application/take-checkpoint.ts";
+import {
+  readCheckpoint,
+  takeCheckpoint,
+  writeCheckpoint,
+} from "../../../application/checkpoint-file.ts";
 import { verifyHome } from "../../../application/verify-home.ts";
 import { findPlaces } from "../../../control/places.ts";
 import type { CheckReport, PrunedSum, Violation } from "../../../events/checker/check-report.ts";

@@ -1,9 +1,8 @@
 import { z } from "zod";
 import { commandContext } from "../../../application/commands/command-context.ts";
 import { completeCommand } from "../../../application/commands/complete-command.ts";
-import { executeCommand } from "../../../application/commands/execute-command.ts";
-import { hotkeysOf } from "../../../application/commands/hotkeys-of.ts";
-import { fromUser } from "../../../application/commands/user-text.ts";
+import { executeCommand, fromUser } from "../../../application/commands/execute-command.ts";
+import { hotkeysOf } from "../../../application/commands/profile-triggers.ts";
 import type { MandateErrorCode } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { folderOf, requireServed, sessionOf } from "./place-of-request.ts";

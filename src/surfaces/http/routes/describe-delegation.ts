@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isWatching } from "../../../application/commands/runs/describe-run.ts";
+import { isWatching } from "../../../application/commands/describe-run.ts";
 import { closeReasons } from "../../../events/close-reason.ts";
 import type { Delegation, WaitingOn } from "../../../events/delegation.ts";
 import type { RunState } from "../../../events/run-state.ts";

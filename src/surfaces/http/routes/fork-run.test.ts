@@ -1,6 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { Forks } from "../../../application/forks.ts";
+import { Forks } from "../../../application/replay.ts";
 import { setSessionWorkspace } from "../../../sessions/session-workspace.ts";
 import { ofType, testProfile } from "../../../testing/engine-fixture.ts";
 import { openApi, refusal, type TestApi } from "./api.test-support.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { effectiveProfile } from "../../../application/effective-profile.ts";
-import { publicProfile } from "../../../application/public-profile.ts";
+import { publicProfile } from "../../../application/public-contract.ts";
 import { summarizeProfile } from "../../../application/summarize-profile.ts";
 import { waitingContent } from "../../../application/waiting-content.ts";
 import { holdsRole } from "../../../control/records/principal.ts";
@@ -98,7 +98,10 @@ export const profileRoutes: readonly Route[] = [
         const sentence = `There is no profile ${JSON.stringify(name)}.${hint}`;
         throw new MandateError("unknown-profile", sentence);
       }
-      return { problem: null, ...publicProfile(profile, holdsRole("operator", principal)) };
+      return {
+        problem: null,
+        ...publicProfile(profile, { withPrompts: holdsRole("operator", principal) }),
+      };
     },
   }),
 ];

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { type ForkPlace, type ForkRequest, Forks } from "../../../application/forks.ts";
-import { compareStoredRuns, replay } from "../../../application/replay.ts";
+import { compareStoredRuns, type ForkPlace, Forks, replay } from "../../../application/replay.ts";
 import type { Principal } from "../../../control/records/principal.ts";
+import type { ForkRequest } from "../../../delegations/replay/plan-fork.ts";
 import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { publicExport } from "../../../application/public-export.ts";
+import { publicExport } from "../../../application/public-contract.ts";
 import { holdsRole } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { SessionBreadcrumb } from "../../../sessions/breadcrumb.ts";
@@ -142,7 +142,7 @@ export const sessionRoutes: readonly Route[] = [
       const { format = "markdown" } = query;
       const withPrompts = holdsRole("operator", principal);
       let text = "";
-      for await (const piece of publicExport(store, id, format, withPrompts)) {
+      for await (const piece of publicExport(store, id, { format, withPrompts })) {
         text += piece;
         if (text.length <= longestExport) continue;
         throw new MandateError(

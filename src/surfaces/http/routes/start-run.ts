@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { planToRun } from "../../../application/plan-to-run.ts";
+import { planToRun } from "../../../application/plan-files.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { Clock } from "../../../ports/clock.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";

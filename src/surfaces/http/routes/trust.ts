@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { requireTrustable } from "../../../application/judge-waiting.ts";
-import { readWaiting, requireWaiting } from "../../../application/waiting-body.ts";
+import { readWaiting, requireWaiting } from "../../../application/waiting-content.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { hash, listOf, plainData } from "./shared-schemas.ts";

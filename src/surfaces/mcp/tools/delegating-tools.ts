@@ -2,7 +2,7 @@ import { z } from "zod";
 import {
   describeOfferedAgents,
   describeOfferedProfiles,
-} from "../../../application/describe-offered.ts";
+} from "../../../application/summarize-profile.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";

@@ -1,5 +1,5 @@
 import type { Key } from "ink";
-import type { Hotkey } from "../../../application/commands/hotkeys-of.ts";
+import type { Hotkey } from "../../../application/commands/profile-triggers.ts";
 import type { Edit } from "./editor.ts";
 
 /** What a key does while a message is written. */

@@ -1,5 +1,5 @@
 import { useState } from "react";
-import { describeResumed } from "../../../../../src/application/commands/runs/describe-resumed.ts";
+import { describeResumed } from "../../../../../src/application/commands/describe-run.ts";
 import { Button } from "../../../components/button.tsx";
 import { Confirm } from "../../../components/confirm.tsx";
 import { showToast } from "../../../components/toast.tsx";

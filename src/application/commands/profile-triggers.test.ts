@@ -5,9 +5,8 @@ import type { Profile, Triggers } from "../../agents/profiles/profile.ts";
 import { openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { commandTable } from "./command-table.ts";
-import { hotkeysOf } from "./hotkeys-of.ts";
 import { parseCommand } from "./parse-command.ts";
-import { commandsWith } from "./profile-words.ts";
+import { commandsWith, hotkeysOf } from "./profile-triggers.ts";
 import { hear, operator, say, viewer } from "./say.test-support.ts";
 
 const named = (name: string, triggers: Triggers, fields: Partial<Profile> = {}): Profile =>

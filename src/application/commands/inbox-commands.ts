@@ -1,5 +1,8 @@
-import type { InboxItem } from "../../../events/inbox-item.ts";
-import { defineCommand } from "../command.ts";
+import { requireRole } from "../../control/records/principal.ts";
+import { quote } from "../../control/records/shown-text.ts";
+import type { InboxItem } from "../../events/inbox-item.ts";
+import { defineCommand } from "./command.ts";
+import { isAskId, splitFirstWord } from "./parse-arguments.ts";
 
 const selections = ["open", "all"] as const;
 
@@ -62,3 +65,21 @@ function howToAnswer(kind: InboxItem["kind"], { deadlineAt, default: fallback, i
   const then = fallback === null ? unanswered : `"${fallback}"`;
   return `${answers}; after ${until} UTC: ${then}`;
 }
+
+export const answerAsk = defineCommand<{ readonly id: string; readonly text: string }>({
+  name: "answer",
+  form: "<id> <text>",
+  about: "Answers a question of an agent. The first answer counts.",
+  takesLines: true,
+  completes: ["ask"],
+  parse(rest) {
+    const [id, text] = splitFirstWord(rest);
+    if (!isAskId(id)) return { problem: `${quote(id)} is no question. /inbox open shows them.` };
+    return text === "" ? { problem: "The answer is missing." } : { id, text };
+  },
+  async execute({ id, text }, { steering }, principal) {
+    requireRole("answer-ask", principal);
+    await steering.answer(id, text);
+    return { reply: `Answered ${id}.`, data: { id, accepted: true } };
+  },
+});

@@ -1,9 +1,9 @@
-import { type Delegation, openAskOf, shownName } from "../../../events/delegation.ts";
-import { childrenAfterAnswer, type RunState } from "../../../events/run-state.ts";
-import { atMost, atMostCost, type Spent } from "../../../events/spent.ts";
-import { infoOf, statusOf } from "../../../sessions/delegation-result.ts";
-import { harmlessLine } from "../../../sessions/harmless-text.ts";
-import type { Cap, KnownRun } from "../../steering.ts";
+import { type Delegation, openAskOf, shownName } from "../../events/delegation.ts";
+import { childrenAfterAnswer, type RunState } from "../../events/run-state.ts";
+import { atMost, atMostCost, type Spent } from "../../events/spent.ts";
+import { infoOf, statusOf } from "../../sessions/delegation-result.ts";
+import { harmlessLine } from "../../sessions/harmless-text.ts";
+import type { Cap, KnownRun, ResumedWork } from "../steering.ts";
 
 const titleLength = 100;
 
@@ -79,4 +79,22 @@ function dollars(cost: number): string {
 export function firstLines(lines: readonly string[], most: number): readonly string[] {
   if (lines.length <= most) return lines;
   return [...lines.slice(0, most), `… and ${lines.length - most} more.`];
+}
+
+/** What every surface says of a resumption: a line for each run. */
+export function describeResumed(
+  { refused, runs }: Pick<ResumedWork, "refused" | "runs">,
+  /** As the person gave it. */
+  id: string,
+): string {
+  const isOne = runs.length + refused.length === 1;
+  const lines = runs.map(({ agents, as, delegationId, from, runId }) => {
+    if (as === "new") return `Resumed ${isOne ? id : from} as ${delegationId} in run ${runId}.`;
+    const isOwn = agents.includes(delegationId);
+    return isOwn
+      ? `Run ${runId} continues where it stopped.`
+      : `Run ${runId} continues where it stopped, with its sub-agents alone: ${agents.join(", ")}.`;
+  });
+  const left = refused.map((one) => `${one.delegationId} was not resumed: ${one.reason}`);
+  return [...lines, ...left].join("\n");
 }

@@ -1,0 +1,175 @@
+import type { Profile, Triggers } from "../../agents/profiles/profile.ts";
+import { firstSentence, storedLine } from "../../text.ts";
+import { type AnyCommand, defineCommand } from "./command.ts";
+import { commandTable } from "./command-table.ts";
+import { startingCommand, watchingCommand } from "./work-commands.ts";
+
+/** No profile gets one of these, whatever it says. */
+const builtInWords: ReadonlySet<string> = new Set(
+  commandTable.map(({ name }) => name.split(" ")[0] ?? name),
+);
+
+const wordForm = /^[a-z][a-z0-9-]{0,31}$/;
+
+/**
+ * Every command that there is while these profiles can be used: ours, and a word for each profile
+ * that wants one. Untrusted profiles of a repository are not included.
+ */
+export function commandsWith(profiles: readonly Profile[]): readonly AnyCommand[] {
+  const words = wordsOf(profiles);
+  return words.length === 0 ? commandTable : [...commandTable, ...words];
+}
+
+/** The words that profiles bring, in alphabetical order. */
+function wordsOf(profiles: readonly Profile[]): readonly AnyCommand[] {
+  const { contested, granted } = claimTriggers(profiles, "slash");
+  const isFree = ([word]: readonly [string, unknown]): boolean =>
+    wordForm.test(word) && !builtInWords.has(word);
+  return [
+    ...[...granted].filter(isFree).map(([word, profile]) => commandOfProfile(word, profile)),
+    ...[...contested].filter(isFree).map(([word, claimants]) => contestedWord(word, claimants)),
+  ].sort((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+function commandOfProfile(name: string, profile: Profile): AnyCommand {
+  const { capabilities } = profile;
+  const about = storedLine(firstSentence(profile.description), 200);
+  const of = { name, profile: profile.name, about };
+  if (!capabilities.includes("watcher")) return startingCommand({ ...of, takes: "task" });
+  return watchingCommand({ ...of, takesTask: capabilities.some((each) => each !== "watcher") });
+}
+
+/** A word that two profiles claim starts neither; the error names both. */
+function contestedWord(name: string, claimants: readonly Profile[]): AnyCommand {
+  const problem = `Several profiles claim /${name}: ${describeClaimants(claimants)}. Name one of them: /spawnagent ${claimants[0]?.name ?? "profile"} <prompt>`;
+  return defineCommand({
+    name,
+    form: "",
+    about: "Claimed by several profiles, and so it starts none of them.",
+    takesLines: true,
+    parse: () => ({ problem }),
+    execute: () => Promise.reject(new TypeError(problem)),
+  });
+}
+
+/** A key that does what typing its command would do. */
+export interface Hotkey {
+  /** Modifiers in a fixed order, then the key: `ctrl+shift+p`. */
+  readonly keys: string;
+  readonly profile: string;
+  /** The command, or its beginning where a text is still to be typed. */
+  readonly command: string;
+  readonly needsText: boolean;
+}
+
+export interface Hotkeys {
+  readonly hotkeys: readonly Hotkey[];
+  /** Keys that lead nowhere since several profiles claim them, in sentences. */
+  readonly conflicts: readonly string[];
+}
+
+/** The keys that profiles ask for, for surfaces that have a keyboard. They decide which they can take. */
+export function hotkeysOf(profiles: readonly Profile[]): Hotkeys {
+  const { contested, granted } = claimTriggers(profiles, "hotkeys", normalise);
+  const commands = commandsWith(profiles);
+  return {
+    hotkeys: [...granted]
+      .filter(([keys]) => isChord(keys))
+      .map(([keys, profile]) => hotkeyOf(keys, profile, commands)),
+    conflicts: [...contested]
+      .filter(([keys]) => isChord(keys))
+      .map(
+        ([keys, claimants]) => `Several profiles claim ${keys}: ${describeClaimants(claimants)}.`,
+      ),
+  };
+}
+
+const modifiers = ["ctrl", "alt", "shift", "meta"];
+
+/** What everybody ends, leaves or stops programs with. */
+const everybodys: ReadonlySet<string> = new Set(["ctrl+c", "ctrl+d", "ctrl+z"]);
+
+const chordForm = /^(?:(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]+|f[0-9]{1,2})$/;
+
+/** One key with modifiers, or a function key: what people type is text, whatever a profile says. */
+function isChord(keys: string): boolean {
+  const [last = "", ...before] = keys.split("+").reverse();
+  const isTyped = before.every((each) => each === "shift") && !/^f[0-9]{1,2}$/.test(last);
+  return chordForm.test(keys) && !modifiers.includes(last) && !isTyped && !everybodys.has(keys);
+}
+
+/** `shift+ctrl+p` is the key `ctrl+shift+p`. */
+function normalise(keys: string): string {
+  const parts = keys.split("+").filter((part) => part !== "");
+  const rank = (part: string): number => {
+    const place = modifiers.indexOf(part);
+    return place < 0 ? modifiers.length : place;
+  };
+  return [...new Set(parts)].sort((one, other) => rank(one) - rank(other)).join("+");
+}
+
+function hotkeyOf(keys: string, profile: Profile, commands: readonly AnyCommand[]): Hotkey {
+  const { name, triggers } = profile;
+  const own = commands.filter((command) => command.profile === name);
+  const command = own.find((each) => triggers?.slash?.includes(each.name)) ?? own[0];
+  const about = { keys, profile: name };
+  if (command === undefined) return { ...about, command: `/spawnagent ${name} `, needsText: true };
+  const needsText = "problem" in command.parse("");
+  const typed = `/${command.name}`;
+  return { ...about, command: needsText ? `${typed} ` : typed, needsText };
+}
+
+interface TriggerClaims {
+  /** The profile that each word or key starts. */
+  readonly granted: ReadonlyMap<string, Profile>;
+  /** Claimed by several profiles, so it starts none. */
+  readonly contested: ReadonlyMap<string, readonly Profile[]>;
+}
+
+/**
+ * Who gets which word or key. What is shipped comes before what a user brings, and that before what
+ * a project brings, so that no file can take over what people know; between equals none wins, and
+ * both are named.
+ */
+function claimTriggers(
+  profiles: readonly Profile[],
+  kind: keyof Triggers,
+  nameOf: (trigger: string) => string = (trigger) => trigger,
+): TriggerClaims {
+  const claims = new Map<string, Profile[]>();
+  for (const profile of profiles) {
+    for (const name of new Set((profile.triggers?.[kind] ?? []).map(nameOf))) {
+      claims.set(name, [...(claims.get(name) ?? []), profile]);
+    }
+  }
+  const granted = new Map<string, Profile>();
+  const contested = new Map<string, readonly Profile[]>();
+  for (const [name, claimants] of claims) {
+    const shipped = claimants.filter((profile) => isShipped(profile, kind));
+    const own = claimants.filter((profile) => !isProjects(profile));
+    const [first, ...others] = [shipped, own, claimants].find((some) => some.length > 0) ?? [];
+    if (first === undefined) continue;
+    if (others.length === 0) granted.set(name, first);
+    else contested.set(name, [first, ...others]);
+  }
+  return { granted, contested };
+}
+
+/** Whether only a project has a profile of this name. */
+function isProjects({ project }: Profile): boolean {
+  return project !== undefined && project.own === undefined;
+}
+
+/** Whether the product itself says so: a project may add words to a shipped profile. */
+function isShipped({ origin, origins }: Profile, kind: keyof Triggers): boolean {
+  return (origins?.[`triggers.${kind}`] ?? origin).startsWith("built in");
+}
+
+/** `a (workspace: …/a.md) and b (user: …/b.md)` */
+function describeClaimants(profiles: readonly Profile[]): string {
+  const shown = profiles
+    .slice(0, 3)
+    .map(({ name, origin }) => `${name} (${storedLine(origin, 160)})`);
+  const more = profiles.length - shown.length;
+  return [...shown, ...(more > 0 ? [`${more} more`] : [])].join(" and ");
+}
