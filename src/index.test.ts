@@ -48,7 +48,7 @@ test("importing the package loads what it exports and nothing besides", () => {
     "ports/mandate-error.ts",
     "ports/model.ts",
     "ports/visible-text.ts",
-    "surfaces/library/create-mandate.ts",
+    "surfaces/library/mandate.ts",
     "text.ts",
     "tools/require-tool.ts",
     "tools/tool.ts",

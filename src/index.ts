@@ -57,9 +57,7 @@ export type { AgentSessionContext, SessionCapability, SessionStatus } from "./se
 export type { SessionEntry } from "./sessions/session-entry.ts";
 export type { SessionRow } from "./sessions/session-row.ts";
 export type { SessionTrigger } from "./sessions/session-trigger.ts";
-export { createMandate } from "./surfaces/library/create-mandate.ts";
-export type { AiSdkTool, DelegationTools } from "./surfaces/library/delegation-tools.ts";
-export type { MandateSessions } from "./surfaces/library/library-sessions.ts";
+export type { AiSdkTool, DelegationTools, MandateSessions } from "./surfaces/library/handles.ts";
 export type {
   CommandAuthor,
   DelegationParameters,
@@ -74,6 +72,7 @@ export type {
   SendOptions,
   ToolSession,
 } from "./surfaces/library/mandate.ts";
+export { createMandate } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";
 export type { ChangedFile } from "./workspaces/git/copies/collect-changes.ts";
 export type { IntegrationResult } from "./workspaces/git/integration/integration-result.ts";

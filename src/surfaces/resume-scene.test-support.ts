@@ -11,8 +11,7 @@ import { Desk } from "./cli/desk.test-support.ts";
 import { MandateApiError, MandateClient } from "./client/mandate-client.ts";
 import { createApp } from "./http/app.ts";
 import { routes } from "./http/routes/all-routes.ts";
-import { createMandate } from "./library/create-mandate.ts";
-import type { Mandate } from "./library/mandate.ts";
+import { createMandate, type Mandate } from "./library/mandate.ts";
 
 /** Work takes so long that it is always cut; a resumption plays the same much faster. */
 const playbook = `

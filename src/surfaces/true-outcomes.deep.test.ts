@@ -9,7 +9,7 @@ import { testFolder } from "../testing/test-folder.test-support.ts";
 import { until } from "../testing/until.ts";
 import { Desk } from "./cli/desk.test-support.ts";
 import { openApi } from "./http/routes/api.test-support.ts";
-import { createMandate } from "./library/create-mandate.ts";
+import { createMandate } from "./library/mandate.ts";
 
 const slow = { text: "late", latency_ms: 60_000 };
 

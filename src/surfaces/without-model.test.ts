@@ -10,7 +10,7 @@ import { startWorker } from "../start-worker.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { Desk } from "./cli/desk.test-support.ts";
 import { openApi } from "./http/routes/api.test-support.ts";
-import { createMandate } from "./library/create-mandate.ts";
+import { createMandate } from "./library/mandate.ts";
 import { McpDesk } from "./mcp/mcp-desk.test-support.ts";
 
 /** Every way to start work says this when no model is configured. */

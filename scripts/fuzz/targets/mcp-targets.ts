@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import fc, { type Arbitrary } from "fast-check";
 import { LocalClientSession } from "../../../src/surfaces/mcp/client-session.ts";
-import { readLine } from "../../../src/surfaces/mcp/stdio/read-line.ts";
+import { readLine } from "../../../src/surfaces/mcp/stdio/line-transport.ts";
 import { serveStdio } from "../../../src/surfaces/mcp/stdio/serve-stdio.ts";
 import { openEngine, testProfile } from "../../../src/testing/engine-fixture.ts";
 import { acceptTools } from "../../../src/tools/mcp/accept-tools.ts";

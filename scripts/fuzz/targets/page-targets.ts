@@ -8,7 +8,7 @@ import { parseStrictJson } from "../../../src/control/records/strict-json.ts";
 import { parseJson } from "../../../src/ports/parse-json.ts";
 import { harmlessJson, harmlessLine, harmlessText } from "../../../src/sessions/harmless-text.ts";
 import { fence, inline, inTag, quoteProse } from "../../../src/sessions/markdown-text.ts";
-import { readSse } from "../../../src/surfaces/client/read-sse.ts";
+import { readSse } from "../../../src/surfaces/client/follow-stream.ts";
 import { assertShown } from "../expect-refusal.ts";
 import { longText, nastyJson, nastyText } from "../hostile-text.ts";
 import { mutated, mutatedText } from "../mutate-text.ts";

@@ -4,11 +4,10 @@ import type { InboxItem, InboxKind } from "../../events/inbox-item.ts";
 import type { ToldEvent } from "../../events/summarize.ts";
 import { type CallOptions, type Connection, callOperation } from "./call-operation.ts";
 import { followStream } from "./follow-stream.ts";
-import { operationPlaces } from "./operation-places.ts";
-import type { OperationName, Operations } from "./operations.ts";
+import { type OperationName, type Operations, operationPlaces } from "./operations.ts";
 
 export type { CallOptions } from "./call-operation.ts";
-export { type ApiProblem, MandateApiError } from "./mandate-api-error.ts";
+export { type ApiProblem, MandateApiError } from "./call-operation.ts";
 export type { OperationName, Operations, Page } from "./operations.ts";
 
 export interface MandateClientOptions {

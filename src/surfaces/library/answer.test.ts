@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { testProfile } from "../../testing/engine-fixture.ts";
-import { createMandate } from "./create-mandate.ts";
+import { createMandate } from "./mandate.ts";
 
 it("gives the root's answer while its children run, and the result when they have ended", async () => {
   const child = Promise.withResolvers<void>();

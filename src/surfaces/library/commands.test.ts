@@ -1,8 +1,7 @@
 import { afterEach, expect, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { until } from "../../testing/until.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate } from "./mandate.ts";
+import { createMandate, type Mandate } from "./mandate.ts";
 
 let mandate: Mandate | undefined;
 

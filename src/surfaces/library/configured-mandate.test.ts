@@ -5,8 +5,7 @@ import type { Contract } from "../../contracts/contract.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { DelegationParameters, Mandate } from "./mandate.ts";
+import { createMandate, type DelegationParameters, type Mandate } from "./mandate.ts";
 
 let folder: string;
 let mandate: Mandate | undefined;

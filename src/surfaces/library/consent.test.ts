@@ -3,8 +3,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate, MandateOptions } from "./mandate.ts";
+import { createMandate, type Mandate, type MandateOptions } from "./mandate.ts";
 
 let root: string;
 let home: string;

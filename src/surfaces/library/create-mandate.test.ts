@@ -4,8 +4,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { z } from "zod";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { defineTool } from "../../tools/tool.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate } from "./mandate.ts";
+import { createMandate, type Mandate } from "./mandate.ts";
 
 let mandate: Mandate | undefined;
 

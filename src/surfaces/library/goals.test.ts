@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import { createMandate } from "./create-mandate.ts";
+import { createMandate } from "./mandate.ts";
 
 test("a program gives goals, and the second waits for the first", async () => {
   const order: string[] = [];

@@ -4,8 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate, MandateOptions } from "./mandate.ts";
+import { createMandate, type Mandate, type MandateOptions } from "./mandate.ts";
 
 interface Open {
   readonly mandate: Mandate;

@@ -1,7 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate } from "./mandate.ts";
+import { createMandate, type Mandate } from "./mandate.ts";
 
 let mandate: Mandate | undefined;
 

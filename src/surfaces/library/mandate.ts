@@ -30,8 +30,7 @@ import type { EventQuery } from "../../ports/store.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
 import type { Inbox } from "../../sessions/inbox/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
-import type { DelegationTools } from "./delegation-tools.ts";
-import type { MandateSessions } from "./library-sessions.ts";
+import type { DelegationTools, MandateSessions } from "./handles.ts";
 
 export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent"> {
   /**
@@ -246,4 +245,13 @@ export interface Mandate {
   /** What was interrupted and is worked on again. */
   readonly recovered: readonly RunHandle[];
   close(): Promise<void>;
+}
+
+/**
+ * Opens Mandate in this process: its database, models, profiles and tools. They are loaded here and
+ * not with the package: a program that imports it and has nothing to delegate yet starts at once.
+ */
+export async function createMandate(options: MandateOptions = {}): Promise<Mandate> {
+  const { openMandate } = await import("./open-mandate.ts");
+  return openMandate(options);
 }

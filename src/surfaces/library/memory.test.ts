@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import { createMandate } from "./create-mandate.ts";
+import { createMandate } from "./mandate.ts";
 
 test("a program sees what agents saved, and what it promotes is found by later agents", async () => {
   const profile = { description: "A test", capabilities: ["subtask" as const], origin: "test" };

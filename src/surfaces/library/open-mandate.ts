@@ -45,20 +45,13 @@ import { infoOf } from "../../sessions/delegation-result.ts";
 import { Inbox } from "../../sessions/inbox/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
 import {
-  authorKeys,
-  delegationKeys,
-  diffKeys,
-  discardKeys,
-  eventKeys,
-  forkKeys,
-  mergeKeys,
-  resumeKeys,
-  sendKeys,
-  toolSessionKeys,
-  verifyKeys,
-} from "./call-keys.ts";
-import { type DelegationTools, delegationTools } from "./delegation-tools.ts";
-import { librarySessions, type MandateSessions } from "./library-sessions.ts";
+  type DelegationTools,
+  delegationTools,
+  librarySessions,
+  type MandateSessions,
+  resumeHandle,
+  runHandle,
+} from "./handles.ts";
 import type {
   CommandAuthor,
   DelegationParameters,
@@ -72,8 +65,20 @@ import type {
   SendOptions,
   ToolSession,
 } from "./mandate.ts";
-import { requireMandateOptions } from "./require-mandate-options.ts";
-import { resumeHandle, runHandle } from "./run-handle.ts";
+import {
+  authorKeys,
+  delegationKeys,
+  diffKeys,
+  discardKeys,
+  eventKeys,
+  forkKeys,
+  mergeKeys,
+  requireMandateOptions,
+  resumeKeys,
+  sendKeys,
+  toolSessionKeys,
+  verifyKeys,
+} from "./option-keys.ts";
 
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
   requireMandateOptions(options);

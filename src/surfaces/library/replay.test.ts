@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { createMandate } from "./create-mandate.ts";
+import { createMandate } from "./mandate.ts";
 
 test("a program replays a run, and forks it without running finished children again", async () => {
   const root = testFolder();

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
-import { createMandate } from "./create-mandate.ts";
-import type { Mandate, MandateOptions } from "./mandate.ts";
+import { createMandate, type Mandate, type MandateOptions } from "./mandate.ts";
 
 const options: MandateOptions = {
   database: ":memory:",

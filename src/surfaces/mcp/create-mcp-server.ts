@@ -9,16 +9,19 @@ import {
 import { z } from "zod";
 import { messageOf } from "../../ports/message-of.ts";
 import { productVersion } from "../../product-version.ts";
-import { handleToolCall } from "./calls/handle-tool-call.ts";
-import { roundState } from "./calls/round-state.ts";
-import { abilitiesOf, clientNameOf, type Era } from "./client-abilities.ts";
-import type { ClientSession } from "./client-session.ts";
-import { instructionsFor, type OfferedWays } from "./instructions.ts";
+import { handleToolCall, roundState } from "./calls/handle-tool-call.ts";
+import { abilitiesOf, type ClientSession, clientNameOf, type Era } from "./client-session.ts";
 import type { McpTool } from "./mcp-tool.ts";
-import { completePrompt, getPrompt, listPrompts } from "./prompts.ts";
+import {
+  completePrompt,
+  getPrompt,
+  instructionsFor,
+  listPrompts,
+  type OfferedWays,
+} from "./prompts.ts";
+import { tellChanges } from "./resources/follow-resources.ts";
 import { serveResources } from "./resources/serve-resources.ts";
-import { tellChanges } from "./resources/tell-changes.ts";
-import { TaskServer } from "./tasks/task-server.ts";
+import { TaskServer } from "./tasks/install-tasks.ts";
 import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 export interface McpServerOptions {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { protocols } from "../../models/wire-protocols.test-support.ts";
 import { sendEvents, startWireServer } from "../../models/wire-server.test-support.ts";
-import { createMandate } from "../library/create-mandate.ts";
+import { createMandate } from "../library/mandate.ts";
 import { callTool, eras, McpDesk } from "./mcp-desk.test-support.ts";
 
 const model = "anthropic/claude-sonnet-4-5";

@@ -8,9 +8,8 @@ import {
   testProfile,
 } from "../../testing/engine-fixture.ts";
 import { Hold } from "../../testing/hold-tool.test-support.ts";
-import { callTool } from "./call-tool.ts";
 import { LocalClientSession } from "./client-session.ts";
-import type { McpCallContext } from "./mcp-tool.ts";
+import { callTool, type McpCallContext } from "./mcp-tool.ts";
 import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 const operator = (id: string): Principal => ({ id, role: "operator" });

@@ -6,12 +6,15 @@ import { Inbox } from "../../sessions/inbox/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { until } from "../../testing/until.ts";
-import { callTool } from "./call-tool.ts";
 import { LocalClientSession } from "./client-session.ts";
-import type { McpCallContext, McpTool } from "./mcp-tool.ts";
-import { listResources } from "./resources/list-resources.ts";
-import { readResource } from "./resources/read-resource.ts";
-import { delegationParts, delegationUri, runUri } from "./resources/resource-uri.ts";
+import { callTool, type McpCallContext, type McpTool } from "./mcp-tool.ts";
+import {
+  delegationParts,
+  delegationUri,
+  listResources,
+  readResource,
+  runUri,
+} from "./resources/serve-resources.ts";
 import { delegationTasks } from "./tasks/delegation-tasks.ts";
 import { mcpToolsOf } from "./tools/mcp-tools.ts";
 

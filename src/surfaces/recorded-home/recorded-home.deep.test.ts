@@ -6,8 +6,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { systemClock } from "../../ports/clock.ts";
 import { Desk } from "../cli/desk.test-support.ts";
-import { createMandate } from "../library/create-mandate.ts";
-import type { Mandate } from "../library/mandate.ts";
+import { createMandate, type Mandate } from "../library/mandate.ts";
 
 let desk: Desk;
 

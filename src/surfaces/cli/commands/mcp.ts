@@ -1,6 +1,6 @@
 import { realpathSync } from "node:fs";
 import { loadConfig } from "../../../control/load-config.ts";
-import type { OfferedWays } from "../../mcp/instructions.ts";
+import type { OfferedWays } from "../../mcp/prompts.ts";
 import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
 import type { Arguments, Command } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -61,7 +61,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
  * off, and a file that cannot be read says nothing: then only tools are named that are there anyway.
  */
 async function waysOf(folder: string, { environment }: Io): Promise<OfferedWays> {
-  const { offeredWays } = await import("../../mcp/instructions.ts");
+  const { offeredWays } = await import("../../mcp/prompts.ts");
   try {
     const { found, own } = await loadConfig({ cwd: folder, environment });
     const ways = offeredWays(own);

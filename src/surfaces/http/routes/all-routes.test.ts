@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { MandateClient } from "../../client/mandate-client.ts";
-import { operationPlaces } from "../../client/operation-places.ts";
+import { operationPlaces } from "../../client/operations.ts";
 import { coreRoutes } from "../app.ts";
 import { openApiOf } from "../openapi/openapi.ts";
 import { routes } from "./all-routes.ts";

@@ -1,5 +1,7 @@
+import { randomBytes } from "node:crypto";
 import {
   type CallToolResult,
+  createRequestStateCodec,
   type InputRequest,
   type InputRequiredResult,
   inputRequired,
@@ -9,15 +11,25 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { holdsRole } from "../../../control/records/principal.ts";
-import { callTool, describeResult } from "../call-tool.ts";
-import type { ClientAbilities, Era } from "../client-abilities.ts";
-import type { ClientSession } from "../client-session.ts";
-import type { CallProgress, McpTool } from "../mcp-tool.ts";
-import { taskOf } from "../tasks/task-call.ts";
-import type { OpenCall, PutQuestion } from "./open-call.ts";
-import type { OpenQuestion } from "./open-question.ts";
-import { formFor, readReply } from "./question-form.ts";
-import { type RoundState, roundState } from "./round-state.ts";
+import type { ClientAbilities, ClientSession, Era } from "../client-session.ts";
+import { type CallProgress, callTool, describeResult, type McpTool } from "../mcp-tool.ts";
+import { taskOf } from "../tasks/task.ts";
+import type { OpenCall, PutQuestion } from "./open-calls.ts";
+import { formFor, type OpenQuestion, readReply } from "./open-question.ts";
+
+/** What a client hands back with its answers, so that we know what they are about. */
+export type RoundState =
+  | { readonly asked: "roots" }
+  | { readonly asked: "questions"; readonly call: string };
+
+/**
+ * Sealed with a key of this process: whoever holds it can name none but its own calls, and those
+ * are looked up among its own besides. Calls do not outlive the process, so the key need not.
+ */
+export const roundState = createRequestStateCodec<RoundState>({
+  key: randomBytes(32),
+  ttlSeconds: 3600,
+});
 
 export interface ToolCallRequest {
   readonly tool: McpTool;

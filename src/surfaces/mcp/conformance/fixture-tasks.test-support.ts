@@ -9,7 +9,7 @@ import { z } from "zod";
 import { sleep, systemClock } from "../../../ports/clock.ts";
 import { until } from "../../../testing/until.ts";
 import { LiveTask } from "../tasks/live-task.ts";
-import { taskOf } from "../tasks/task-call.ts";
+import { taskOf } from "../tasks/task.ts";
 
 /** The tools that the suite has done as tasks. */
 export const longTools = new Set([

@@ -1,6 +1,6 @@
 import { expect, it, vi } from "vitest";
 import { until } from "../../../testing/until.ts";
-import { boundStream } from "./bound-stream.ts";
+import { boundStream } from "./http-client.ts";
 
 const megabyte = new Uint8Array(1024 * 1024);
 

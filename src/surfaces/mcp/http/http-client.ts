@@ -1,7 +1,7 @@
 import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { headOf } from "../../../text.ts";
-import type { Era } from "../client-abilities.ts";
+import type { Era } from "../client-session.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
 /** Who talks to us over HTTP. */
@@ -48,4 +48,65 @@ export function clientNameOf(info: unknown): string {
   const name = (info as { readonly name?: unknown } | null | undefined)?.name;
   const isName = typeof name === "string" && name.trim() !== "";
   return isName ? headOf(name.trim(), maxNameLength) : "unknown client";
+}
+
+/** What is answered to a message that no server was asked about. */
+export function jsonRpcError(status: number, code: number, message: string): Response {
+  return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
+}
+
+/** The same for one that never was, one that is over, and one of somebody else. */
+export function sessionNotFound(): Response {
+  return jsonRpcError(404, -32_001, "Session not found");
+}
+
+/** What a client has not read yet may grow this far; then it is let go, and the memory with it. */
+const maxBacklog = 2 * 1024 * 1024;
+
+/**
+ * Passes a stream of events on, and counts: the SDK queues without end for a client that does not
+ * read. One event passes however large it is, where what waits before it is within the limit.
+ */
+export function boundStream(response: Response, onEnd: () => void): Response {
+  const { body, headers, status } = response;
+  if (body === null || !headers.get("content-type")?.startsWith("text/event-stream")) {
+    onEnd();
+    return response;
+  }
+  const reader = body.getReader();
+  const bounded = new ReadableStream<Uint8Array>(
+    {
+      start(controller) {
+        void pump(reader, controller).finally(onEnd);
+      },
+      async cancel(reason) {
+        await reader.cancel(reason).catch(() => undefined);
+      },
+    },
+    new ByteLengthQueuingStrategy({ highWaterMark: maxBacklog }),
+  );
+  return new Response(bounded, { status, headers });
+}
+
+async function pump(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  controller: ReadableStreamDefaultController<Uint8Array>,
+): Promise<void> {
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return controller.close();
+      const room = controller.desiredSize ?? 0;
+      if (room < maxBacklog && room < value.byteLength)
+        throw new Error("The client does not read.");
+      controller.enqueue(value);
+    }
+  } catch (error) {
+    await reader.cancel(error).catch(() => undefined);
+    try {
+      controller.error(error);
+    } catch {
+      // The client was faster: it has closed the stream.
+    }
+  }
 }

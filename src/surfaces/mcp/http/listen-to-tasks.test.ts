@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { Principal } from "../../../control/records/principal.ts";
 import { ManualClock } from "../../../testing/manual-clock.ts";
 import { Tasks } from "../tasks/tasks.ts";
-import { listenToTasks } from "./listen-to-tasks.ts";
+import { listenToTasks } from "./modern-endpoint.ts";
 
 const owner: Principal = { id: "alice", role: "operator" };
 const graceMs = 10;

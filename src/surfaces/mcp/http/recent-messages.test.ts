@@ -1,6 +1,6 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/server";
 import { expect, it } from "vitest";
-import { RecentMessages } from "./session-transport.ts";
+import { RecentMessages } from "./legacy-endpoint.ts";
 
 const note = (text: string): JSONRPCMessage => ({ jsonrpc: "2.0", method: text });
 

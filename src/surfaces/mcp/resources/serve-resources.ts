@@ -1,8 +1,49 @@
-import { ResourceNotFoundError, type Server } from "@modelcontextprotocol/server";
+import {
+  type ReadResourceResult,
+  type Resource,
+  ResourceNotFoundError,
+  type ResourceTemplateType,
+  type Server,
+} from "@modelcontextprotocol/server";
+import type { Delegation } from "../../../events/delegation.ts";
+import { isRunInterrupted } from "../../../events/is-worked-on.ts";
+import type { RunState } from "../../../events/run-state.ts";
+import { infoOf, resultOf } from "../../../sessions/delegation-result.ts";
+import { exportMarkdown } from "../../../sessions/export-markdown.ts";
+import { headOf } from "../../../text.ts";
+import { printableLine } from "../../cli/printable.ts";
 import type { ClientSession } from "../client-session.ts";
-import { listResources, resourceTemplates } from "./list-resources.ts";
-import { readResource, seenRun } from "./read-resource.ts";
-import { parseResourceUri } from "./resource-uri.ts";
+
+/** The parts of a delegation that can be read by themselves. */
+export const delegationParts = ["result", "report", "transcript", "events"] as const;
+
+export type DelegationPart = (typeof delegationParts)[number];
+
+export type ResourceName =
+  | { readonly kind: "run"; readonly id: string }
+  | { readonly kind: "delegation"; readonly id: string; readonly part: DelegationPart }
+  | { readonly kind: "artifact"; readonly hash: string };
+
+const pattern =
+  /^mandate:\/\/(?:runs\/(?<run>[0-9a-z-]{1,64})|delegations\/(?<delegation>[0-9a-f]{6,64})\/(?<part>[a-z]{1,16})|artifacts\/(?<hash>[0-9a-z:-]{8,160}))$/;
+
+/** Undefined for what can be no resource of ours. */
+function parseResourceUri(uri: string): ResourceName | undefined {
+  const { delegation, hash, part, run } = pattern.exec(uri.slice(0, 512))?.groups ?? {};
+  if (run !== undefined) return { kind: "run", id: run };
+  if (hash !== undefined) return { kind: "artifact", hash };
+  const known = delegationParts.find((one) => one === part);
+  if (delegation === undefined || known === undefined) return undefined;
+  return { kind: "delegation", id: delegation, part: known };
+}
+
+export function runUri(id: string): string {
+  return `mandate://runs/${id}`;
+}
+
+export function delegationUri(id: string, part: DelegationPart): string {
+  return `mandate://delegations/${id}/${part}`;
+}
 
 /** More than a person looks at. */
 const mostSubscriptions = 1000;
@@ -35,4 +76,205 @@ export function serveResources(
     return {};
   });
   return subscribed;
+}
+
+/** The latest alone: what is older is read by its id. */
+const mostRuns = 50;
+const mostDelegations = 100;
+
+/** The runs that the principal sees, and what this client delegated. */
+export async function listResources(session: ClientSession): Promise<readonly Resource[]> {
+  const { store } = session.runtime;
+  const resources: Resource[] = [];
+  for (const one of session.sessions) {
+    const run = await store.readRun(one.runId);
+    const below = [...(run?.delegations.values() ?? [])].filter(
+      ({ id }) => id !== one.delegationId,
+    );
+    for (const delegation of below.slice(-mostDelegations)) {
+      resources.push(...resourcesOf(delegation));
+    }
+  }
+  for (const { id, task } of await store.listRuns({ limit: mostRuns })) {
+    const title = headOf(printableLine(task), 100);
+    resources.push({ uri: runUri(id), name: `run ${id}`, title, mimeType: json });
+  }
+  return resources;
+}
+
+const json = "application/json";
+const markdown = "text/markdown";
+
+function resourcesOf({ id, profile, status, title }: Delegation): readonly Resource[] {
+  const who = `${printableLine(profile)} ${id}`;
+  const shown = headOf(printableLine(title), 100);
+  const transcript = {
+    uri: delegationUri(id, "transcript"),
+    name: `${who}: transcript`,
+    title: shown,
+    mimeType: markdown,
+  };
+  if (status !== "closed") return [transcript];
+  const result = {
+    uri: delegationUri(id, "result"),
+    name: `${who}: result`,
+    title: shown,
+    mimeType: json,
+  };
+  return [result, transcript];
+}
+
+const resourceTemplates: readonly ResourceTemplateType[] = [
+  template("mandate://runs/{id}", "run", "A run and the tree of its delegations.", json),
+  template(
+    "mandate://delegations/{id}/result",
+    "delegation result",
+    "How a delegation ended, and what the runtime recorded of it.",
+    json,
+  ),
+  template(
+    "mandate://delegations/{id}/report",
+    "delegation report",
+    "What a delegation handed in, whole.",
+    markdown,
+  ),
+  template(
+    "mandate://delegations/{id}/transcript",
+    "delegation transcript",
+    "What a delegation said and did.",
+    markdown,
+  ),
+  template(
+    "mandate://delegations/{id}/events",
+    "delegation events",
+    "Its event log, one JSON document a line.",
+    "application/jsonl",
+  ),
+  template(
+    "mandate://artifacts/{hash}",
+    "artifact",
+    "A result that was too large to be given whole.",
+    "text/plain",
+  ),
+];
+
+function template(
+  uriTemplate: string,
+  name: string,
+  description: string,
+  mimeType: string,
+): ResourceTemplateType {
+  return { uriTemplate, name, description, mimeType };
+}
+
+/** A client pours what it reads into a conversation. */
+const longestText = 1024 * 1024;
+/** So many of the latest runs are looked through for the owner of an artifact. */
+const runsSearched = 200;
+
+/** What is not there and what is somebody else's are the same to whoever asks. */
+export async function readResource(
+  session: ClientSession,
+  uri: string,
+): Promise<ReadResourceResult> {
+  const name = parseResourceUri(uri);
+  const found = name === undefined ? undefined : await readNamed(session, name);
+  if (found === undefined) throw new ResourceNotFoundError(uri);
+  const { mimeType, text } = found;
+  return { contents: [{ uri, mimeType, text: cut(text) }] };
+}
+
+interface Found {
+  readonly mimeType: string;
+  readonly text: string;
+}
+
+async function readNamed(
+  session: ClientSession,
+  name: NonNullable<ReturnType<typeof parseResourceUri>>,
+): Promise<Found | undefined> {
+  if (name.kind === "artifact") return readArtifact(session, name.hash);
+  const run = await seenRun(session, name.id);
+  if (run === undefined) return undefined;
+  if (name.kind === "run") {
+    if (run.id !== name.id) return undefined;
+    return describeRun(run, await isRunInterrupted(session.runtime.store, run));
+  }
+  return readPart(session, run, name.id, name.part);
+}
+
+/** The run of an id, if the principal sees it. */
+async function seenRun(session: ClientSession, id: string): Promise<RunState | undefined> {
+  const { store } = session.runtime;
+  const runId = await store.findRun(id);
+  return runId === undefined ? undefined : store.readRun(runId);
+}
+
+function describeRun(run: RunState, isInterrupted: boolean): Found {
+  const { id, outcome, startedAt, finishedAt, task, workspace } = run;
+  const state = outcome ?? (isInterrupted ? "interrupted" : "running");
+  const delegations = [...run.delegations.values()].map((one) => infoOf(run, one, isInterrupted));
+  const facts = { id, task, state, outcome, startedAt, finishedAt, workspace, delegations };
+  return { mimeType: "application/json", text: JSON.stringify(facts, null, 1) };
+}
+
+async function readPart(
+  session: ClientSession,
+  run: RunState,
+  id: string,
+  part: DelegationPart,
+): Promise<Found | undefined> {
+  const delegation = run.delegations.get(id);
+  if (delegation === undefined) return undefined;
+  const { store } = session.runtime;
+  switch (part) {
+    case "result": {
+      const result = resultOf(run, id);
+      if (result === null) return undefined;
+      return { mimeType: "application/json", text: JSON.stringify(result, null, 1) };
+    }
+    case "report": {
+      const text = "output" in delegation ? delegation.output?.text : undefined;
+      return text === undefined ? undefined : { mimeType: "text/markdown", text };
+    }
+    case "transcript":
+      return { mimeType: "text/markdown", text: await join(exportMarkdown(store, id)) };
+    case "events": {
+      const lines = (async function* () {
+        for await (const event of store.readEvents({ delegationId: id }))
+          yield `${JSON.stringify(event)}\n`;
+      })();
+      return { mimeType: "application/jsonl", text: await join(lines) };
+    }
+    default:
+      return part satisfies never;
+  }
+}
+
+/** Bodies are kept by their hash alone: one is read where a run that the principal sees has it. */
+async function readArtifact(session: ClientSession, hash: string): Promise<Found | undefined> {
+  const { store } = session.runtime;
+  for (const { id } of await store.listRuns({ limit: runsSearched })) {
+    const run = await store.readRun(id);
+    for (const delegation of run?.delegations.values() ?? []) {
+      if (!("output" in delegation) || delegation.output?.artifact?.hash !== hash) continue;
+      const text = await store.readArtifact(hash);
+      return text === undefined ? undefined : { mimeType: "text/plain", text };
+    }
+  }
+  return undefined;
+}
+
+async function join(pieces: AsyncIterable<string>): Promise<string> {
+  let text = "";
+  for await (const piece of pieces) {
+    text += piece;
+    if (text.length > longestText) break;
+  }
+  return text;
+}
+
+function cut(text: string): string {
+  if (text.length <= longestText) return text;
+  return `${headOf(text, longestText)}\n[… cut here: the rest is in the log; mandate show, logs and sessions give it whole]`;
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { LineReader, tooLong } from "./line-reader.ts";
+import { LineReader, tooLong } from "./line-transport.ts";
 
 test("Lines come out as they went in, wherever the pipe cuts them, and no longer than they may be", () => {
   const line = fc.uint8Array({ maxLength: 40 }).map((bytes) => bytes.filter((one) => one !== 10));

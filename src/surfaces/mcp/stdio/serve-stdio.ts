@@ -6,15 +6,13 @@ import type { Principal } from "../../../control/records/principal.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { clientNameOf, type Era } from "../client-abilities.ts";
-import type { ClientSession } from "../client-session.ts";
+import { type ClientSession, clientNameOf, type Era } from "../client-session.ts";
 import { createMcpServer } from "../create-mcp-server.ts";
-import { type OfferedWays, offeredWays } from "../instructions.ts";
-import type { DurableTasks } from "../tasks/durable-tasks.ts";
-import { installTasks } from "../tasks/install-tasks.ts";
-import type { TaskServer } from "../tasks/task-server.ts";
+import { type OfferedWays, offeredWays } from "../prompts.ts";
+import { installTasks, type TaskServer } from "../tasks/install-tasks.ts";
+import type { DurableTasks } from "../tasks/task.ts";
 import { Tasks } from "../tasks/tasks.ts";
-import { delegatingNames, longNames } from "../tools/tool-names.ts";
+import { delegatingNames, longNames } from "../tools/session-tool.ts";
 import { LineTransport } from "./line-transport.ts";
 
 export interface StdioOptions {

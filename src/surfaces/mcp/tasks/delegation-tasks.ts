@@ -1,16 +1,16 @@
+import type { CallToolResult } from "@modelcontextprotocol/server";
 import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
 import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";
+import type { DelegationResult } from "../../../ports/delegator.ts";
+import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
-import { type OpenQuestion, openQuestions } from "../calls/open-question.ts";
-import { formFor, readReply } from "../calls/question-form.ts";
-import { sayInterrupted } from "../say-interrupted.ts";
-import type { DurableTasks } from "./durable-tasks.ts";
-import { recordedAnswer } from "./recorded-answer.ts";
-import type { InputRequests, TaskState } from "./task.ts";
+import { formFor, type OpenQuestion, openQuestions, readReply } from "../calls/open-question.ts";
+import { sayInterrupted } from "../calls/tree-progress.ts";
+import type { DurableTasks, InputRequests, TaskState } from "./task.ts";
 
 interface Found {
   readonly run: RunState;
@@ -100,4 +100,40 @@ function questionsOf({ run, delegation }: Found): readonly OpenQuestion[] {
 function lastChangeOf(delegation: Delegation): number {
   if (delegation.status === "closed") return delegation.closedAt;
   return delegation.status === "running" ? delegation.lastEventAt : delegation.createdAt;
+}
+
+/**
+ * What the call that made a delegation answered, word for word: it is recorded in the transaction
+ * that closed the delegation. Where a crash came between them, the result itself.
+ */
+async function recordedAnswer(
+  store: Pick<Store, "readEvents">,
+  { callId, parentId }: Delegation,
+  result: DelegationResult,
+): Promise<CallToolResult> {
+  if (callId !== null && parentId !== null) {
+    for await (const { type, payload } of store.readEvents({ delegationId: parentId })) {
+      if (type === "agent.tool_completed" && payload.call_id === callId) {
+        return describeText(payload.output, result);
+      }
+    }
+  }
+  return describeText(JSON.stringify(result), result);
+}
+
+/** Some tools answer in JSON, the others in words. */
+function describeText(text: string, { delegationId, status }: DelegationResult): CallToolResult {
+  const structuredContent = objectIn(text) ?? { delegationId, status, text };
+  const content: CallToolResult["content"] = [{ type: "text", text }];
+  return { content, structuredContent, ...(status !== "completed" && { isError: true }) };
+}
+
+function objectIn(text: string): Record<string, unknown> | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject ? (value as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
 }

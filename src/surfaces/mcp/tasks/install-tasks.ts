@@ -1,18 +1,22 @@
 import {
   CLIENT_CAPABILITIES_META_KEY,
   type ClientCapabilities,
+  type InputRequest,
+  isInputRequiredResult,
+  type JSONRPCRequest,
   MissingRequiredClientCapabilityError,
+  type Notification,
   ProtocolError,
   ProtocolErrorCode,
+  type Result,
+  Server,
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { z } from "zod";
 import { holdsRole, type Principal } from "../../../control/records/principal.ts";
-import { describeCreated, describeTask, tasksExtension } from "./task.ts";
-import type { TaskServer } from "./task-server.ts";
+import type { LiveTask } from "./live-task.ts";
+import { describeCreated, describeTask, tasksExtension, visibleTo, withTask } from "./task.ts";
 import type { Tasks } from "./tasks.ts";
-import { visibleTo } from "./visible-to.ts";
-import { workOnTask } from "./work-on-task.ts";
 
 export interface TaskInstallation {
   readonly tasks: Tasks;
@@ -103,4 +107,83 @@ function missingTasks(): MissingRequiredClientCapabilityError {
 /** The same for one that never was and for one of somebody else. */
 function unknownTask(taskId: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
+}
+
+export type ToolCallHandler = (request: JSONRPCRequest, context: ServerContext) => Promise<Result>;
+
+type Wrap = (call: ToolCallHandler) => ToolCallHandler;
+
+/**
+ * A server whose tool calls may be answered with a task. The SDK validates that the answer of a tool
+ * is a tool's result; a wrapper stands outside of that validation, by the hook that the SDK has for
+ * subclasses.
+ */
+export class TaskServer extends Server {
+  #wrap: Wrap = (call) => call;
+
+  /** Puts a wrapper around the calls of all tools, also of those that were registered before. */
+  wrapToolCalls(wrap: Wrap): void {
+    this.#wrap = wrap;
+  }
+
+  protected override _wrapHandler(method: string, handler: ToolCallHandler): ToolCallHandler {
+    const checked = super._wrapHandler(method, handler);
+    if (method !== "tools/call") return checked;
+    return (request, context) => this.#wrap(checked)(request, context);
+  }
+}
+
+/** What a tool was answered, and what it wanted to have back with the answers. */
+interface Round {
+  readonly responses: Readonly<Record<string, unknown>>;
+  readonly state: string | undefined;
+}
+
+/** Repeats the call with what the client answered, as often as the tool asks for more. */
+async function workOnTask(
+  live: LiveTask,
+  call: ToolCallHandler,
+  request: JSONRPCRequest,
+  context: ServerContext,
+): Promise<Result> {
+  let round: Round | undefined;
+  for (;;) {
+    const result = await call(request, detach(context, live, round));
+    // As long as there is no task, the client is asked in the answer to its call.
+    if (!isInputRequiredResult(result) || !live.isTask) return result;
+    const asked = Object.entries<InputRequest>(result.inputRequests ?? {});
+    const answered = asked.map(async ([key, one]) => [key, await live.requestInput(one)] as const);
+    round = {
+      responses: Object.fromEntries(await Promise.all(answered)),
+      state: result.requestState,
+    };
+  }
+}
+
+/** The call's context without its request: that is answered long before the call is done. */
+function detach(context: ServerContext, live: LiveTask, round: Round | undefined): ServerContext {
+  const { mcpReq } = context;
+  return withTask(
+    {
+      ...context,
+      mcpReq: {
+        ...mcpReq,
+        signal: live.signal,
+        // A tool tells how it goes to those who gave a token; a task's status wants to know as well.
+        _meta: { ...mcpReq._meta, progressToken: "task" },
+        notify: async (notification) => report(live, notification),
+        log: async () => undefined,
+        ...(round && {
+          inputResponses: { ...round.responses },
+          requestState: <Value>() => round.state as Value | undefined,
+        }),
+      },
+    },
+    live,
+  );
+}
+
+function report(live: LiveTask, { method, params }: Notification): void {
+  const message = method === "notifications/progress" ? params?.["message"] : undefined;
+  if (typeof message === "string") live.report(message);
 }

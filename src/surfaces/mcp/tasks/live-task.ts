@@ -3,8 +3,7 @@ import { type InputRequest, ProtocolError, type Result } from "@modelcontextprot
 import type { Principal } from "../../../control/records/principal.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import { headOf } from "../../../text.ts";
-import { isTerminal, type Task, type TaskError, type TaskState } from "./task.ts";
-import type { TaskCall } from "./task-call.ts";
+import { isTerminal, type Task, type TaskCall, type TaskError, type TaskState } from "./task.ts";
 
 const internalError = -32_603;
 const maxMessageLength = 500;

@@ -1,5 +1,5 @@
 import { McpServer } from "@modelcontextprotocol/server";
-import { TaskServer } from "./task-server.ts";
+import { TaskServer } from "./install-tasks.ts";
 
 /** The SDK's server with registered tools, on a server whose calls may become tasks. */
 export class TaskMcpServer extends McpServer {

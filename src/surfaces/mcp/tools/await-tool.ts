@@ -1,14 +1,16 @@
 import type { z } from "zod";
 import type { Session } from "../../../delegations/session.ts";
+import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { childrenOf } from "../../../events/run-state.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
+import { sayInterrupted } from "../calls/tree-progress.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
-import { earlierJobs, readEarlierJobs } from "./earlier-jobs.ts";
 import { awaitedJobs } from "./output-schemas.ts";
-import { type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
-import { longestWaitMs } from "./tool-names.ts";
+import { longestWaitMs, type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
 
 type AwaitedJobs = z.output<typeof awaitedJobs>;
 
@@ -173,4 +175,107 @@ function headings(text: string, own: ReadonlySet<string>): readonly string[] {
   const found = text.matchAll(/^\[(?<id>[0-9a-f]{6,64}): (?:OK|ERROR|RUNNING|NOT FOUND)\]$/gm);
   const ids = [...found].flatMap(({ groups }) => groups?.["id"] ?? []);
   return [...new Set(ids)].filter((id) => own.has(id));
+}
+
+/** The ids that name a delegation which the principal sees and no session of this client holds. */
+export async function earlierJobs(
+  ids: readonly string[],
+  { session }: McpCallContext,
+): Promise<ReadonlyMap<string, string>> {
+  const { store } = session.runtime;
+  const jobs = new Map<string, string>();
+  for (const id of ids) {
+    const runId = await store.findRun(id);
+    if (runId === undefined || session.sessions.some((one) => one.runId === runId)) continue;
+    const run = await store.readRun(runId);
+    if (run?.delegations.has(id)) jobs.set(id, runId);
+  }
+  return jobs;
+}
+
+/** What to say of a job that is open and that no process works on. */
+export async function interruptionOf(
+  store: Store,
+  id: string,
+  runId: string,
+): Promise<string | undefined> {
+  const run = await store.readRun(runId);
+  if (run === undefined || resultOf(run, id) !== null) return undefined;
+  return (await isWorkedOn(store, run)) ? undefined : sayInterrupted(id, runId);
+}
+
+/** Waits for them as the log tells of them, whichever process works on them. */
+async function readEarlierJobs(
+  jobs: ReadonlyMap<string, string>,
+  waitMs: number,
+  { session, signal }: McpCallContext,
+): Promise<McpToolResult<AwaitedJobs> & { readonly structured: AwaitedJobs }> {
+  const { clock, store } = session.runtime;
+  const interrupted = new Map<string, string>();
+  for (const [id, runId] of jobs) {
+    const sentence = await interruptionOf(store, id, runId);
+    if (sentence !== undefined) interrupted.set(id, sentence);
+  }
+  const worked = new Map([...jobs].filter(([id]) => !interrupted.has(id)));
+  await untilClosed(store, worked, waitMs, signal, clock);
+  const blocks: string[] = [];
+  const told: AwaitedJobs["jobs"][number][] = [];
+  for (const [id, runId] of jobs) {
+    const run = await store.readRun(runId);
+    const result = run === undefined ? null : resultOf(run, id);
+    const sentence = interrupted.get(id);
+    if (result === null && sentence !== undefined) {
+      blocks.push(`[${id}: ERROR]\n${sentence}`);
+      told.push({ job_id: id, status: "error", result: sentence });
+      continue;
+    }
+    if (result === null) {
+      blocks.push(`[${id}: RUNNING]`);
+      told.push({ job_id: id, status: "running" });
+      continue;
+    }
+    const isDone = result.status === "completed";
+    blocks.push(`[${id}: ${isDone ? "OK" : "ERROR"}]\n${result.result}`);
+    told.push({ job_id: id, status: isDone ? "ok" : "error", result: result.result });
+  }
+  const running = told.filter(({ status }) => status === "running").length;
+  return { text: blocks.join("\n\n"), structured: { jobs: told, running } };
+}
+
+export function untilClosed(
+  store: Pick<Store, "readRun" | "subscribe">,
+  jobs: ReadonlyMap<string, string>,
+  waitMs: number,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<void> {
+  if (signal.aborted || jobs.size === 0) return Promise.resolve();
+  return new Promise((resolve) => {
+    const open = new Set(jobs.keys());
+    const timer = clock.after(waitMs, end);
+    const unsubscribe = store.subscribe((events) => {
+      for (const { sub_agent_id: id, type } of events) {
+        if (type === "agent.subagent_closed" && id !== undefined) close(id);
+      }
+    });
+    signal.addEventListener("abort", end, { once: true });
+    // One may have ended before anybody listened.
+    for (const [id, runId] of jobs) {
+      store.readRun(runId).then((run) => {
+        if (run?.delegations.get(id)?.status === "closed") close(id);
+      }, end);
+    }
+
+    function close(id: string): void {
+      open.delete(id);
+      if (open.size === 0) end();
+    }
+
+    function end(): void {
+      timer.cancel();
+      unsubscribe();
+      signal.removeEventListener("abort", end);
+      resolve();
+    }
+  });
 }

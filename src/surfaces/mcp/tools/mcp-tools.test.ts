@@ -5,13 +5,11 @@ import type { Principal } from "../../../control/records/principal.ts";
 import { Inbox } from "../../../sessions/inbox/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../../testing/engine-fixture.ts";
 import { until } from "../../../testing/until.ts";
-import { callTool } from "../call-tool.ts";
 import { LocalClientSession } from "../client-session.ts";
-import { instructionsFor, offeredWays } from "../instructions.ts";
-import type { McpCallContext, McpTool } from "../mcp-tool.ts";
-import { getPrompt } from "../prompts.ts";
+import { callTool, type McpCallContext, type McpTool } from "../mcp-tool.ts";
+import { getPrompt, instructionsFor, offeredWays } from "../prompts.ts";
 import { mcpToolsOf } from "./mcp-tools.ts";
-import { delegatingNames, longNames } from "./tool-names.ts";
+import { delegatingNames, longNames } from "./session-tool.ts";
 
 test("What is known of tools before anything is opened is what they are", async () => {
   await using engine = await openEngine({ model: () => ({ text: "Done" }) });

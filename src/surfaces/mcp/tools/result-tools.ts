@@ -1,7 +1,7 @@
 import { requireRole } from "../../../control/records/principal.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
-import { earlierJobs, interruptionOf, untilClosed } from "./earlier-jobs.ts";
+import { earlierJobs, interruptionOf, untilClosed } from "./await-tool.ts";
 import {
   cancelledDelegation,
   delegationResult,
@@ -10,8 +10,12 @@ import {
   sentMessage,
   subAgentList,
 } from "./output-schemas.ts";
-import { type RawInput, type SessionToolOptions, sessionTool } from "./session-tool.ts";
-import { longestWaitMs } from "./tool-names.ts";
+import {
+  longestWaitMs,
+  type RawInput,
+  type SessionToolOptions,
+  sessionTool,
+} from "./session-tool.ts";
 
 const reading: McpTool["annotations"] = {
   readOnlyHint: true,

@@ -11,6 +11,28 @@ import {
   type McpToolResult,
 } from "../mcp-tool.ts";
 
+/** Those that make delegations. */
+export const delegatingNames: ReadonlySet<string> = new Set([
+  "delegate_task",
+  "spawn",
+  "spawn_subagent",
+  "request_review",
+  "delegate_to_agent",
+]);
+
+/** Those that may wait for one; known before anything is opened. */
+export const longNames: ReadonlySet<string> = new Set([
+  "delegate_task",
+  "spawn_subagent",
+  "request_review",
+  "delegate_to_agent",
+  "spawn_await",
+  "get_delegation_result",
+]);
+
+/** Less than the 60 seconds after which many clients give up on a call. */
+export const longestWaitMs = 45_000;
+
 export type RawInput = Readonly<Record<string, unknown>>;
 
 /** A call that has been made, for whoever puts its result into fields. */
