@@ -4,7 +4,7 @@ import type { Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { AccessTokens } from "../src/control/access/access-tokens.ts";
 import type { Script } from "../src/models/scripted/scripted-model.ts";
-import { Inbox } from "../src/sessions/inbox/inbox.ts";
+import { Inbox } from "../src/sessions/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
 import { findBarriers, openPage, serve, shots } from "./browser.test-support.ts";
 import { testBrowser } from "./test-browser.test-support.ts";

@@ -46,17 +46,20 @@ export {
 export type { Memory } from "./ports/memory-store.ts";
 export type { Message, Model, ModelReply, ModelRequest, ToolCall } from "./ports/model.ts";
 export { ModelFault, type ModelFaultKind } from "./ports/model.ts";
-export type { SessionBreadcrumb } from "./sessions/breadcrumb.ts";
+export type { AnswerOutcome } from "./sessions/answer-ask.ts";
 export type { SessionFormat } from "./sessions/export-session.ts";
-export type { AnswerOutcome } from "./sessions/inbox/answer-ask.ts";
-export type { Inbox, InboxSelection, UnreadQuery } from "./sessions/inbox/inbox.ts";
-export type { SessionQuery } from "./sessions/list-sessions.ts";
+export type { Inbox, InboxSelection, UnreadQuery } from "./sessions/inbox.ts";
+export type { SessionQuery, SessionRow } from "./sessions/list-sessions.ts";
 export type { AgentSession } from "./sessions/read-session.ts";
 export type { SentTo } from "./sessions/send-message.ts";
-export type { AgentSessionContext, SessionCapability, SessionStatus } from "./sessions/session.ts";
+export type {
+  AgentSessionContext,
+  SessionBreadcrumb,
+  SessionCapability,
+  SessionStatus,
+  SessionTrigger,
+} from "./sessions/session.ts";
 export type { SessionEntry } from "./sessions/session-entry.ts";
-export type { SessionRow } from "./sessions/session-row.ts";
-export type { SessionTrigger } from "./sessions/session-trigger.ts";
 export type { AiSdkTool, DelegationTools, MandateSessions } from "./surfaces/library/handles.ts";
 export type {
   CommandAuthor,

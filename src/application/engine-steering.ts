@@ -5,15 +5,14 @@ import type { InboxItem } from "../events/inbox-item.ts";
 import type { CancelOutcome, StartedRun } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { Inbox } from "../sessions/inbox/inbox.ts";
-import { listSessions } from "../sessions/list-sessions.ts";
+import { Inbox } from "../sessions/inbox.ts";
+import { listSessions, type SessionRow } from "../sessions/list-sessions.ts";
 import type { SentTo } from "../sessions/send-message.ts";
-import type { SessionRow } from "../sessions/session-row.ts";
 import {
   isReadOnlySession,
   setSessionWorkspace,
   type WorkspaceMode,
-} from "../sessions/session-workspace.ts";
+} from "../sessions/session-records.ts";
 import { KnownRuns } from "./known-runs.ts";
 import type {
   Cap,

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { replayAgain } from "../delegations/replay/replay-again.test-support.ts";
 import type { StartedRun } from "../ports/delegator.ts";
-import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-workspace.ts";
+import { setSessionWorkspace, type WorkspaceMode } from "../sessions/session-records.ts";
 import { ofType, openEngine, recording, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
 import { Forks } from "./replay.ts";

@@ -2,9 +2,9 @@ import type { Principal } from "../control/records/principal.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { CancelOutcome } from "../ports/delegator.ts";
+import type { SessionRow } from "../sessions/list-sessions.ts";
 import type { SentTo } from "../sessions/send-message.ts";
-import type { SessionRow } from "../sessions/session-row.ts";
-import type { WorkspaceMode } from "../sessions/session-workspace.ts";
+import type { WorkspaceMode } from "../sessions/session-records.ts";
 
 /**
  * What commands can do with runs, from the place where a person speaks. Commands decide who may and

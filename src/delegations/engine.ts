@@ -13,8 +13,8 @@ import type {
 } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
+import { answerAsk } from "../sessions/answer-ask.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
-import { answerAsk } from "../sessions/inbox/answer-ask.ts";
 import { type ContinueOptions, continuation, type ResumeLimits } from "../sessions/resumption.ts";
 import { type SentTo, sendMessage } from "../sessions/send-message.ts";
 import { cancelStored } from "./ends/cancel-stored.ts";

@@ -34,7 +34,7 @@ const longestTitle = 160;
 const longestText = 240;
 
 /** The item that an event is, or undefined when no person has to know of it. */
-export function inboxItemOf(
+function inboxItemOf(
   event: StoredEvent,
   run: RunState,
   before: Delegation | undefined,

@@ -2,7 +2,7 @@ import { readPrunedRuns } from "../events/pruned-runs.ts";
 import { type SpentLine, SpentLines } from "../events/spent.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { RunRow, Store } from "../ports/store.ts";
-import { StoreMemory } from "./store-memory.ts";
+import { StoreMemory } from "./read-run.ts";
 
 export const costGroups = ["run", "profile", "model", "day"] as const;
 

@@ -2,8 +2,8 @@ import { type Delegation, isOpen } from "../events/delegation.ts";
 import { keyOfTry, mostTries } from "../events/planned-steps.ts";
 import { childrenOf, type RunState } from "../events/run-state.ts";
 import type { Store } from "../ports/store.ts";
-import { RunRows } from "./run-rows.ts";
-import { readHead, type SessionHead } from "./session-head.ts";
+import { RunRows } from "./list-sessions.ts";
+import { readHead, type SessionHead } from "./session-chain.ts";
 
 /** What resuming an id means, by the log of its run. */
 export type ResumeDecision =

@@ -3,6 +3,7 @@ import { type Delegation, isOpen, type WaitingOn } from "../events/delegation.ts
 import { childrenAfterAnswer, childrenOf, type RunState } from "../events/run-state.ts";
 import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
+import { headOf, tailOf } from "../text.ts";
 
 /** The result of a closed delegation as the log tells it; null while it is open. */
 export function resultOf(run: RunState, id: string): DelegationResult | null {
@@ -136,4 +137,42 @@ export function earlyAnswerOf(run: RunState, id: string): EarlyAnswer | null {
 export function earlyAnswerIn(run: RunState): EarlyAnswer | null {
   const root = [...run.delegations.values()].find(isRoot);
   return root === undefined ? null : earlyAnswerOf(run, root.id);
+}
+
+/** A part of a long text, bounded whatever the text is. */
+export interface TextPiece {
+  readonly characters: number;
+  readonly lines: number;
+  readonly text: string;
+  /** Something of what was asked for is not in it. */
+  readonly isCut: boolean;
+}
+
+export type PieceRequest =
+  | { readonly view: "peek" }
+  /** Lines, the first one being 1. */
+  | { readonly view: "slice"; readonly from: number; readonly lines: number }
+  /** Lines that contain a text, each with its number; case does not matter. */
+  | { readonly view: "search"; readonly query: string; readonly lines: number };
+
+const longestPiece = 64 * 1024;
+
+export function textPiece(text: string, request: PieceRequest): TextPiece {
+  const all = text.split("\n");
+  const about = { characters: text.length, lines: all.length };
+  if (request.view === "peek") {
+    const half = longestPiece / 2;
+    if (text.length <= longestPiece) return { ...about, text, isCut: false };
+    const ends = `${headOf(text, half)}\n[…]\n${tailOf(text, half)}`;
+    return { ...about, text: ends, isCut: true };
+  }
+  const chosen =
+    request.view === "slice"
+      ? all.slice(request.from - 1)
+      : all
+          .map((line, index) => `${index + 1}: ${line}`)
+          .filter((_, index) => all[index]?.toLowerCase().includes(request.query.toLowerCase()));
+  const shown = chosen.slice(0, request.lines).join("\n");
+  const isCut = chosen.length > request.lines || shown.length > longestPiece;
+  return { ...about, text: headOf(shown, longestPiece), isCut };
 }

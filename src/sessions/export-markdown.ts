@@ -1,22 +1,23 @@
 import type { ArtifactReference } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
+import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
-import { fence, inline, inTag, quoteProse } from "./markdown-text.ts";
+import { harmlessLine, harmlessText } from "./harmless-text.ts";
 import { type AgentSession, readSession } from "./read-session.ts";
-import { readArtifact } from "./session-artifact.ts";
+import { isByPerson } from "./session.ts";
 import type { CallEntry, SessionEntry } from "./session-entry.ts";
-import { isByPerson } from "./session-trigger.ts";
 
 /** A session for people to read. Calls are folded; what cannot be read says so where it stood. */
 export async function* exportMarkdown(store: Store, id: string): AsyncGenerator<string> {
   const session = await readSession(store, id);
-  yield headOf(session);
+  yield headingOf(session);
   const agent = session.context?.agentId ?? "agent";
   const isTask = session.context !== null && !isByPerson(session.context.trigger);
   const names = { agent, asker: isTask ? "Task" : "Person" };
   for (const entry of session.entries) yield `${await blockOf(store, entry, names)}\n\n`;
 }
 
-function headOf({ context, problems, sessionId, title }: AgentSession): string {
+function headingOf({ context, problems, sessionId, title }: AgentSession): string {
   const facts: (readonly [string, string])[] = [["Session", sessionId]];
   if (context !== null) {
     const { agentId, capability, closeReason, runIds, status, workspace } = context;
@@ -96,4 +97,67 @@ async function aboutArtifact(store: Store, artifact: ArtifactReference): Promise
 function time(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "at an unknown time" : date.toISOString();
+}
+
+/**
+ * Texts of others in a Markdown document of ours. None of them can end the place that it is put in,
+ * begin a heading, load a picture or run anything where the document is shown.
+ */
+
+/** What a page could take for markup of its own, or for something to load. */
+const active = /<[A-Za-z/!?]|!\[|\]\(\s*(?:javascript|data|vbscript):|^\s{0,3}\[[^\]]+\]:/im;
+
+/** Prose as a quotation, which keeps its own lists and code; what could be active, as it was typed. */
+export function quoteProse(text: string): string {
+  const harmless = harmlessText(text);
+  if (active.test(harmless)) return fence(text);
+  return harmless
+    .split("\n")
+    .map((line) => (line === "" ? ">" : `> ${line}`))
+    .join("\n");
+}
+
+/** A block of code that nothing in the text can end. */
+export function fence(text: string, language = ""): string {
+  const harmless = harmlessText(text);
+  const ticks = harmless.match(/`{3,}/g) ?? [];
+  const mark = "`".repeat(Math.max(3, ...ticks.map(({ length }) => length + 1)));
+  return `${mark}${language}\n${harmless}${harmless.endsWith("\n") ? "" : "\n"}${mark}`;
+}
+
+/** A name or a title within a line. */
+export function inline(text: string, most = 200): string {
+  return harmlessLine(text, most)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll(/[\\`*_{}[\]#|!~]/g, (character) => `\\${character}`);
+}
+
+/** The same between tags, where a backslash would be shown. */
+export function inTag(text: string, most = 100): string {
+  return harmlessLine(text, most)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;");
+}
+
+export type ReadArtifact =
+  | { readonly text: string; readonly problem?: undefined }
+  | { readonly text?: undefined; readonly problem: string };
+
+/** The body that an event names, or what is wrong with it. */
+export async function readArtifact(
+  store: Store,
+  { bytes, hash }: ArtifactReference,
+): Promise<ReadArtifact> {
+  const name = `the artifact ${String(hash)} of ${String(bytes)} bytes`;
+  try {
+    const text = await store.readArtifact(hash);
+    if (text === undefined) return { problem: `${name} is gone` };
+    if (sha256(text) !== hash) return { problem: `${name} is not what was kept under this name` };
+    return { text };
+  } catch (error) {
+    return { problem: `${name} cannot be read: ${messageOf(error)}` };
+  }
 }

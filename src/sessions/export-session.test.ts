@@ -9,9 +9,9 @@ import type { Script } from "../models/scripted/scripted-model.ts";
 import { alterDatabase, isOnPostgres, notOffered } from "../testing/alter-database.test-support.ts";
 import { openEngine, type TestEngine, testProfile } from "../testing/engine-fixture.ts";
 import { defineTool } from "../tools/tool.ts";
+import { fence, quoteProse } from "./export-markdown.ts";
 import { exportSession, type SessionFormat } from "./export-session.ts";
 import { harmlessJson, harmlessText } from "./harmless-text.ts";
-import { fence, quoteProse } from "./markdown-text.ts";
 import { readSession } from "./read-session.ts";
 import { Transcript } from "./transcript.ts";
 

@@ -1,7 +1,12 @@
+import type { ArtifactReference, StoredEvent } from "../events/event.ts";
+import { sha256 } from "../events/hash-chain.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { exportJsonl } from "./export-jsonl.ts";
-import { exportMarkdown } from "./export-markdown.ts";
+import { exportMarkdown, readArtifact } from "./export-markdown.ts";
+import { harmlessJson } from "./harmless-text.ts";
+import { readChain, requireHead } from "./session-chain.ts";
+import { readLink, type SessionLink } from "./session-link.ts";
+import { readTitles, titleOf } from "./session-records.ts";
 
 export const sessionFormats = ["markdown", "jsonl"] as const;
 
@@ -23,4 +28,78 @@ export function exportSession(
       throw new MandateError("usage", `There is no format ${JSON.stringify(format)}: ${known}.`);
     }
   }
+}
+
+/**
+ * A session for programs: one JSON document a line, with a `record` that says what it is. For each
+ * run the contract and the system prompt, then every event of the run and of the agent as it is
+ * stored, and each body that an event names after that event. Of children only that they began and
+ * how they ended; their sessions are exported by their own ids. What cannot be read is a `lost`.
+ */
+export async function* exportJsonl(store: Store, id: string): AsyncGenerator<string> {
+  const last = await requireHead(store, id);
+  const { links, problem } = await readChain(store, last);
+  const title = titleOf(links, await readTitles(store));
+  const runIds = links.map(({ runId }) => runId);
+  yield line({ record: "session", version: 1, sessionId: last.id, title, runIds });
+  if (problem !== null) yield line({ record: "lost", problem });
+  for (const [index, head] of links.entries()) {
+    yield* linesOf(store, await readLink(store, head, links[index + 1]));
+  }
+}
+
+async function* linesOf(store: Store, link: SessionLink): AsyncGenerator<string> {
+  const { contract, events, head } = link;
+  const about = { runId: head.runId, delegationId: head.id };
+  if (contract === null) {
+    yield line({ record: "lost", ...about, problem: "its contract cannot be read" });
+  } else {
+    yield line({ record: "contract", ...about, contract });
+    yield line(await promptRecord(store, contract.profile.prompt, about));
+  }
+  for (const event of events) {
+    if (event.type === "lost") {
+      yield line({ record: "lost", runId: event.run_id, problem: event.problem });
+      continue;
+    }
+    if (!belongsTo(link, event)) continue;
+    yield line({ record: "event", ...event });
+    for (const artifact of artifactsOf(event)) {
+      const { problem, text } = await readArtifact(store, artifact);
+      yield line(
+        problem === undefined
+          ? { record: "artifact", ...artifact, text }
+          : { record: "lost", runId: event.run_id, problem },
+      );
+    }
+  }
+}
+
+function belongsTo({ children, head }: SessionLink, event: StoredEvent): boolean {
+  const { sub_agent_id: id, type } = event;
+  if (id === undefined || id === head.id) return true;
+  const isBreadcrumb = type === "agent.subagent_created" || type === "agent.subagent_closed";
+  return isBreadcrumb && children.has(id);
+}
+
+async function promptRecord(store: Store, hash: string, about: object): Promise<object> {
+  const text = await store.readText(hash);
+  if (text !== undefined && sha256(text) === hash)
+    return { record: "prompt", ...about, hash, text };
+  const problem = text === undefined ? "is gone" : "is not the one that was agreed";
+  return { record: "lost", ...about, problem: `its system prompt ${hash} ${problem}` };
+}
+
+/** Only shapes that are references: the payload may have been tampered with. */
+function artifactsOf({ payload }: StoredEvent): readonly ArtifactReference[] {
+  if (typeof payload !== "object" || payload === null) return [];
+  const { artifact, diff } = payload as { readonly artifact?: unknown; readonly diff?: unknown };
+  return [artifact, diff].filter(
+    (each): each is ArtifactReference =>
+      typeof each === "object" && each !== null && "hash" in each && typeof each.hash === "string",
+  );
+}
+
+function line(record: object): string {
+  return `${harmlessJson(record)}\n`;
 }

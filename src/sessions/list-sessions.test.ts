@@ -5,7 +5,7 @@ import { alterDatabase } from "../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { about, StoredRun } from "../testing/stored-run.ts";
 import { listSessions } from "./list-sessions.ts";
-import { renameSession } from "./session-title.ts";
+import { renameSession } from "./session-records.ts";
 
 const profiles = [testProfile("talker", { tools: [], capabilities: ["primary"] })];
 const operator = { id: "ada", role: "operator" } as const;

@@ -3,7 +3,7 @@ import { type AskWorkers, isRunInterrupted } from "../events/is-worked-on.ts";
 import type { RunState } from "../events/run-state.ts";
 import { nothingSpent, type Spent, spentIn } from "../events/spent.ts";
 import type { RunRow, Store } from "../ports/store.ts";
-import { StoreMemory } from "./store-memory.ts";
+import { StoreMemory } from "./read-run.ts";
 
 export interface ListedRun {
   readonly row: RunRow;

@@ -1,8 +1,31 @@
+import { modelName } from "../contracts/contract.ts";
 import { tellPruned } from "../events/pruned-runs.ts";
 import type { RunState } from "../events/run-state.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { StoreMemory } from "./store-memory.ts";
+
+/**
+ * What was once read of a store and cannot change any more. It ends with the store, and is dropped
+ * as a whole when it grows too large: a process that runs for weeks must not keep every run in mind.
+ */
+export class StoreMemory<Value> {
+  readonly #most: number;
+  readonly #byStore = new WeakMap<Store, Map<string, Value>>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(store: Store, id: string): Value | undefined {
+    return this.#byStore.get(store)?.get(id);
+  }
+
+  keep(store: Store, id: string, value: Value): void {
+    const kept = this.#byStore.get(store) ?? new Map<string, Value>();
+    if (kept.size >= this.#most) kept.clear();
+    this.#byStore.set(store, kept.set(id, value));
+  }
+}
 
 /** A finished run takes no more events: a later read need not fold its log again. */
 const finished = new StoreMemory<RunState>(8);
@@ -29,4 +52,34 @@ async function readFinished(store: Store, runId: string): Promise<RunState | und
     finished.keep(store, runId, run);
   }
   return run;
+}
+
+/** What people compare with what was spent, of one contract. */
+export interface GrantedCaps {
+  readonly model: string;
+  readonly tokens: number;
+  /** In US dollars; null: no cap. */
+  readonly cost: number | null;
+  /** Milliseconds in all. */
+  readonly timeMs: number;
+}
+
+/** Contracts never change, and a tree is looked at again and again. */
+const knownCaps = new StoreMemory<GrantedCaps>(20_000);
+
+/** Null where the contract cannot be trusted: then it says nothing. */
+export async function grantedCaps(store: Store, delegationId: string): Promise<GrantedCaps | null> {
+  const kept = knownCaps.get(store, delegationId);
+  if (kept !== undefined) return kept;
+  const contract = await store.readContract(delegationId).catch(() => undefined);
+  if (contract === undefined) return null;
+  const { budget, deadlines } = contract;
+  const caps = {
+    model: modelName(contract),
+    tokens: budget.tokens,
+    cost: budget.cost,
+    timeMs: deadlines.total,
+  };
+  knownCaps.keep(store, delegationId, caps);
+  return caps;
 }

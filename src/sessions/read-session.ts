@@ -1,12 +1,16 @@
 import type { StoredEvent } from "../events/event.ts";
 import type { Store } from "../ports/store.ts";
-import { breadcrumbOf, type SessionBreadcrumb } from "./breadcrumb.ts";
-import { type AgentSessionContext, sessionContext } from "./session.ts";
+import {
+  type AgentSessionContext,
+  breadcrumbOf,
+  type SessionBreadcrumb,
+  sessionContext,
+  triggerOf,
+} from "./session.ts";
 import { readChain, requireHead } from "./session-chain.ts";
 import type { SessionEntry } from "./session-entry.ts";
 import { entriesOf, readLink, type SessionLink } from "./session-link.ts";
-import { readTitles, titleOf } from "./session-title.ts";
-import { triggerOf } from "./session-trigger.ts";
+import { readTitles, titleOf } from "./session-records.ts";
 
 /** A session as a whole. What could not be read is in `problems`, and missing elsewhere. */
 export interface AgentSession {

@@ -8,7 +8,7 @@ import type { RunState } from "../events/run-state.ts";
 import type { RunRequest } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { isReadOnlySession } from "./session-workspace.ts";
+import { isReadOnlySession } from "./session-records.ts";
 
 /** What to ask for, so that a new run continues an old delegation. */
 export interface Resumption {

@@ -1,8 +1,11 @@
+import { clientOf } from "../contracts/contract.ts";
+import type { StoredEvent } from "../events/event.ts";
 import { tellPruned } from "../events/pruned-runs.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
-import { readHead, type SessionHead } from "./session-head.ts";
+import { StoreMemory } from "./read-run.ts";
+import { readSurvivingEvents } from "./surviving-events.ts";
 
 /**
  * The delegations that one session consists of, the oldest first: each opened with the conversation
@@ -60,4 +63,84 @@ export async function requireHead(store: Store, id: string): Promise<SessionHead
     (await tellPruned(store, id)) ??
       `There is no session ${shown}. A session has the id of its delegation, or of its run.`,
   );
+}
+
+/** What the first event of a session says. It never changes. */
+export interface SessionHead {
+  readonly id: string;
+  readonly runId: string;
+  readonly isRoot: boolean;
+  readonly profile: string;
+  /** Of an agent that another program runs: the name of that program. */
+  readonly client?: string;
+  readonly title: string;
+  /** The delegation whose conversation it opened with. */
+  readonly resumedFrom: string | null;
+  /** The event of that conversation that it went on after; null: its end. */
+  readonly resumedAt: number | null;
+}
+
+const heads = new StoreMemory<SessionHead>(20_000);
+
+/** `id`: of a delegation, or of a run for its root. Undefined when there is nothing of that name. */
+export async function readHead(store: Store, id: string): Promise<SessionHead | undefined> {
+  const known = heads.get(store, id);
+  if (known !== undefined) return known;
+  const runId = await store.findRun(id);
+  if (runId === undefined) return undefined;
+  try {
+    for await (const event of store.readEvents({ runId })) {
+      if (event.type !== "agent.subagent_created") continue;
+      const head = headOf(event);
+      if (id === runId ? !head.isRoot : head.id !== id) continue;
+      heads.keep(store, id, head);
+      return head;
+    }
+    return undefined;
+  } catch (error) {
+    if (error instanceof MandateError && error.code === "closed") throw error;
+    const left = await salvageHead(store, id, runId);
+    if (left === undefined) throw error;
+    return left;
+  }
+}
+
+function headOf(event: StoredEvent<"agent.subagent_created">): SessionHead {
+  const { client, depth, parent_id: parentId, profile, title } = event.payload;
+  return {
+    id: event.sub_agent_id ?? "",
+    runId: event.run_id,
+    isRoot: parentId === null && depth === 0,
+    profile,
+    ...(client !== undefined && { client }),
+    title,
+    resumedFrom: event.payload.resumed_from ?? null,
+    resumedAt: event.payload.resumed_at ?? null,
+  };
+}
+
+/** Its first event cannot be read: its contract says the same, but for what it went on from. */
+async function salvageHead(
+  store: Store,
+  id: string,
+  runId: string,
+): Promise<SessionHead | undefined> {
+  const candidates = new Set(id === runId ? [] : [id]);
+  if (id === runId) {
+    for await (const event of readSurvivingEvents(store, runId)) {
+      if (event.type !== "lost" && event.sub_agent_id) candidates.add(event.sub_agent_id);
+    }
+  }
+  for (const candidate of candidates) {
+    const contract = await store.readContract(candidate).catch(() => null);
+    if (contract === null) continue;
+    const { parent, profile, step } = contract;
+    const isRoot = parent.sub_agent_id === null && parent.depth === 0;
+    if (id === runId && !isRoot) continue;
+    const about = { id: candidate, runId, isRoot, profile: profile.id, title: step.title };
+    const client = clientOf(contract);
+    const named = client === undefined ? about : { ...about, client };
+    return { ...named, resumedFrom: null, resumedAt: null };
+  }
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import type { ArtifactReference, StoredEvent } from "../events/event.ts";
-import type { SessionBreadcrumb } from "./breadcrumb.ts";
+import type { SessionBreadcrumb } from "./session.ts";
 
 /** What one line of a session is, as people read it. */
 export type SessionEntry =

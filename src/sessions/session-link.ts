@@ -1,13 +1,17 @@
 import type { Contract } from "../contracts/contract.ts";
-import type { StoredEvent } from "../events/event.ts";
+import type { EventPayloads, SentMessage, StoredEvent } from "../events/event.ts";
 import { foldRun, type RunState } from "../events/run-state.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
-import { isFurtherMessage } from "./is-further-message.ts";
-import { capabilityOf, type SessionCapability } from "./session.ts";
-import { openingEntries, SessionEntries } from "./session-entries.ts";
-import type { SessionEntry } from "./session-entry.ts";
-import type { SessionHead } from "./session-head.ts";
+import { statusOf } from "./delegation-result.ts";
+import {
+  capabilityOf,
+  isFurtherMessage,
+  makeBreadcrumb,
+  type SessionCapability,
+} from "./session.ts";
+import type { SessionHead } from "./session-chain.ts";
+import { type CallEntry, callOutcome, type SessionEntry } from "./session-entry.ts";
 import { type LostEvents, readSurvivingEvents } from "./surviving-events.ts";
 
 /** One delegation of a session's chain, with all that is left of its run. */
@@ -108,4 +112,182 @@ async function childrenIn(
     }
   }
   return children;
+}
+
+type Writable<Entry> = { -readonly [Key in keyof Entry]: Entry[Key] };
+type Question = Extract<SessionEntry, { kind: "question" }>;
+
+interface BegunChild {
+  readonly profile: string;
+  readonly callId: string | null;
+  error: string | null;
+}
+
+/**
+ * What was said to and by one agent in one run, from the events of that run. All attempts are in
+ * it, and nothing is shortened: this is what people look back at, while `Transcript` is what a
+ * model is shown. Of its children there are breadcrumbs. An event that makes no sense costs itself
+ * and nothing else.
+ */
+export class SessionEntries {
+  readonly entries: SessionEntry[] = [];
+  readonly #id: string;
+  readonly #children: ReadonlyMap<string, SessionCapability | null>;
+  readonly #calls = new Map<string, Writable<CallEntry>>();
+  readonly #questions = new Map<string, Writable<Question>>();
+  /** Messages that it has not been given yet, by their ids. */
+  readonly #mail = new Map<string, SentMessage>();
+  readonly #begun = new Map<string, BegunChild>();
+
+  constructor(id: string, children: ReadonlyMap<string, SessionCapability | null>) {
+    this.#id = id;
+    this.#children = children;
+  }
+
+  /** `opening`: what the agent was asked, where this event creates it. */
+  see(event: StoredEvent | LostEvents, opening: readonly SessionEntry[] = []): void {
+    try {
+      if (event.type === "lost") this.#add({ kind: "lost", text: event.problem });
+      else if (event.sub_agent_id === this.#id) this.#seeOwn(event, opening);
+      else this.#seeOther(event);
+    } catch (error) {
+      const what = event.type === "lost" ? "it" : `event ${event.seq}`;
+      this.#add({ kind: "lost", text: `${what} cannot be read: ${messageOf(error)}` });
+    }
+  }
+
+  #add(entry: SessionEntry): void {
+    this.entries.push(entry);
+  }
+
+  #note(at: number, text: string): void {
+    this.#add({ kind: "note", at, text });
+  }
+
+  #seeOwn(event: StoredEvent, opening: readonly SessionEntry[]): void {
+    const { at } = event;
+    switch (event.type) {
+      case "agent.subagent_created":
+        this.entries.push(...opening);
+        break;
+      case "agent.subagent_attempt":
+        if (event.payload.attempt > 1) this.#note(at, `Attempt ${event.payload.attempt} begins.`);
+        break;
+      case "agent.model_turn":
+        this.#turn(event);
+        break;
+      case "agent.asked":
+        this.#ask(event);
+        break;
+      case "agent.answered": {
+        const question = this.#questions.get(event.payload.ask_id);
+        if (question) question.answer = event.payload.answer;
+        break;
+      }
+      case "agent.message_sent":
+        this.#mail.set(event.payload.message_id, event.payload);
+        break;
+      case "agent.interjected": {
+        const { from, message: text, message_id: id, severity } = event.payload;
+        if (id !== undefined) this.#mail.delete(id);
+        this.#add({ kind: "remark", at, from, severity, text });
+        break;
+      }
+      case "agent.compacted":
+        this.#note(at, "The conversation was shortened for the model; here it is whole.");
+        break;
+      case "agent.interrupted":
+        this.#note(at, `It was interrupted: ${event.payload.reason}`);
+        break;
+      case "agent.resumed":
+        this.#note(at, "It was recovered after an interruption.");
+        break;
+      case "agent.subagent_failed":
+        this.#note(at, `It failed (${event.payload.code}): ${event.payload.error}`);
+        break;
+      case "agent.subagent_closed":
+        this.#end(at, event.payload);
+        break;
+      default: {
+        const outcome = callOutcome(event);
+        const call = outcome && this.#calls.get(outcome.callId);
+        if (call && call.outcome === "open") Object.assign(call, outcome);
+      }
+    }
+  }
+
+  #turn({ at, payload }: StoredEvent<"agent.model_turn">): void {
+    const { calls = [], requested, served, text = "" } = payload;
+    if (text !== "") this.#add({ kind: "agent", at, text, model: served ?? requested });
+    for (const { id: callId, input, malformed, name: tool } of calls) {
+      const said = malformed ?? input;
+      const call: Writable<CallEntry> = {
+        ...{ kind: "call", at, callId, tool, input: said, outcome: "open", output: "" },
+      };
+      this.#calls.set(callId, call);
+      this.#add(call);
+    }
+  }
+
+  #ask({ at, payload }: StoredEvent<"agent.asked">): void {
+    const question: Writable<Question> = {
+      kind: "question",
+      at,
+      ...(payload.kind === undefined && { callId: payload.call_id }),
+      text: payload.question,
+      answer: null,
+    };
+    this.#questions.set(payload.ask_id, question);
+    this.#add(question);
+  }
+
+  #end(
+    at: number,
+    { close_reason: reason, final_status: end }: EventPayloads["agent.subagent_closed"],
+  ): void {
+    for (const { from, message } of this.#mail.values()) {
+      const sender = from === "person" ? "a person" : "its caller";
+      this.#note(at, `It ended before it read this message from ${sender}: ${message}`);
+    }
+    this.#add({ kind: "note", at, text: `It ended: ${end} (${reason}).`, end });
+  }
+
+  /** Of children only how they ended; of their lives nothing is kept. */
+  #seeOther(event: StoredEvent): void {
+    const id = event.sub_agent_id ?? "";
+    if (event.type === "agent.subagent_created" && this.#children.has(id)) {
+      const { call_id: callId, profile } = event.payload;
+      this.#begun.set(id, { profile, callId, error: null });
+      return;
+    }
+    const child = this.#begun.get(id);
+    if (child === undefined) return;
+    if (event.type === "agent.subagent_failed") child.error = event.payload.error;
+    if (event.type !== "agent.subagent_closed") return;
+    const { close_reason: closeReason, final_status: final, seal } = event.payload;
+    const breadcrumb = makeBreadcrumb({
+      delegationId: id,
+      profile: child.profile,
+      capability: this.#children.get(id) ?? null,
+      status: statusOf(final, closeReason),
+      closeReason,
+      summary: final === "failed" && child.error !== null ? child.error : seal.summary,
+      at: event.at,
+    });
+    const { callId } = child;
+    this.#add({ kind: "child", at: event.at, ...(callId !== null && { callId }), breadcrumb });
+  }
+}
+
+/** What an agent was asked: the task, and the context that came with it. */
+export function openingEntries(contract: Contract, at: number): SessionEntry[] {
+  const { context, description, success_criteria: criteria } = contract.step;
+  const besides = [
+    ...(context === null ? [] : [`Context: ${context}`]),
+    ...criteria.map((criterion) => `To be true at the end: ${criterion}`),
+  ];
+  return [
+    { kind: "person", at, text: description },
+    ...besides.map((text): SessionEntry => ({ kind: "note", at, text })),
+  ];
 }

@@ -7,7 +7,7 @@ import { exampleContract } from "../testing/example-contract.ts";
 import { collect } from "../testing/stored-run.ts";
 import { listSessions } from "./list-sessions.ts";
 import { readSession } from "./read-session.ts";
-import { triggerOf } from "./session-trigger.ts";
+import { triggerOf } from "./session.ts";
 import { Transcript } from "./transcript.ts";
 
 const profiles = [

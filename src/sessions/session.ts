@@ -2,9 +2,10 @@ import { type Contract, clientOf } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { Delegation } from "../events/delegation.ts";
+import type { StoredEvent } from "../events/event.ts";
 import { childrenOf, type RunState } from "../events/run-state.ts";
 import { statusOf } from "./delegation-result.ts";
-import type { SessionTrigger } from "./session-trigger.ts";
+import { harmlessLine } from "./harmless-text.ts";
 
 export type SessionCapability = "primary" | "subtask" | "watcher" | "orchestrator";
 
@@ -121,4 +122,112 @@ export function lastActivity(delegation: Delegation): number {
   if (delegation.status === "closed") return delegation.closedAt;
   if (delegation.status === "running") return delegation.lastEventAt;
   return delegation.startedAt ?? delegation.createdAt;
+}
+
+/** How a session came to be. */
+export type SessionTrigger =
+  /** It was given a task, or was continued. */
+  | { readonly by: "person" }
+  /** Another program's agent works here. */
+  | { readonly by: "program"; readonly name: string }
+  /** A call of its parent. */
+  | { readonly by: "tool"; readonly tool: string; readonly callId: string }
+  | { readonly by: "slash"; readonly word: string }
+  | { readonly by: "step"; readonly step: string; readonly callId: string }
+  | { readonly by: "watcher"; readonly watches: string };
+
+/** Who speaks at its beginning: a person, or an agent that had it do something. */
+export function isByPerson({ by }: SessionTrigger): boolean {
+  return by === "person" || by === "program" || by === "slash";
+}
+
+type Made = Pick<Delegation, "callId" | "parentId">;
+
+/**
+ * `events` are those of the run; only the parent's calls and the plans among them matter. A call id
+ * that begins with a slash is the command that a person typed (`/oracle`, or `/oracle#2`).
+ */
+export function triggerOf(
+  { callId, parentId }: Made,
+  contract: Pick<Contract, "model" | "parent" | "profile">,
+  events: Iterable<StoredEvent>,
+): SessionTrigger {
+  const { watches } = contract.parent;
+  if (watches !== undefined) return { by: "watcher", watches };
+  if (callId === null) {
+    const name = clientOf(contract);
+    return name === undefined ? { by: "person" } : { by: "program", name };
+  }
+  const [, word] = /^(\/[^#/\s]+)/.exec(callId) ?? [];
+  if (word !== undefined) return { by: "slash", word };
+  const slash = callId.lastIndexOf("/");
+  const [call, step] = slash < 0 ? [callId, ""] : [callId.slice(0, slash), callId.slice(slash + 1)];
+  let tool = "";
+  for (const event of events) {
+    if (event.type === "run.planned" && event.payload.call_id === call) {
+      if (event.payload.steps.some(({ key }) => key === step)) return { by: "step", step, callId };
+    }
+    if (event.type !== "agent.model_turn" || event.sub_agent_id !== parentId) continue;
+    const made = event.payload.calls?.find(({ id }) => id === callId || id === call);
+    if (made) tool = made.name;
+  }
+  return { by: "tool", tool, callId };
+}
+
+/** What a parent's session keeps of a child: who it was and how it ended, and never its words. */
+export interface SessionBreadcrumb {
+  readonly delegationId: string;
+  readonly profile: string;
+  /** Null where its contract cannot be read. */
+  readonly capability: SessionCapability | null;
+  readonly status: SessionStatus;
+  /** Null while it is open. */
+  readonly closeReason: CloseReason | null;
+  /** One line, at most 240 characters: of the seal once there is one, until then what it is for. */
+  readonly summary: string;
+  readonly at: number;
+  /** Where the child's own session is, relative to wherever sessions are. */
+  readonly link: string;
+}
+
+const summaryLength = 240;
+
+export function breadcrumbOf(
+  child: Delegation,
+  capability: SessionCapability | null,
+): SessionBreadcrumb {
+  const isClosed = child.status === "closed";
+  return makeBreadcrumb({
+    delegationId: child.id,
+    profile: child.profile,
+    capability,
+    status: sessionStatus(child),
+    closeReason: isClosed ? child.closeReason : null,
+    summary: isClosed ? howItEnded(child) : child.title,
+    at: lastActivity(child),
+  });
+}
+
+export function makeBreadcrumb(about: Omit<SessionBreadcrumb, "link">): SessionBreadcrumb {
+  const summary = harmlessLine(about.summary, summaryLength);
+  return { ...about, summary, link: `sessions/${about.delegationId}` };
+}
+
+function howItEnded({ failure, seal }: Extract<Delegation, { status: "closed" }>): string {
+  return failure?.error ?? seal.summary;
+}
+
+/**
+ * Whether the task of a delegation that continues another one is something new that a person
+ * said. Where nothing was completed and the task is the same, the old task continues.
+ */
+export function isFurtherMessage(
+  before: Pick<Contract, "step">,
+  ended: Delegation | undefined,
+  task: string,
+): boolean {
+  const isCompleted =
+    ended?.status === "waiting_for_merge" ||
+    (ended?.status === "closed" && ended.finalStatus === "completed");
+  return isCompleted || before.step.description !== task;
 }

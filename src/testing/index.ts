@@ -1,8 +1,8 @@
 /** What users import to test their own agents, and stores of their own: `mandate/testing`. */
 export { type VerifyOptions, verifyHome } from "../application/verify-home.ts";
 export { compareRuns, type RunDifference } from "../delegations/replay/compare-runs.ts";
+export { replayModel } from "../delegations/replay/recorded-model.ts";
 export { type Recording, recordingOf } from "../delegations/replay/recording.ts";
-export { replayModel } from "../delegations/replay/replay-model.ts";
 export { type ReplayedRun, replayRun } from "../delegations/replay/replay-run.ts";
 export type { CheckReport, Invariant, Violation } from "../events/checker/check-report.ts";
 export { type Acknowledged, type CheckOptions, checkStore } from "../events/checker/check-store.ts";

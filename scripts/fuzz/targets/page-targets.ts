@@ -6,8 +6,8 @@ import { parseDiff } from "../../../dashboard/src/pages/delegation/changes/parse
 import { mentionAt, withMention } from "../../../dashboard/src/pages/runs/mention-at.ts";
 import { parseStrictJson } from "../../../src/control/records/strict-json.ts";
 import { parseJson } from "../../../src/ports/parse-json.ts";
+import { fence, inline, inTag, quoteProse } from "../../../src/sessions/export-markdown.ts";
 import { harmlessJson, harmlessLine, harmlessText } from "../../../src/sessions/harmless-text.ts";
-import { fence, inline, inTag, quoteProse } from "../../../src/sessions/markdown-text.ts";
 import { readSse } from "../../../src/surfaces/client/follow-stream.ts";
 import { assertShown } from "../expect-refusal.ts";
 import { longText, nastyJson, nastyText } from "../hostile-text.ts";

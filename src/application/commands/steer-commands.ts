@@ -1,6 +1,6 @@
 import { requireRole } from "../../control/records/principal.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import type { WorkspaceMode } from "../../sessions/session-workspace.ts";
+import type { WorkspaceMode } from "../../sessions/session-records.ts";
 import { defineCommand } from "./command.ts";
 import { describeResumed } from "./describe-run.ts";
 import { parseId, splitFirstWord } from "./parse-arguments.ts";

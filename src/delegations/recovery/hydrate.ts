@@ -9,7 +9,7 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { Message } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
-import { isFurtherMessage } from "../../sessions/is-further-message.ts";
+import { isFurtherMessage } from "../../sessions/session.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { MergeOrder } from "../changes/merge-order.ts";

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { StoredEvent } from "../../events/event.ts";
+import { clip, tailOf } from "../../text.ts";
 import { type ComparableEvent, comparableEvents } from "./comparable-events.ts";
-import { describeDifference } from "./describe-difference.ts";
 
 /** Where two runs part, in one delegation. */
 export interface RunDifference {
@@ -57,3 +57,70 @@ function firstDifference(
 function isSame(left: ComparableEvent, right: ComparableEvent): boolean {
   return left.type === right.type && isDeepStrictEqual(left.payload, right.payload);
 }
+
+export interface DifferenceNames {
+  readonly names: readonly [one: string, other: string];
+  /** The how-manieth event of its delegation it is, from 0. */
+  readonly index: number;
+}
+
+/** In what two events differ, in a sentence. */
+export function describeDifference(
+  one: ComparableEvent | undefined,
+  other: ComparableEvent | undefined,
+  { index, names: [first, second] }: DifferenceNames,
+): string {
+  const which = `event ${index + 1}`;
+  if (one === undefined || other === undefined) {
+    const [longer, shorter] = one === undefined ? [second, first] : [first, second];
+    const type = (one ?? other)?.type ?? "";
+    if (index === 0) return `it is only in ${longer}.`;
+    return `${which} is ${type} in ${longer}; ${shorter} has nothing there.`;
+  }
+  if (one.type !== other.type)
+    return `${which} is ${one.type} in ${first}, and ${other.type} in ${second}.`;
+  const { left, path, right } = deepest(one.payload, other.payload);
+  const field = path.length === 0 ? "what it says" : path.join(".");
+  const [said, instead] = shownBoth(left, right);
+  return `${which}, ${one.type}: ${field} is ${said} in ${first}, and ${instead} in ${second}.`;
+}
+
+interface Place {
+  readonly path: readonly string[];
+  readonly left: unknown;
+  readonly right: unknown;
+}
+
+/** Down to the first field that is not the same. */
+function deepest(left: unknown, right: unknown, path: readonly string[] = []): Place {
+  if (!isContainer(left) || !isContainer(right)) return { path, left, right };
+  if (Array.isArray(left) !== Array.isArray(right)) return { path, left, right };
+  const keys = new Set([...Object.keys(left), ...Object.keys(right)]);
+  const key = [...keys].find((each) => !isDeepStrictEqual(left[each], right[each]));
+  return key === undefined ? { path, left, right } : deepest(left[key], right[key], [...path, key]);
+}
+
+function isContainer(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null;
+}
+
+/** Of long texts, the part where they begin to differ. */
+function shownBoth(left: unknown, right: unknown): readonly [string, string] {
+  const [one, other] = [written(left), written(right)];
+  if (one.length <= longest && other.length <= longest) return [one, other];
+  let same = 0;
+  while (same < one.length && one[same] === other[same]) same++;
+  const from = Math.max(0, same - before);
+  const cut = (text: string): string => {
+    const rest = tailOf(text, text.length - from);
+    return `${from > 0 ? "…" : ""}${clip(rest, longest + 1)}`;
+  };
+  return [cut(one), cut(other)];
+}
+
+function written(value: unknown): string {
+  return value === undefined ? "absent" : JSON.stringify(value);
+}
+
+const longest = 120;
+const before = 30;

@@ -1,7 +1,10 @@
-import type { ModelReply, ModelRequest } from "../../ports/model.ts";
+import type { Contract } from "../../contracts/contract.ts";
+import type { Message, ModelReply, ModelRequest } from "../../ports/model.ts";
+import type { Store } from "../../ports/store.ts";
 import { Transcript } from "../../sessions/transcript.ts";
-import type { RecordedDelegation, Recording } from "./recording.ts";
-import { type FindTool, type NameOf, shownMessages } from "./shown-messages.ts";
+import type { Tool } from "../../tools/tool.ts";
+import { incidental, plainValue } from "./comparable-events.ts";
+import { type RecordedDelegation, type Recording, recordingOf } from "./recording.ts";
 
 interface RecordedAnswer {
   /** What it was shown before. */
@@ -82,3 +85,95 @@ function parentsIn({ delegations }: Recording): ReadonlyMap<string | null, reado
   const children = Map.groupBy(byStep, ({ parentId }) => parentId);
   return new Map([...children].map(([id, all]) => [id, all.map((child) => child.id)]));
 }
+
+/**
+ * What a child was given to do, and with what: two with the same key are asked the same question by
+ * the same means. Whose children they are, their place in the run, and their limits are not in it;
+ * a child that a limit had cut is no one to follow.
+ */
+export function contentKey(contract: Contract): string {
+  const { execution, exit, model, permissions, profile, servers, step, workspace } = contract;
+  return JSON.stringify([
+    // The assembled prompt has what it was shown of the workspace, and whom it could delegate to.
+    [profile.hash, profile.prompt, profile.capability],
+    [step.description, step.context, step.success_criteria],
+    model,
+    permissions,
+    servers,
+    exit,
+    execution.max_turns,
+    // Which state of the folder it was: what it was shown of that is compared turn by turn.
+    [workspace.isolation, workspace.allow_writes, workspace.owns],
+  ]);
+}
+
+/** A finished child, for one that was given the same to do. */
+export interface Predecessor {
+  readonly key: string;
+  answers(): RecordedAnswers;
+}
+
+/** The children that a run had finished by one of its events, in the order of their creation. */
+export async function predecessorsIn(
+  runId: string,
+  store: Store,
+  upTo: number,
+  find: FindTool,
+): Promise<Predecessor[]> {
+  const recording = await recordingOf(runId, store);
+  return [...recording.delegations.values()]
+    .filter((child) => child.parentId !== null && wasFinished(child, upTo))
+    .map((child) => ({
+      key: contentKey(child.contract),
+      answers: () => new RecordedAnswers(child, recording, find),
+    }));
+}
+
+/** Well, and by itself: what a limit had cut would not have ended there. */
+function wasFinished({ events }: RecordedDelegation, upTo: number): boolean {
+  const end = events.find((event) => event.type === "agent.subagent_closed");
+  const output = events.find((event) => event.type === "agent.subagent_waiting_for_merge");
+  if (end === undefined || end.seq > upTo) return false;
+  return end.payload.final_status === "completed" && output?.payload.truncated !== true;
+}
+
+/** Gives what two conversations have in common where they mean the same delegation. */
+export type NameOf = (id: string) => string | undefined;
+
+/** The tool of a name, for what its definition says of its results. */
+export type FindTool = (name: string) => Pick<Tool, "describesChildren"> | undefined;
+
+/**
+ * What a model was shown, in one text: equal for two requests to which the same is an answer. Ids of
+ * its own children are named after their place, and what its caller is told of a child is without
+ * times, hashes and costs. Everything else counts to the letter.
+ */
+export function shownMessages(
+  messages: readonly Message[],
+  nameOf: NameOf,
+  find: FindTool,
+): string {
+  return JSON.stringify(messages.map((message) => shown(message, nameOf, find)));
+}
+
+function shown(message: Message, nameOf: NameOf, find: FindTool): unknown {
+  const rename = (text: string): string => text.replace(idLike, (id) => nameOf(id) ?? id);
+  switch (message.role) {
+    case "user":
+      return ["user", rename(message.text)];
+    case "assistant":
+      return ["assistant", message.text, plainValue(message.calls, rename, nothing)];
+    case "tool": {
+      const { callId, isError, text, tool } = message;
+      const isAboutChildren = find(tool)?.describesChildren === true;
+      const said = isAboutChildren ? plainValue(text, rename, leftOut) : rename(text);
+      return ["tool", callId, isError, said];
+    }
+    default:
+      return message satisfies never;
+  }
+}
+
+const idLike = /\b(?:[0-9a-f]{8}|[0-9a-f]{6})\b/g;
+const leftOut: ReadonlySet<string> = new Set([...incidental, "cost"]);
+const nothing: ReadonlySet<string> = new Set();

@@ -1,5 +1,6 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
-import { type Model, ModelFault, type ModelUsage } from "../../ports/model.ts";
+import { type Model, type ModelCaller, ModelFault, type ModelUsage } from "../../ports/model.ts";
+import { clip } from "../../text.ts";
 import type { ModelSource } from "../engine-parts.ts";
 import { type LiveDelegation, requestsOf } from "../live-delegation.ts";
 import type { Middleware } from "../middleware.ts";
@@ -7,7 +8,7 @@ import { StalledRequest } from "../turns/request-model.ts";
 import type { Course } from "./course.ts";
 import type { RecordedBounds } from "./recorded-bounds.ts";
 import type { RecordedFault, RecordedRequest } from "./recorded-requests.ts";
-import type { Recording } from "./recording.ts";
+import type { RecordedDelegation, Recording } from "./recording.ts";
 
 export interface RecordedModelOptions {
   readonly recording: Recording;
@@ -129,4 +130,46 @@ export function recordedTries({ delegations }: Recording): number {
 
 function isLasting({ isCharged, then }: RecordedFault): boolean {
   return then === "next-attempt" || (isCharged && (then === "next-model" || then === "fail"));
+}
+
+/**
+ * A model that gives the recorded answers, for tests of one's own agents: profiles, tools and
+ * settings may be others than then, and the answers are the same. Each delegation gets those of the
+ * recorded one with its profile, depth and task, in their order; of several that are alike, the
+ * earliest that nobody has taken. What the recording does not have is a fault that says so.
+ */
+export function replayModel(recording: Recording): Model {
+  const left = [...recording.delegations.values()];
+  const taken = new Map<string, RecordedRequest[]>();
+  return async ({ caller }) => {
+    const requests = taken.get(caller.delegationId) ?? answersOf(take(left, caller));
+    taken.set(caller.delegationId, requests);
+    const next = requests.shift();
+    if (next?.kind === "fault") throw faultOf(next);
+    if (next?.kind === "answer") return next.reply;
+    throw new ModelFault(
+      "rejected",
+      `The recording of ${recording.runId} has no answer to turn ${caller.turn} of ${caller.profile}, whose task is ${shown(caller.task)}.`,
+    );
+  };
+}
+
+function take(
+  left: RecordedDelegation[],
+  { depth, profile, task }: ModelCaller,
+): RecordedDelegation | undefined {
+  const place = left.findIndex(
+    ({ contract: { parent, profile: recorded, step } }) =>
+      recorded.id === profile && parent.depth === depth && step.description === task,
+  );
+  return place < 0 ? undefined : left.splice(place, 1)[0];
+}
+
+/** What came to nothing then is not waited for now. */
+function answersOf(recorded: RecordedDelegation | undefined): RecordedRequest[] {
+  return [...(recorded?.requests.values() ?? [])].filter(({ kind }) => kind !== "cut");
+}
+
+function shown(task: string): string {
+  return JSON.stringify(clip(task, 80));
 }

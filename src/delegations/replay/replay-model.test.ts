@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { replayModel } from "./recorded-model.ts";
 import { recordingOf } from "./recording.ts";
-import { replayModel } from "./replay-model.ts";
 
 const profiles = [
   testProfile("boss", { capabilities: ["primary"] }),

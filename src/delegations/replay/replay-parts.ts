@@ -8,10 +8,9 @@ import { compose, type Middleware } from "../middleware.ts";
 import type { Course } from "./course.ts";
 import type { RecordedBounds } from "./recorded-bounds.ts";
 import { RecordedModel, recordedTries } from "./recorded-model.ts";
-import { RecordedTools } from "./recorded-tools.ts";
+import { RecordedTools, ReplayToolbox } from "./recorded-tools.ts";
 import type { Recording } from "./recording.ts";
-import { recordedCopies } from "./replay-copies.ts";
-import { ReplayToolbox } from "./replay-toolbox.ts";
+import { recordedCopies } from "./replay-agents.ts";
 
 export interface ReplayPartsOptions {
   readonly store: Store;

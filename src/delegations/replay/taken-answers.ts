@@ -1,11 +1,9 @@
+import type { Contract } from "../../contracts/contract.ts";
 import { childrenByParent } from "../../events/run-state.ts";
 import type { ModelReply } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Middleware, TurnContext } from "../middleware.ts";
-import { contentKey } from "./content-key.ts";
-import type { Predecessor } from "./predecessors.ts";
-import type { RecordedAnswers } from "./recorded-answers.ts";
-import type { FindTool } from "./shown-messages.ts";
+import type { FindTool, Predecessor, RecordedAnswers } from "./recorded-answers.ts";
 
 interface Fork {
   /** Finished children of the old run that nobody follows yet. */
@@ -43,10 +41,15 @@ export class TakenAnswers implements Middleware {
   async turn(context: TurnContext, next: () => Promise<ModelReply>): Promise<ModelReply> {
     if (this.#store === null || context.parentId === null) return next();
     const fork = await this.#forkOf(context.runId, this.#store);
-    const answers = fork && follow(fork, context);
-    if (!answers) return next();
+    if (fork === null) return next();
+    const { contentKey, namesBelow } = await import("./recorded-answers.ts");
+    const answers = follow(fork, context, contentKey);
+    if (answers === null) return next();
     const { request, runId, delegationId: id } = context;
-    const reply = answers.next(request, await namesOf(id, runId, this.#store));
+    const run = await this.#store.readRun(runId);
+    const children = run === undefined ? [] : [...childrenByParent(run)];
+    const ids = children.map(([parent, all]) => [parent, all.map((child) => child.id)] as const);
+    const reply = answers.next(request, namesBelow(id, new Map(ids)));
     if (reply === undefined) fork.followed.set(id, null);
     return reply ?? next();
   }
@@ -68,12 +71,16 @@ export class TakenAnswers implements Middleware {
     const from = await store.findRun(resumedFrom);
     if (from === undefined) return null;
     const reach = this.#reach.get(`${resumedFrom} ${resumedAt}`) ?? resumedAt;
-    const { predecessorsIn } = await import("./predecessors.ts");
+    const { predecessorsIn } = await import("./recorded-answers.ts");
     return { left: await predecessorsIn(from, store, reach, this.#find), followed: new Map() };
   }
 }
 
-function follow({ followed, left }: Fork, context: TurnContext): RecordedAnswers | null {
+function follow(
+  { followed, left }: Fork,
+  context: TurnContext,
+  contentKey: (contract: Contract) => string,
+): RecordedAnswers | null {
   const { contract, delegationId, request } = context;
   const known = followed.get(delegationId);
   if (known !== undefined) return known;
@@ -84,15 +91,4 @@ function follow({ followed, left }: Fork, context: TurnContext): RecordedAnswers
   const answers = found?.answers() ?? null;
   followed.set(delegationId, answers);
   return answers;
-}
-
-async function namesOf(id: string, runId: string, store: Store) {
-  const [{ namesBelow }, run] = await Promise.all([
-    import("./recorded-answers.ts"),
-    store.readRun(runId),
-  ]);
-  const children = [...(run === undefined ? [] : childrenByParent(run))].map(
-    ([parent, all]) => [parent, all.map((child) => child.id)] as const,
-  );
-  return namesBelow(id, new Map(children));
 }

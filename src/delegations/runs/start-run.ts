@@ -27,7 +27,7 @@ import type {
   StartedRun,
 } from "../../ports/delegator.ts";
 import { type Resumption, withoutWriting } from "../../sessions/resumption.ts";
-import { isReadOnlySession, isSessionName } from "../../sessions/session-workspace.ts";
+import { isReadOnlySession, isSessionName } from "../../sessions/session-records.ts";
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { noteWorkspace } from "../../workspaces/processes/agent-folders.ts";

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import type { ContinueOptions } from "../../sessions/resumption.ts";
-import { setSessionWorkspace } from "../../sessions/session-workspace.ts";
+import { setSessionWorkspace } from "../../sessions/session-records.ts";
 import {
   alterDatabase,
   isDistributed,

@@ -6,7 +6,7 @@ import { childrenOf, type RunState } from "../../events/run-state.ts";
 import type { DelegationRequest, DelegationResult } from "../../ports/delegator.ts";
 import type { Store } from "../../ports/store.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
-import { isFurtherMessage } from "../../sessions/is-further-message.ts";
+import { isFurtherMessage } from "../../sessions/session.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 

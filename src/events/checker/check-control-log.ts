@@ -106,7 +106,7 @@ interface Told {
  * I7: what is stored of a record is what its last event says, also that it was deleted. I15: so does
  * the store's own answer.
  */
-export class RecordsCheck {
+class RecordsCheck {
   readonly #report: Report;
   readonly #told = new Map<string, Told>();
 
@@ -185,7 +185,7 @@ async function isTold(
 }
 
 /** I1: a receipt is about one run, once, and about nothing that came after it. */
-export function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): void {
+function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): void {
   const { payload, seq } = receipt;
   const problem = receiptProblem(receipt, pruned);
   if (problem) report("I1", `The receipt of ${payload.run}: ${problem}`, { seq });
@@ -196,12 +196,12 @@ export interface NotedPrunings extends Pick<KeptHeads, "path" | "since"> {
   readonly ends: ReadonlySet<string>;
 }
 
-export function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings {
+function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings {
   return { path, since, ends: new Set(pruned.map(({ hash, runId }) => `${runId} ${hash}`)) };
 }
 
 /** I8: pruning notes outside of the database what it removes, before the receipt is written. */
-export function checkNoted(
+function checkNoted(
   { payload, seq }: Receipt,
   heads: NotedPrunings | undefined,
   report: Report,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { askIdOf, hexOf, memoryIdOf, runIdOf } from "../../ports/identity.ts";
-import { Inbox } from "../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../sessions/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { Metrics } from "./metrics/metrics.ts";
 import { streams } from "./mount.ts";

@@ -28,7 +28,7 @@ import type { EventType, StoredEvent } from "../../events/event.ts";
 import type { DelegationInfo, DelegationResult } from "../../ports/delegator.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
-import type { Inbox } from "../../sessions/inbox/inbox.ts";
+import type { Inbox } from "../../sessions/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
 import type { DelegationTools, MandateSessions } from "./handles.ts";
 

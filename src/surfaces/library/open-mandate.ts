@@ -42,7 +42,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { EventQuery } from "../../ports/store.ts";
 import { createRuntime, type Runtime } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
-import { Inbox } from "../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../sessions/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
 import {
   type DelegationTools,

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { askIdOf, hexOf, runIdOf } from "../../ports/identity.ts";
-import { Inbox } from "../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../sessions/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
 import { until } from "../../testing/until.ts";

@@ -1,7 +1,7 @@
 import type { Candidate } from "../../application/commands/complete-command.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
-import type { SessionRow } from "../../sessions/session-row.ts";
+import type { SessionRow } from "../../sessions/list-sessions.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";
 import type { Entry, NoteTone } from "./entry.ts";
 import { type Editor, emptyEditor } from "./keys/editor.ts";

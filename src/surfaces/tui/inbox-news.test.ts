@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Inbox } from "../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../sessions/inbox.ts";
 import { type ChatDesk, enter, escapeKey, sitDownWith } from "./chat.test-support.ts";
 
 const playbook = `

@@ -1,6 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
 import { mostInboxItems, type Store } from "../../ports/store.ts";
-import { Inbox } from "../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../sessions/inbox.ts";
 import type { ChatInbox } from "./chat-state.ts";
 
 /** Several items of one moment are read together. */

@@ -1,6 +1,6 @@
 import type { InboxItem } from "../../../events/inbox-item.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { Inbox } from "../../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox.ts";
 import { countOf, formatAge, formatSpan } from "../amounts.ts";
 import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { shorten } from "../display-width.ts";

@@ -7,13 +7,15 @@ import {
   type SessionFormat,
   sessionFormats,
 } from "../../../sessions/export-session.ts";
-import { listSessions } from "../../../sessions/list-sessions.ts";
+import { listSessions, type SessionRow } from "../../../sessions/list-sessions.ts";
 import { type AgentSession, readSession } from "../../../sessions/read-session.ts";
-import type { AgentSessionContext } from "../../../sessions/session.ts";
+import {
+  type AgentSessionContext,
+  isByPerson,
+  type SessionTrigger,
+} from "../../../sessions/session.ts";
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
-import type { SessionRow } from "../../../sessions/session-row.ts";
-import { renameSession } from "../../../sessions/session-title.ts";
-import { isByPerson, type SessionTrigger } from "../../../sessions/session-trigger.ts";
+import { renameSession } from "../../../sessions/session-records.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import { type Arguments, type Command, jsonOption } from "../command.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";

@@ -8,7 +8,7 @@ import { spentOf } from "../../../events/spent.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import type { Store } from "../../../ports/store.ts";
 import { infoOf } from "../../../sessions/delegation-result.ts";
-import { grantedCaps } from "../../../sessions/granted-caps.ts";
+import { grantedCaps } from "../../../sessions/read-run.ts";
 import { sessionStatus } from "../../../sessions/session.ts";
 import { listOf, moment, plainData } from "./shared-schemas.ts";
 

@@ -8,8 +8,8 @@ import type { RunRow, Store } from "../../../ports/store.ts";
 import { earlyAnswerIn, resultOf } from "../../../sessions/delegation-result.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { listedRun } from "../../../sessions/listed-run.ts";
+import { StoreMemory } from "../../../sessions/read-run.ts";
 import { rootOf } from "../../../sessions/session.ts";
-import { StoreMemory } from "../../../sessions/store-memory.ts";
 import {
   delegationResult,
   delegationRow,

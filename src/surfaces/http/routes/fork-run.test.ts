@@ -1,7 +1,7 @@
 import { mkdirSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { Forks } from "../../../application/replay.ts";
-import { setSessionWorkspace } from "../../../sessions/session-workspace.ts";
+import { setSessionWorkspace } from "../../../sessions/session-records.ts";
 import { ofType, testProfile } from "../../../testing/engine-fixture.ts";
 import { openApi, refusal, type TestApi } from "./api.test-support.ts";
 

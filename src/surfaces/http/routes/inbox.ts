@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { inboxKinds } from "../../../events/inbox-item.ts";
-import { Inbox } from "../../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { limitOf, pageOf, pageQuery, readCursor } from "./paging.ts";
 import { askId, flag, listOf, moment, runId, wordsOf } from "./shared-schemas.ts";

@@ -3,7 +3,7 @@ import { EngineSteering } from "../../../application/engine-steering.ts";
 import type { ResumedRunWork } from "../../../application/steering.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { Inbox } from "../../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import type { Host } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";

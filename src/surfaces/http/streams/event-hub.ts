@@ -11,7 +11,7 @@ import { isControlEvent } from "../../../events/run-state.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { controlRunId } from "../../../ports/identity.ts";
 import type { Store } from "../../../ports/store.ts";
-import { followInbox } from "../../../sessions/inbox/follow-inbox.ts";
+import { followInbox } from "../../../sessions/inbox.ts";
 import type { SseConnection } from "./sse-client.ts";
 import type { DeltaHub } from "./sse-deltas.ts";
 import {

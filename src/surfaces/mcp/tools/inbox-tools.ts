@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import { requireRole } from "../../../control/records/principal.ts";
-import { Inbox } from "../../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
 import { defineMcpTool, type McpTool, type McpToolResult } from "../mcp-tool.ts";

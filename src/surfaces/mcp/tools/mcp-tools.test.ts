@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { z } from "zod";
 import { defaultConfig } from "../../../control/config.ts";
 import type { Principal } from "../../../control/records/principal.ts";
-import { Inbox } from "../../../sessions/inbox/inbox.ts";
+import { Inbox } from "../../../sessions/inbox.ts";
 import { openEngine, type TestEngine, testProfile } from "../../../testing/engine-fixture.ts";
 import { until } from "../../../testing/until.ts";
 import { LocalClientSession } from "../client-session.ts";

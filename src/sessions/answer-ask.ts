@@ -1,8 +1,8 @@
-import { consentIn } from "../../events/consent.ts";
-import { openAskOf } from "../../events/delegation.ts";
-import { askNumberOf } from "../../ports/identity.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
-import type { Store } from "../../ports/store.ts";
+import { consentIn } from "../events/consent.ts";
+import { openAskOf } from "../events/delegation.ts";
+import { askNumberOf } from "../ports/identity.ts";
+import { MandateError } from "../ports/mandate-error.ts";
+import type { Store } from "../ports/store.ts";
 
 export type AnswerOutcome =
   | { readonly accepted: true }

@@ -1,16 +1,15 @@
 import { describe, expect, it } from "vitest";
-import type { InboxItem } from "../../events/inbox-item.ts";
+import type { InboxItem } from "../events/inbox-item.ts";
 import {
   type EngineOptions,
   openEngine,
   type Script,
   type TestEngine,
   testProfile,
-} from "../../testing/index.ts";
-import { ManualClock } from "../../testing/manual-clock.ts";
-import { until } from "../../testing/until.ts";
-import { followInbox } from "./follow-inbox.ts";
-import { Inbox } from "./inbox.ts";
+} from "../testing/index.ts";
+import { ManualClock } from "../testing/manual-clock.ts";
+import { until } from "../testing/until.ts";
+import { followInbox, Inbox } from "./inbox.ts";
 
 const profiles = [
   testProfile("lead", { tools: ["delegate_task", "ask_user"] }),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { cases } from "../../testing/cases.test-support.ts";
-import { ofType, openEngine, type Script, testProfile } from "../../testing/index.ts";
+import { cases } from "../testing/cases.test-support.ts";
+import { ofType, openEngine, type Script, testProfile } from "../testing/index.ts";
 import { Inbox } from "./inbox.ts";
 
 /** The bar is a hundred; ten are enough to see that nothing broke. */
