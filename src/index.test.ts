@@ -50,7 +50,6 @@ test("importing the package loads what it exports and nothing besides", () => {
     "ports/visible-text.ts",
     "surfaces/library/mandate.ts",
     "text.ts",
-    "tools/require-tool.ts",
     "tools/tool.ts",
   ]);
 });

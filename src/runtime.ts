@@ -40,9 +40,8 @@ import { productVersion } from "./product-version.ts";
 import type { DbosDispatcher } from "./stores/dbos/dbos-dispatcher.ts";
 import { builtInTools } from "./tools/built-in-tools.ts";
 import { McpServers } from "./tools/mcp/mcp-servers.ts";
-import { requireTool } from "./tools/require-tool.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
-import type { Tool } from "./tools/tool.ts";
+import { requireTool, type Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
 import type { Watchdog } from "./watchdog.ts";
 import {
@@ -472,7 +471,7 @@ function databaseFiles(database: string | undefined): readonly string[] {
 async function loadScripted({ clock, playbook }: RuntimeOptions): Promise<Model | undefined> {
   if (playbook === undefined) return undefined;
   const { loadPlaybook } = await import("./models/scripted/load-playbook.ts");
-  const { hasten } = await import("./models/scripted/hasten.ts");
+  const { hasten } = await import("./models/scripted/load-playbook.ts");
   const { scriptedModel } = await import("./models/scripted/scripted-model.ts");
   return scriptedModel(hasten(await loadPlaybook(playbook.file), playbook.speed ?? 1), clock);
 }

@@ -2,7 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { replayRun } from "../../src/delegations/replay/replay-run.ts";
-import { callIdsOf, parseToolCall } from "../../src/models/tool-call.ts";
+import { callIdsOf, parseToolCall } from "../../src/models/reply-blocks.ts";
 import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import { openEngine, testProfile } from "../../src/testing/engine-fixture.ts";
 import { note, StoredRun } from "../../src/testing/stored-run.ts";

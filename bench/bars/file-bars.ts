@@ -5,7 +5,7 @@ import { loadSkills } from "../../src/agents/skills/skill-registry.ts";
 import { editFile } from "../../src/tools/files/edit-file.ts";
 import { callTool, contextFor } from "../../src/tools/files/file-tool.test-support.ts";
 import { globFiles } from "../../src/tools/files/glob-files.ts";
-import { grepTool } from "../../src/tools/files/grep-tool.ts";
+import { grepTool } from "../../src/tools/files/grep-files.ts";
 import { selectFiles } from "../../src/tools/files/search/select-files.ts";
 import { bindWorkspace } from "../../src/workspaces/bind-workspace.ts";
 import { openFolder } from "../load/open-folder.ts";

@@ -1,5 +1,5 @@
+import { planWaves } from "../../src/tools/plan/plan-order.ts";
 import { PlanProgress, type ScheduledStep } from "../../src/tools/plan/plan-progress.ts";
-import { planWaves } from "../../src/tools/plan/plan-waves.ts";
 import { validatePlan } from "../../src/tools/plan/validate-plan.ts";
 import { type Bar, growth, linear, ratio, worstGrowth, yardstick } from "./bar.ts";
 

@@ -10,11 +10,10 @@ import { matchGlob } from "../../src/contracts/judge-by-rules.ts";
 import { recordText } from "../../src/events/record-change.ts";
 import { parseJson } from "../../src/ports/parse-json.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";
-import { verdictIn } from "../../src/tools/delegation/review-task.ts";
+import { verdictIn } from "../../src/tools/delegation/review.ts";
 import { htmlToMarkdown } from "../../src/tools/documents/html-to-markdown.ts";
 import { LinePattern } from "../../src/tools/files/pattern/line-pattern.ts";
-import { cleanMemory } from "../../src/tools/memory/clean-memory.ts";
-import { holdsSecret } from "../../src/tools/memory/find-secret.ts";
+import { cleanMemory, holdsSecret } from "../../src/tools/memory/clean-memory.ts";
 import { isOwned } from "../../src/workspaces/git/integration/match-ownership.ts";
 import { type Bar, growth, linear, ratio, worstGrowth, yardstick } from "./bar.ts";
 

@@ -4,11 +4,9 @@ import { parseYaml } from "../agents/documents/read-yaml.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { storedLine } from "../text.ts";
-import { type OwnershipWait, ownershipWaits } from "../tools/plan/ownership-waits.ts";
 import { longestPlan, type Plan } from "../tools/plan/plan.ts";
-import { planProfiles } from "../tools/plan/plan-profiles.ts";
-import { planWaves } from "../tools/plan/plan-waves.ts";
-import { validatePlan } from "../tools/plan/validate-plan.ts";
+import { type OwnershipWait, ownershipWaits, planWaves } from "../tools/plan/plan-order.ts";
+import { planProfiles, validatePlan } from "../tools/plan/validate-plan.ts";
 
 /** What a plan is checked against. */
 interface PlanReaders {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type Contract, modelName } from "../contracts/contract.ts";
 import type { Cause, ChildName, Reminder } from "../events/cause.ts";
 import type { NewEvent } from "../events/event.ts";
-import { isSameModel } from "../models/same-model.ts";
+import { isSameModel } from "../models/candidate-models.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import { headOf } from "../text.ts";

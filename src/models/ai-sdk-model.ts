@@ -3,8 +3,7 @@ import { type Clock, systemClock } from "../ports/clock.ts";
 import type { Model, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
-import { readComplaint } from "./provider-complaint.ts";
-import { toModelFault } from "./to-model-fault.ts";
+import { readComplaint, toModelFault } from "./to-model-fault.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface AiSdkModelOptions {

@@ -4,7 +4,7 @@ import type {
   LanguageModelV4Prompt,
 } from "@ai-sdk/provider";
 import type { Message, ModelRequest, ToolCall, ToolDescription } from "../ports/model.ts";
-import { type Fragment, readProviderData } from "./provider-data.ts";
+import { type Fragment, readProviderData } from "./reply-blocks.ts";
 
 type AssistantMessage = Extract<Message, { role: "assistant" }>;
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];

@@ -8,8 +8,7 @@ import {
   type ModelUsage,
 } from "../ports/model.ts";
 import { headOf } from "../text.ts";
-import type { ProviderData } from "./provider-data.ts";
-import { ReplyBlocks } from "./reply-blocks.ts";
+import { type ProviderData, ReplyBlocks } from "./reply-blocks.ts";
 
 /** No text has tokens so long, on average; and so much is let through anyway. */
 const longestToken = 64;

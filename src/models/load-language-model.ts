@@ -1,5 +1,8 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import { type Clock, sleep } from "../ports/clock.ts";
+import { ModelFault } from "../ports/model.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
+import { silentPort } from "./to-model-fault.ts";
 
 /**
  * The provider's client, loaded only now: the clients take longer to load than everything else, and
@@ -42,4 +45,75 @@ export async function loadLanguageModel(
     default:
       return settings.kind satisfies never;
   }
+}
+
+/** More than the longest answer of any model takes on the wire, event by event. */
+const longestAnswer = 64 * 1024 * 1024;
+
+/**
+ * How providers are reached. Their answers are bounded while they arrive, whatever they are: a
+ * stream without an end, one endless line, a page in place of an error. And no redirect is followed to
+ * another address: the key and the conversation are for the one that was configured.
+ */
+export function createProviderFetch(clock: Clock): typeof fetch {
+  return async (input, init) =>
+    bounded(input, await reach(input, { ...init, redirect: "manual" }, clock));
+}
+
+async function bounded(input: Parameters<typeof fetch>[0], response: Response): Promise<Response> {
+  const { body, headers, status, statusText } = response;
+  if (status >= 300 && status < 400) {
+    await body?.cancel();
+    throw new ModelFault("rejected", describeRedirect(input, status, headers.get("location")));
+  }
+  if (body === null) return response;
+  let bytes = 0;
+  const counted = body.pipeThrough(
+    new TransformStream<Uint8Array, Uint8Array>({
+      transform(chunk, controller) {
+        bytes += chunk.byteLength;
+        if (bytes > longestAnswer) controller.error(tooLong());
+        else controller.enqueue(chunk);
+      },
+    }),
+  );
+  return new Response(counted, { status, statusText, headers });
+}
+
+const startingMs = 500;
+
+/** A server of this machine may just be starting: it is asked once more, and not for long. */
+async function reach(
+  input: Parameters<typeof fetch>[0],
+  init: NonNullable<Parameters<typeof fetch>[1]>,
+  clock: Clock,
+): Promise<Response> {
+  try {
+    return await fetch(input, init);
+  } catch (error) {
+    if (silentPort(error) === undefined) throw error;
+    await sleep(clock, startingMs, init.signal ?? undefined);
+    return fetch(input, init);
+  }
+}
+
+function tooLong(): ModelFault {
+  const megabytes = longestAnswer / 1024 / 1024;
+  return new ModelFault("connection", `The provider sent more than ${megabytes} MB in one answer.`);
+}
+
+function describeRedirect(
+  input: Parameters<typeof fetch>[0],
+  status: number,
+  location: string | null,
+): string {
+  const from = originOf(input instanceof Request ? input.url : String(input));
+  const to = location === null ? null : originOf(location, from ?? undefined);
+  const where = to === null ? "an address that cannot be read" : to;
+  return `${from ?? "The provider"} sends elsewhere (${status}), to ${where}, and is not followed: the key is for the configured address alone. If that is where it lives now, set its base URL.`;
+}
+
+/** Without path and query, which can hold anything. */
+function originOf(url: string, base?: string): string | null {
+  return URL.canParse(url, base) ? new URL(url, base).origin : null;
 }

@@ -14,10 +14,9 @@ import type { Model, ModelUsage } from "../ports/model.ts";
 import { aiSdkModel } from "./ai-sdk-model.ts";
 import { callSettings } from "./call-settings.ts";
 import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";
-import { loadLanguageModel } from "./load-language-model.ts";
+import { createProviderFetch, loadLanguageModel } from "./load-language-model.ts";
 import { planModel, planModelName } from "./plan-model.ts";
 import { builtInProviders } from "./provider-catalog.ts";
-import { createProviderFetch } from "./provider-fetch.ts";
 import {
   type Environment,
   keyIn,
@@ -25,7 +24,7 @@ import {
   type ProviderSettings,
   resolveProvider,
 } from "./resolve-provider.ts";
-import { modelWithoutPlaybook } from "./scripted/model-without-playbook.ts";
+import { modelWithoutPlaybook } from "./scripted/scripted-model.ts";
 import { TokenCounter } from "./token-counter.ts";
 
 /** The `models:` block of mandate.yaml, already validated. */

@@ -1,7 +1,6 @@
-import type { SharedV4ProviderMetadata } from "@ai-sdk/provider";
-import type { ModelRequest, ToolCall } from "../ports/model.ts";
-import type { Fragment } from "./provider-data.ts";
-import { type CallIds, callIdsOf, parseToolCall, type RawCall } from "./tool-call.ts";
+import type { SharedV4ProviderMetadata, SharedV4ProviderOptions } from "@ai-sdk/provider";
+import type { Message, ModelCaller, ModelRequest, ToolCall } from "../ports/model.ts";
+import { parseJson } from "../ports/parse-json.ts";
 
 type Metadata = SharedV4ProviderMetadata | undefined;
 
@@ -80,4 +79,101 @@ function mergeMetadata(left: Metadata, right: Metadata): Metadata {
     merged[provider] = { ...merged[provider], ...values };
   }
   return merged;
+}
+
+/** A call as providers give it: the arguments are still text. */
+interface RawCall {
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly input: string;
+}
+
+interface CallIds {
+  /** Those in use; a call's own is added. */
+  readonly taken: Set<string>;
+  /** Which number to try next, by the id that was wanted: a thousand alike take a thousand steps. */
+  readonly next: Map<string, number>;
+}
+
+interface CallContext extends CallIds {
+  readonly isUnfinished: boolean;
+  readonly caller: ModelCaller;
+}
+
+/** Arguments that are not JSON are kept as they came, for the error that the model is shown. */
+export function parseToolCall(raw: RawCall, context: CallContext): ToolCall {
+  const id = uniqueId(raw.toolCallId, context);
+  const name = raw.toolName;
+  if (context.isUnfinished) return { id, name, input: undefined, malformed: raw.input };
+  if (raw.input.trim() === "") return { id, name, input: {} };
+  try {
+    return { id, name, input: parseJson(raw.input) };
+  } catch {
+    return { id, name, input: undefined, malformed: raw.input };
+  }
+}
+
+export function callIdsOf(messages: readonly Message[]): CallIds {
+  const taken = new Set<string>();
+  for (const message of messages) {
+    if (message.role === "assistant") for (const call of message.calls) taken.add(call.id);
+  }
+  return { taken, next: new Map() };
+}
+
+/**
+ * The log needs every call of a delegation to have its own id; small servers repeat theirs, or send
+ * none. The id goes back to the provider with call and result alike, so it may be any.
+ */
+function uniqueId(wanted: string, { taken, next, caller }: CallContext): string {
+  let id = wanted;
+  let number = next.get(wanted) ?? 1;
+  for (; id === "" || taken.has(id); number += 1) {
+    id = `${wanted || "call"}_${caller.attempt}_${caller.turn}_${number}`;
+  }
+  next.set(wanted, number);
+  taken.add(id);
+  return id;
+}
+
+/**
+ * One piece of a reply, in the order it came, with what the provider attached to it (signatures,
+ * encrypted reasoning, item ids). Text and arguments are not repeated here, they are in the message.
+ */
+export type Fragment = { readonly options?: SharedV4ProviderOptions } & (
+  | { readonly kind: "reasoning"; readonly text: string }
+  | { readonly kind: "text"; readonly length: number }
+  | { readonly kind: "call"; readonly id: string }
+);
+
+/** What a reply's `providerData` holds; plain JSON, since it is stored with the turn. */
+export interface ProviderData {
+  /** Only this model gets it back: another one could not read it, and may refuse it. */
+  readonly model: string;
+  readonly fragments: readonly Fragment[];
+}
+
+/**
+ * The fragments, when they were made by this model and still fit their message: a conversation may
+ * have been shortened since, or continued by another model.
+ */
+export function readProviderData(
+  data: unknown,
+  model: string,
+  message: { readonly text: string; readonly calls: readonly ToolCall[] },
+): readonly Fragment[] | null {
+  if (!isProviderData(data) || data.model !== model) return null;
+  let length = 0;
+  let calls = 0;
+  for (const fragment of data.fragments) {
+    if (fragment.kind === "text") length += fragment.length;
+    if (fragment.kind === "call") calls += 1;
+  }
+  const fits = length === message.text.length && calls === message.calls.length;
+  return fits ? data.fragments : null;
+}
+
+function isProviderData(data: unknown): data is ProviderData {
+  const candidate = data as Partial<ProviderData> | null | undefined;
+  return typeof candidate?.model === "string" && Array.isArray(candidate.fragments);
 }

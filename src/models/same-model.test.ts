@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSameModel } from "./same-model.ts";
+import { isSameModel } from "./candidate-models.ts";
 
 test.each([
   ["openai/gpt-5", "gpt-5"],

@@ -4,7 +4,7 @@ import { countTokens as o200k } from "gpt-tokenizer/encoding/o200k_base";
 import { countTokens as p50k } from "gpt-tokenizer/encoding/p50k_base";
 import { describe, expect, it } from "vitest";
 import type { Message } from "../ports/model.ts";
-import { estimateTokens } from "./token-estimate.ts";
+import { estimateTokens } from "./token-counter.ts";
 
 const bytes = fc.uint8Array({ minLength: 1, maxLength: 900 });
 const lines = (line: fc.Arbitrary<string>) =>

@@ -2,21 +2,18 @@ import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
 import type { Config } from "../control/config.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
-import { delegateTaskTool } from "./delegation/delegate-task.ts";
-import { delegateToAgentTool } from "./delegation/delegate-to-agent.ts";
-import { interjectTool } from "./delegation/interject.ts";
+import { delegateTaskTool, delegateToAgentTool } from "./delegation/delegate-task.ts";
 import { askUserTool, completeTaskTool, submitForReviewTool } from "./delegation/leave.ts";
 import {
   cancelDelegationTool,
   getDelegationResultTool,
+  interjectTool,
   listSubAgentsTool,
   sendMessageTool,
 } from "./delegation/oversee.ts";
 import { peekResultTool, searchResultTool, sliceResultTool } from "./delegation/read-result.ts";
-import { requestReviewTool } from "./delegation/request-review.ts";
-import { spawnTool } from "./delegation/spawn.ts";
-import { spawnAwaitTool } from "./delegation/spawn-await.ts";
-import { spawnSubagentTool } from "./delegation/spawn-subagent.ts";
+import { requestReviewTool } from "./delegation/review.ts";
+import { spawnAwaitTool, spawnSubagentTool, spawnTool } from "./delegation/spawn.ts";
 import { createDocumentQuery } from "./documents/document-query.ts";
 import { editFile } from "./files/edit-file.ts";
 import { globFiles } from "./files/glob-files.ts";
@@ -24,7 +21,7 @@ import { createGrepFiles } from "./files/grep-files.ts";
 import { listFiles } from "./files/list-files.ts";
 import { readFile } from "./files/read-file.ts";
 import { writeFile } from "./files/write-file.ts";
-import { secretsOf } from "./memory/find-secret.ts";
+import { secretsOf } from "./memory/clean-memory.ts";
 import { memoryLoadTool } from "./memory/memory-load.ts";
 import { type MemorySources, memorySaveTool } from "./memory/memory-save.ts";
 import { submitPlanTool } from "./plan/submit-plan.ts";

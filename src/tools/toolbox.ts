@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ToolDescription } from "../ports/model.ts";
-import { requireTool } from "./require-tool.ts";
-import type { Tool } from "./tool.ts";
+import { requireTool, type Tool } from "./tool.ts";
 
 /** Every tool this runtime has, by its one canonical name. Schemas are converted once. */
 export class Toolbox {

@@ -2,14 +2,14 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { loadSkills } from "../../../src/agents/skills/skill-registry.ts";
 import { checkZip } from "../../../src/tools/documents/check-zip.ts";
-import { decodeText } from "../../../src/tools/documents/decode-text.ts";
-import { DocumentProblem } from "../../../src/tools/documents/document-problem.ts";
+import { DocumentProblem } from "../../../src/tools/documents/document-request.ts";
 import { htmlToMarkdown } from "../../../src/tools/documents/html-to-markdown.ts";
 import {
   makeDocx,
   makePdf,
   paragraph,
 } from "../../../src/tools/documents/make-documents.test-support.ts";
+import { decodeText } from "../../../src/tools/documents/open-document.ts";
 import { readDocument } from "../../../src/tools/documents/read-document.ts";
 import { kindOfFile } from "../../../src/tools/documents/sniff-kind.ts";
 import { cleanText } from "../../../src/tools/mcp/clean-text.ts";

@@ -1,6 +1,6 @@
 import { type Principal, requireRole } from "../../control/records/principal.ts";
 import { quote } from "../../control/records/shown-text.ts";
-import { reviewTask } from "../../tools/delegation/review-task.ts";
+import { reviewTask } from "../../tools/delegation/review.ts";
 import type { Steering, WorkRequest } from "../steering.ts";
 import { type AnyCommand, type CommandResult, defineCommand } from "./command.ts";
 import { handleProblem, idIn, splitFirstWord } from "./parse-arguments.ts";

@@ -6,7 +6,7 @@ import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
-import { fits } from "../../tools/delegation/fit-result.ts";
+import { fits } from "../../tools/delegation/delegation-call.ts";
 import { GitFailure, RepositoryRefused } from "../../workspaces/git/git-failure.ts";
 import { endMerging, retireCopy, takeOver, writeReport } from "../changes/take-over.ts";
 import { findTool } from "../delegation-process.ts";

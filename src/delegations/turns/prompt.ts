@@ -7,7 +7,7 @@ import { timeoutSignal } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { chooseShortening } from "../../sessions/compact.ts";
 import type { PendingCall } from "../../sessions/transcript.ts";
-import { bytesPerToken } from "../../tools/delegation/fit-result.ts";
+import { bytesPerToken } from "../../tools/delegation/delegation-call.ts";
 import type { Tool } from "../../tools/tool.ts";
 import { describeTool, type OfferedTools } from "../../tools/toolbox.ts";
 import {

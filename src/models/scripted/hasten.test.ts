@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { hasten } from "./hasten.ts";
+import { hasten } from "./load-playbook.ts";
 
 test("waits are divided, and everything else stays as it was", () => {
   const slow = { text: "a", latency_ms: 1000, chunks: 4 };

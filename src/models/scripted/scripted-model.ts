@@ -7,13 +7,18 @@ import {
   type ModelRequest,
   type PromptToCount,
 } from "../../ports/model.ts";
-import { headOf } from "../../text.ts";
+import { clip, headOf, oneLine } from "../../text.ts";
 import { createChooseReply } from "./choose-reply.ts";
-import { performFault } from "./perform-fault.ts";
+import {
+  type OnPart,
+  performFault,
+  promptTokens,
+  streamSlowly,
+  streamText,
+  toModelReply,
+} from "./give-reply.ts";
 import type { Playbook, PlaybookReply, ScriptedReply } from "./playbook.ts";
-import { type OnPart, streamSlowly, streamText } from "./stream-text.ts";
 import { compileInput, compileTemplate, findTemplateProblem } from "./template.ts";
-import { promptTokens, toModelReply } from "./to-model-reply.ts";
 
 /** What to answer, decided in code; a string is a reply of that text. */
 export type Script = (request: ModelRequest) => Answer | Promise<Answer>;
@@ -130,3 +135,22 @@ async function performSlowly(
   await streamSlowly(reply, latency, request.signal, onPart, clock);
   return toModelReply(reply, request);
 }
+
+/**
+ * The scripted model when it is named and no playbook is given. Its answer says that nothing was
+ * done; it never answers in place of a language model that is missing.
+ */
+export const modelWithoutPlaybook: Model = scriptedModel(({ caller }) => {
+  // An exit rule asked for more than this answer: it has no other.
+  if (caller.turn > 1) {
+    throw new ModelFault(
+      "unauthorized",
+      "The scripted model has no playbook: give --playbook FILE.",
+    );
+  }
+  const shown = clip(oneLine(caller.task), 121);
+  return [
+    `[scripted model] No playbook is given, so nothing was done about: ${shown}`,
+    "Give scripted answers with --playbook FILE, or choose a language model with MANDATE_MODEL.",
+  ].join("\n");
+});

@@ -143,9 +143,9 @@ describe("a hostile PATH, current directory and environment", () => {
       expect(executed()).toBe("");
       expect(outcomes.get("workspaces/git/run-git.ts")).toBe("true");
       expect(outcomes.get("workspaces/git/read-git.ts")).toBe(1);
-      expect(outcomes.get("tools/files/search/run-ripgrep.ts")).not.toBe(false);
+      expect(outcomes.get("tools/files/search/ripgrep.ts")).not.toBe(false);
       expect(outcomes.get("workspaces/sandbox/detect-sandbox.ts")).toBe(machine.isUsable);
-      expect(outcomes.get("tools/documents/parser-process.ts")).toBe("reply");
+      expect(outcomes.get("tools/documents/read-document.ts")).toBe("reply");
       expect(outcomes.get("workspaces/processes/process-start.ts")).toBe(true);
       expect(outcomes.get("surfaces/cli/start-detached.ts")).toBe("ended");
       const shell = outcomes.get("tools/shell/shell-process.ts");

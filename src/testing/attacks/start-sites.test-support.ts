@@ -5,9 +5,8 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { runParser } from "../../tools/documents/parser-process.ts";
-import { findRipgrep } from "../../tools/files/search/find-ripgrep.ts";
-import { filesWithMatches } from "../../tools/files/search/run-ripgrep.ts";
+import { runParser } from "../../tools/documents/read-document.ts";
+import { filesWithMatches, findRipgrep } from "../../tools/files/search/ripgrep.ts";
 import { McpServers } from "../../tools/mcp/mcp-servers.ts";
 import { endGroup } from "../../tools/mcp/process-group.ts";
 import { hashContents } from "../../workspaces/git/read-git.ts";
@@ -38,8 +37,7 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     await askGit(["hash-object", "-w", "--stdin"], { gitDirectory: vault });
     return (await hashContents(vault, [emptyBlob])).size;
   },
-  "tools/files/search/find-ripgrep.ts": async () => (await findRipgrep()) !== null,
-  "tools/files/search/run-ripgrep.ts": async () => {
+  "tools/files/search/ripgrep.ts": async () => {
     const program = await findRipgrep();
     if (program === null) return "not installed";
     writeFileSync(join(root, "needle.txt"), "needle\n");
@@ -73,7 +71,7 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     await servers.close();
     return said;
   },
-  "tools/documents/parser-process.ts": async () => {
+  "tools/documents/read-document.ts": async () => {
     const limits = { timeMs: 20_000, memoryBytes: 2 ** 30, replyBytes: 2 ** 20 };
     const request = JSON.stringify({ kind: "text" });
     return (await runParser(request, Buffer.from("hello"), limits, signal)).kind;

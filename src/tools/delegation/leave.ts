@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
-import { handInForReview } from "./review-rounds.ts";
+import { handInForReview } from "./review.ts";
 
 /** The ways a delegation can end itself, and the way it can ask before it does. */
 export const completeTaskTool = defineTool({

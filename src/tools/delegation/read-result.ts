@@ -3,7 +3,7 @@ import { noExposure } from "../../contracts/exposure.ts";
 import { headOf, tailOf } from "../../text.ts";
 import type { ToolContext, ToolOutput } from "../tool.ts";
 import { defineTool } from "../tool.ts";
-import { readReference } from "./fit-result.ts";
+import { readReference } from "./delegation-call.ts";
 
 /** Parts of a result that was too large to join. Each reader returns a bounded piece. */
 const pieceLimit = 8000;

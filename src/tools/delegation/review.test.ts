@@ -6,7 +6,7 @@ import { ofType, openEngine, recording, testProfile } from "../../testing/engine
 import { git, initRepository } from "../../testing/git-workspace.test-support.ts";
 import type { Tool } from "../tool.ts";
 import { submitForReviewTool } from "./leave.ts";
-import { verdictIn } from "./review-task.ts";
+import { verdictIn } from "./review.ts";
 
 const reviewer = testProfile("reviewer", {
   tools: ["read_file"],

@@ -1,5 +1,5 @@
 import { inflateRawSync } from "node:zlib";
-import { DocumentProblem } from "./document-problem.ts";
+import { DocumentProblem } from "./document-request.ts";
 
 const endOfDirectory = 0x06054b50;
 const directoryEntry = 0x02014b50;

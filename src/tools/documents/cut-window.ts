@@ -1,5 +1,4 @@
-import type { OpenDocument } from "./document-part.ts";
-import type { DocumentView, WindowReply } from "./document-request.ts";
+import type { DocumentView, OpenDocument, WindowReply } from "./document-request.ts";
 
 type Window = Extract<DocumentView, { kind: "window" }>;
 

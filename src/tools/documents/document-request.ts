@@ -72,3 +72,34 @@ export type DocumentReply = z.infer<typeof documentReply>;
 export type Passage = z.infer<typeof passage>;
 export type WindowReply = Extract<DocumentReply, { kind: "window" }>;
 export type PassagesReply = Extract<DocumentReply, { kind: "passages" }>;
+
+/** A page, or all of a document that has none. */
+export interface DocumentPart {
+  readonly page: number | null;
+  readonly text: string;
+}
+
+export interface OpenDocument {
+  readonly title: string;
+  readonly pages: number | null;
+  /** From this page on, in order, each made when it is asked for. */
+  parts(fromPage: number): AsyncIterable<DocumentPart>;
+}
+
+export function singlePart(title: string, text: string): OpenDocument {
+  return {
+    title,
+    pages: null,
+    async *parts() {
+      yield { page: null, text };
+    },
+  };
+}
+
+/** A document that cannot be read, in a sentence for the model that asked for it. */
+export class DocumentProblem extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.name = "DocumentProblem";
+  }
+}

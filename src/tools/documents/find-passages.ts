@@ -1,7 +1,4 @@
-import type { OpenDocument } from "./document-part.ts";
-import type { Passage, PassagesReply } from "./document-request.ts";
-import { QueryTerms } from "./query-terms.ts";
-import { splitPassages, type TextPassage } from "./split-passages.ts";
+import type { OpenDocument, Passage, PassagesReply } from "./document-request.ts";
 
 interface Candidate extends TextPassage {
   readonly page: number | null;
@@ -69,4 +66,116 @@ function rank(candidates: readonly Candidate[], total: number, meanWords: number
     .map(({ candidate: { page, offset, line, heading, text } }) => {
       return { page, offset, line, heading, text: text.trim() };
     });
+}
+
+/** Words of scripts that put none between them are taken character by character. */
+const word = /\p{Script=Han}|[\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N}_]+/gu;
+const mostTerms = 24;
+
+interface TermMatch {
+  /** By term. */
+  readonly counts: readonly number[];
+  readonly distinct: number;
+  readonly words: number;
+  /** Whether the words stand there as they were asked. */
+  readonly isPhrase: boolean;
+}
+
+class QueryTerms {
+  readonly #terms: readonly string[];
+  readonly #phrase: string;
+  readonly #known = new Map<string, number>();
+
+  constructor(query: string) {
+    this.#terms = [...new Set(wordsOf(query))].slice(0, mostTerms);
+    this.#phrase = fold(query).replaceAll(/\s+/g, " ").trim();
+  }
+
+  get size(): number {
+    return this.#terms.length;
+  }
+
+  count(text: string): TermMatch {
+    const counts = new Array<number>(this.#terms.length).fill(0);
+    let words = 0;
+    let distinct = 0;
+    for (const found of wordsOf(text)) {
+      words += 1;
+      const term = this.#termOf(found);
+      if (term < 0) continue;
+      if (counts[term] === 0) distinct += 1;
+      counts[term] = (counts[term] ?? 0) + 1;
+    }
+    const isPhrase =
+      distinct > 0 &&
+      distinct === this.size &&
+      this.size > 1 &&
+      fold(text).replaceAll(/\s+/g, " ").includes(this.#phrase);
+    return { counts, distinct, words, isPhrase };
+  }
+
+  #termOf(found: string): number {
+    const known = this.#known.get(found);
+    if (known !== undefined) return known;
+    let term = this.#terms.indexOf(found);
+    if (term < 0) term = this.#terms.findIndex((each) => areForms(each, found));
+    if (this.#known.size < 50_000) this.#known.set(found, term);
+    return term;
+  }
+}
+
+/** One word with another ending: payment, payments; the difference is small and the stem is not. */
+function areForms(left: string, right: string): boolean {
+  const [short, long] = left.length < right.length ? [left, right] : [right, left];
+  return short.length >= 4 && long.length - short.length <= 3 && long.startsWith(short);
+}
+
+function wordsOf(text: string): string[] {
+  return fold(text).match(word) ?? [];
+}
+
+function fold(text: string): string {
+  return text.normalize("NFKC").toLowerCase();
+}
+
+interface TextPassage {
+  readonly offset: number;
+  readonly line: number;
+  /** The nearest heading above, in documents that mark theirs. */
+  readonly heading: string;
+  readonly text: string;
+}
+
+const longest = 1200;
+const shortest = 200;
+
+/** Paragraphs, the short ones together with what follows, the long ones in pieces at line ends. */
+function* splitPassages(text: string): Generator<TextPassage> {
+  let heading = "";
+  let start = 0;
+  let line = 1;
+  let lineAtStart = 1;
+  let at = 0;
+  const take = (end: number): TextPassage => {
+    const passage = { offset: start, line: lineAtStart, heading, text: text.slice(start, end) };
+    start = end;
+    lineAtStart = line;
+    return passage;
+  };
+  while (at < text.length) {
+    const found = text.indexOf("\n", at);
+    const end = found === -1 ? text.length : found + 1;
+    const title = /^#{1,6} +(\S.{0,200})/.exec(text.slice(at, Math.min(end, at + 300)))?.[1];
+    if (title !== undefined) {
+      if (at > start) yield take(at);
+      heading = title.trim();
+    } else if (end - start > longest && at > start) yield take(at);
+    at = end;
+    line += 1;
+    // A line can be a whole book.
+    while (at - start > longest * 2) yield take(start + longest);
+    const isBlank = text[at] === "\n" || text[at] === "\r";
+    if (isBlank && at - start >= shortest) yield take(at);
+  }
+  if (start < text.length) yield take(text.length);
 }

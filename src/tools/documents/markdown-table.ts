@@ -1,5 +1,4 @@
-import { type HtmlElement, type HtmlNode, isElement } from "./html-tree.ts";
-import type { Leaves } from "./main-content.ts";
+import { type HtmlElement, type HtmlNode, isElement, type Leaves } from "./html-tree.ts";
 
 interface TableTools {
   readonly blocks: (nodes: readonly HtmlNode[]) => readonly string[];

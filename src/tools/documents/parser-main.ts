@@ -3,8 +3,7 @@
 // from outside.
 import { readFileSync, writeFileSync } from "node:fs";
 import { cutWindow } from "./cut-window.ts";
-import { DocumentProblem } from "./document-problem.ts";
-import type { DocumentReply, DocumentRequest } from "./document-request.ts";
+import { DocumentProblem, type DocumentReply, type DocumentRequest } from "./document-request.ts";
 import { findPassages } from "./find-passages.ts";
 import { openDocument } from "./open-document.ts";
 

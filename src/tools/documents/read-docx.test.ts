@@ -3,9 +3,10 @@ import { withoutPackages } from "../../testing/without-packages.test-support.ts"
 
 const read = `
   const folder = "./tools/documents/";
-  const { readDocx } = await import(folder + "read-docx.ts");
+  const { openDocument } = await import(folder + "open-document.ts");
   const { makeDocx, paragraph } = await import(folder + "make-documents.test-support.ts");
-  console.log(await readDocx(makeDocx(paragraph("A quiet paragraph"))));`;
+  const document = await openDocument(makeDocx(paragraph("A quiet paragraph")), { kind: "docx" });
+  for await (const { text } of document.parts(1)) console.log(text);`;
 
 test("without the package that reads them, a Word document is refused with what to install", () => {
   expect(withoutPackages(["mammoth"], read)).toMatch(

@@ -7,9 +7,9 @@ import { ofType, openEngine, recording, testProfile } from "../../testing/engine
 import type { Tool, ToolContext } from "../tool.ts";
 import { addFiles, callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
-import { grepTool } from "./grep-tool.ts";
+import { grepTool } from "./grep-files.ts";
 import { listFiles } from "./list-files.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 const withIt = grepTool(findRipgrep);
 const withoutIt = grepTool(async () => null);

@@ -8,13 +8,10 @@ import {
   requireReplaceable,
 } from "../../workspaces/replace-file.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
-import { describeFileError } from "./describe-file-error.ts";
 import { applyEdit, type EditRequest } from "./edit/apply-edit.ts";
 import { describeRefusal } from "./edit/describe-refusal.ts";
 import { renderDiff } from "./edit/render-diff.ts";
-import { lineSafeName } from "./line-safe-name.ts";
-import { pathAbout } from "./path-about.ts";
-import { requireWorkspace } from "./require-workspace.ts";
+import { describeFileError, lineSafeName, pathAbout, requireWorkspace } from "./file-call.ts";
 
 /** Held in memory more than once while it is edited. */
 const largestFile = 10_000_000;

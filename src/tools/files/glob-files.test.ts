@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 const files = [
   ...["a.ts", "b.tsx", "c.test.ts", "README.md", ".env", "src/a.ts", "src/b.js", "src/x/a.ts"],

@@ -3,14 +3,10 @@ import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { TreeEntry } from "../../workspaces/walk-tree.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool } from "../tool.ts";
-import { deniedPaths } from "./denied-paths.ts";
-import { describeFileError } from "./describe-file-error.ts";
-import { lineSafeName } from "./line-safe-name.ts";
+import { deniedPaths, describeFileError, lineSafeName, requireWorkspace } from "./file-call.ts";
 import { PatternRefused } from "./pattern/pattern-reader.ts";
-import { requireWorkspace } from "./require-workspace.ts";
 import { Pace } from "./search/pace.ts";
-import { searchAbout, selectionOf } from "./search/search-about.ts";
-import { selectFiles } from "./search/select-files.ts";
+import { searchAbout, selectFiles, selectionOf } from "./search/select-files.ts";
 
 /**
  * By path unless asked otherwise: the same tree gives the same answer on every machine, after every

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
-import { grepTool } from "./grep-tool.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { grepTool } from "./grep-files.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 /** Those who have no ripgrep see that this was not compared. */
 const ripgrep = await findRipgrep();

@@ -4,9 +4,8 @@ import { join } from "node:path";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { namedProgram } from "../../workspaces/processes/find-program.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
-import { createGrepFiles } from "./grep-files.ts";
-import { grepTool } from "./grep-tool.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { createGrepFiles, grepTool } from "./grep-files.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 const ripgrep = await findRipgrep();
 const grepFiles = createGrepFiles();

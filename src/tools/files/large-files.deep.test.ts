@@ -4,9 +4,9 @@ import { expect, test } from "vitest";
 import type { Tool } from "../tool.ts";
 import { editFile } from "./edit-file.ts";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
-import { grepTool } from "./grep-tool.ts";
+import { grepTool } from "./grep-files.ts";
 import { readFile } from "./read-file.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 const megabyte = 1024 * 1024;
 

@@ -2,8 +2,8 @@ import { execFileSync } from "node:child_process";
 import { expect, test } from "vitest";
 import { callTool, contextFor, makeTree } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
-import { grepTool } from "./grep-tool.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { grepTool } from "./grep-files.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 
 const withIt = grepTool(findRipgrep);
 const withoutIt = grepTool(async () => null);

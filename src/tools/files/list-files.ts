@@ -4,11 +4,13 @@ import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder, walkTree } from "../../workspaces/walk-tree.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
-import { deniedPaths } from "./denied-paths.ts";
-import { describeFileError } from "./describe-file-error.ts";
-import { lineSafeName } from "./line-safe-name.ts";
-import { pathsAbout } from "./paths-about.ts";
-import { requireWorkspace } from "./require-workspace.ts";
+import {
+  deniedPaths,
+  describeFileError,
+  lineSafeName,
+  pathsAbout,
+  requireWorkspace,
+} from "./file-call.ts";
 
 /** Large, and hardly ever what was asked for; listed when they are named by path. */
 const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);

@@ -3,12 +3,9 @@ import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
 import { ofWorkspace } from "../exposure-of.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
-import { describeFileError } from "./describe-file-error.ts";
-import { hintAtOrigin } from "./hint-at-origin.ts";
-import { pathAbout } from "./path-about.ts";
+import { describeFileError, pathAbout, requireWorkspace } from "./file-call.ts";
 import { type LineWindow, readLines } from "./read-lines.ts";
-import { type RecognisedFile, recogniseFile } from "./recognise-file.ts";
-import { requireWorkspace } from "./require-workspace.ts";
+import { hintAtOrigin, type RecognisedFile, recogniseFile } from "./recognise-file.ts";
 
 const maximumBytes = 256 * 1024;
 const defaultLimit = 2000;

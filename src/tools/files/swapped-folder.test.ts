@@ -6,10 +6,10 @@ import type { Tool } from "../tool.ts";
 import { editFile } from "./edit-file.ts";
 import { contextFor } from "./file-tool.test-support.ts";
 import { globFiles } from "./glob-files.ts";
-import { grepTool } from "./grep-tool.ts";
+import { grepTool } from "./grep-files.ts";
 import { listFiles } from "./list-files.ts";
 import { readFile } from "./read-file.ts";
-import { findRipgrep } from "./search/find-ripgrep.ts";
+import { findRipgrep } from "./search/ripgrep.ts";
 import { writeFile } from "./write-file.ts";
 
 const calls: readonly (readonly [Tool, object])[] = [

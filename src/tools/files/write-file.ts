@@ -2,9 +2,7 @@ import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { replaceFile, requireReplaceable } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
-import { describeFileError } from "./describe-file-error.ts";
-import { pathAbout } from "./path-about.ts";
-import { requireWorkspace } from "./require-workspace.ts";
+import { describeFileError, pathAbout, requireWorkspace } from "./file-call.ts";
 
 export const writeFile = defineTool({
   name: "write_file",

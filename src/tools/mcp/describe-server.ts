@@ -1,7 +1,6 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import { redactSecrets } from "../../ports/redact-secrets.ts";
-import { cleanLine } from "./clean-text.ts";
-import { namesSecret } from "./hide-values.ts";
+import { cleanLine, namesSecret } from "./clean-text.ts";
 
 /**
  * A declaration in one line, for people: how the server is reached, the names of what it is given,

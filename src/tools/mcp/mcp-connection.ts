@@ -4,15 +4,12 @@ import type { Clock } from "../../ports/clock.ts";
 import type { ToolResult } from "../tool.ts";
 import type { AcceptedTool } from "./accept-tools.ts";
 import type { ExpandedServer } from "./expand-server.ts";
-import type { FailureLimit } from "./failure-limit.ts";
 import { HttpTransport } from "./http-transport.ts";
-import { McpUnavailable } from "./mcp-unavailable.ts";
-import type { Session } from "./open-session.ts";
+import { explain, McpUnavailable, type Session, startSession } from "./open-session.ts";
 import { renderResult } from "./render-result.ts";
-import { explain, startSession } from "./start-session.ts";
 import { StdioTransport } from "./stdio-transport.ts";
 
-export interface ConnectionOptions {
+interface ConnectionOptions {
   readonly name: string;
   /** The same for the same definition. */
   readonly key: string;
@@ -25,7 +22,7 @@ export interface ConnectionOptions {
   readonly clock: Clock;
 }
 
-export interface CallOptions {
+interface CallOptions {
   readonly signal: AbortSignal;
   readonly timeoutMs: number;
 }
@@ -245,4 +242,38 @@ async function listTools(client: Client, timeoutMs: number): Promise<ListedTools
     cursor = answer.nextCursor;
   }
   return { tools: tools.slice(0, mostTools), isCut: true };
+}
+
+const mostFailures = 5;
+const windowMs = 60_000;
+
+/**
+ * Remembers how often a server failed lately. A broken one costs its start-up time at every try,
+ * and a hundred agents may all want it: after a few failures it is left alone for a while.
+ */
+export class FailureLimit {
+  readonly #clock: Clock;
+  readonly #failures = new Map<string, number[]>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  note(key: string): void {
+    this.#failures.set(key, [...this.#recent(key), this.#clock.monotonic()]);
+  }
+
+  /** How long until it may be started again; 0: now. */
+  waitFor(key: string): number {
+    const recent = this.#recent(key);
+    const oldest = recent.at(-mostFailures);
+    return oldest === undefined ? 0 : Math.ceil(oldest + windowMs - this.#clock.monotonic());
+  }
+
+  #recent(key: string): number[] {
+    const since = this.#clock.monotonic() - windowMs;
+    const recent = (this.#failures.get(key) ?? []).filter((at) => at > since);
+    if (recent.length === 0) this.#failures.delete(key);
+    return recent;
+  }
 }

@@ -5,7 +5,7 @@ import { until } from "../../testing/until.ts";
 import { programFolders } from "../../workspaces/processes/find-program.ts";
 import { describeTool } from "../toolbox.ts";
 import type { McpNotice, McpServers } from "./mcp-servers.ts";
-import { McpUnavailable } from "./mcp-unavailable.ts";
+import { McpUnavailable } from "./open-session.ts";
 import { call, isAlive, openFor, processOf, testServers, variable } from "./opened.test-support.ts";
 
 let servers: McpServers;

@@ -6,11 +6,10 @@ import { messageOf } from "../../ports/message-of.ts";
 import { headOf } from "../../text.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
-import { type AcceptedTool, acceptTools } from "./accept-tools.ts";
+import { type AcceptedTool, acceptTools, measureJson } from "./accept-tools.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";
 import type { McpConnection } from "./mcp-connection.ts";
-import { McpUnavailable } from "./mcp-unavailable.ts";
-import { measureJson } from "./measure-json.ts";
+import { McpUnavailable } from "./open-session.ts";
 import { type ServerLine, ServerLines } from "./server-lines.ts";
 
 export interface McpScope {

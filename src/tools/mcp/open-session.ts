@@ -6,6 +6,10 @@ import type {
   Transport,
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../ports/clock.ts";
+import { MandateError } from "../../ports/mandate-error.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import type { Redact } from "../../ports/redact-secrets.ts";
+import { cleanLine, cleanText } from "./clean-text.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { longestMessage } from "./server-process.ts";
@@ -21,7 +25,7 @@ export interface Session {
   readonly isModern: boolean;
 }
 
-export interface SessionOptions {
+interface SessionOptions {
   readonly server: ExpandedServer;
   readonly version: string;
   /** Below this folder a local server gets an empty one to start in. */
@@ -40,7 +44,7 @@ export interface SessionOptions {
  * protocol proposes. Local ones are greeted in the older way: nearly all understand it, some end at
  * the sight of anything else, and those that know the newer one alone say so and are started again.
  */
-export async function openSession(options: SessionOptions): Promise<Session> {
+async function openSession(options: SessionOptions): Promise<Session> {
   const sdk = await import("@modelcontextprotocol/client");
   const isLocal = options.server.kind === "stdio";
   try {
@@ -144,4 +148,130 @@ function cappedFetch(maxBytes: number = longestMessage): FetchLike {
 
 function tooLarge(maxBytes: number): Error {
   return new Error(`it sent more than ${maxBytes / 1024 / 1024} MB in one reply`);
+}
+
+interface StartOptions extends SessionOptions {
+  readonly name: string;
+  /** It is no longer needed. */
+  isClosed(): boolean;
+}
+
+/** Opens a session within the time it has for everything, or says in a sentence why not. */
+export async function startSession(options: StartOptions): Promise<Session> {
+  const { clock, name, timeoutMs } = options;
+  let transport: Session["transport"] | undefined;
+  let isLate = false;
+  const timer = clock.after(timeoutMs, () => {
+    isLate = true;
+    void transport?.close();
+  });
+  try {
+    return await openSession({
+      ...options,
+      onTransport(opened) {
+        if (isLate || options.isClosed()) throw new Error("it was stopped while it started");
+        transport = opened;
+        options.onTransport(opened);
+      },
+    });
+  } catch (error) {
+    const cause = isLate ? { code: "REQUEST_TIMEOUT" } : error;
+    throw new McpUnavailable(name, explain(cause, transport, options));
+  } finally {
+    timer.cancel();
+  }
+}
+
+/** Words that follow the server's name, and quote nothing that was given to it in confidence. */
+export function explain(
+  error: unknown,
+  transport: Session["transport"] | undefined,
+  { server, timeoutMs }: Pick<SessionOptions, "server" | "timeoutMs">,
+): string {
+  const process = transport instanceof StdioTransport ? transport : null;
+  return describeFailure(error, {
+    timeoutMs,
+    hide: server.hidden.inErrors,
+    ended: process?.ended ?? null,
+    lastWords: process?.lastWords ?? "",
+  });
+}
+
+interface FailureContext {
+  readonly timeoutMs: number;
+  /** Hides values that no sentence may quote. */
+  readonly hide: Redact;
+  /** How its process ended, where it has one and that is over. */
+  readonly ended: string | null;
+  /** What it said before. */
+  readonly lastWords: string;
+}
+
+/** What went wrong with a server, as words that follow its name and end in a full stop. */
+function describeFailure(error: unknown, context: FailureContext): string {
+  return `${verdict(error, context).replace(/[.\s]+$/, "")}.${quoteLastWords(context)}`;
+}
+
+function verdict(error: unknown, context: FailureContext): string {
+  const code = fieldOf(error, "code");
+  const status = fieldOf(fieldOf(error, "data"), "status");
+  const safe = (text: string) => cleanLine(context.hide(text), 500);
+  if (typeof status === "number") {
+    if (status >= 300 && status < 400) return "redirects to another place, which is not followed";
+    if (status === 401 || status === 403) return `refused us (HTTP ${status}); check its headers`;
+    const body = fieldOf(fieldOf(error, "data"), "text");
+    const said = typeof body === "string" ? safe(body.slice(0, 2000)) : "";
+    return said === "" ? `answered with HTTP ${status}` : `answered with HTTP ${status}: ${said}`;
+  }
+  if (code === "REQUEST_TIMEOUT") return `did not answer within ${context.timeoutMs} ms`;
+  if (code === "UNSUPPORTED_RESULT_TYPE") {
+    return "asked for input in the middle of a call, which agents cannot give";
+  }
+  if (typeof code === "number") return `answered: ${safe(messageOf(error)) || `error ${code}`}`;
+  if (error instanceof MandateError) return `cannot be started: ${safe(messageOf(error))}`;
+  if (context.ended !== null) return context.ended;
+  const system = systemCode(error);
+  if (system === "ENOENT") return "cannot be started: its command or its folder does not exist";
+  if (system === "EACCES") return "cannot be started: its command may not be executed";
+  if (system !== undefined) return `cannot be reached (${system})`;
+  if (code === "CONNECTION_CLOSED") return "closed the connection";
+  return `failed: ${safe(messageOf(error)) || "it did not say why"}`;
+}
+
+function quoteLastWords({ lastWords, hide }: FailureContext): string {
+  const lines = cleanText(hide(lastWords), 16_384)
+    .split("\n")
+    .map((line) => cleanLine(line, 200))
+    .filter((line) => line !== "");
+  return lines.length === 0 ? "" : ` It said: ${lines.slice(-5).join(" | ")}`;
+}
+
+/** The code of the system's error, however deep the libraries have wrapped it. */
+function systemCode(error: unknown): string | undefined {
+  let inner = error;
+  for (let depth = 0; depth < 5 && inner !== undefined && inner !== null; depth++) {
+    const code = fieldOf(inner, "code");
+    if (typeof code === "string" && /^(?:E[A-Z]+|UND_ERR_[A-Z_]+|CERT_[A-Z_]+)$/.test(code)) {
+      return code;
+    }
+    inner = fieldOf(inner, "cause") ?? fieldOf(fieldOf(inner, "data"), "cause");
+  }
+  return undefined;
+}
+
+function fieldOf(value: unknown, name: string): unknown {
+  return typeof value === "object" && value !== null && name in value
+    ? (value as Record<string, unknown>)[name]
+    : undefined;
+}
+
+/** A server that cannot be used now: which one, why, and what to do. Never the end of the process. */
+export class McpUnavailable extends Error {
+  readonly server: string;
+
+  constructor(server: string, reason: string, options?: ErrorOptions) {
+    super(`The MCP server "${server}" ${reason}`, options);
+    this.name = "McpUnavailable";
+    this.server = server;
+  }
 }

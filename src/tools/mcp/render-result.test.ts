@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { hideValues } from "./hide-values.ts";
+import { hideValues } from "./clean-text.ts";
 import { renderResult } from "./render-result.ts";
 
 const asIs = (text: string): string => text;

@@ -2,8 +2,7 @@ import { createHash } from "node:crypto";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { ExpandedServer } from "./expand-server.ts";
-import { FailureLimit } from "./failure-limit.ts";
-import { McpConnection } from "./mcp-connection.ts";
+import { FailureLimit, McpConnection } from "./mcp-connection.ts";
 
 /** A connection, and who uses it. */
 export interface ServerLine {

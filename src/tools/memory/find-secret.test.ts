@@ -1,6 +1,5 @@
 import { expect, test } from "vitest";
-import { cleanMemory } from "./clean-memory.ts";
-import { holdsSecret, secretsOf } from "./find-secret.ts";
+import { cleanMemory, holdsSecret, secretsOf } from "./clean-memory.ts";
 
 const letters = "aB3dE5gH7jK9mN1pQ2sT4vW6yZ8bC0dF2hJ4";
 

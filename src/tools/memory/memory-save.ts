@@ -5,10 +5,8 @@ import { CallDenied } from "../../ports/mandate-error.ts";
 import type { Memory, MemoryScope, MemoryStore } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
-import { cleanMemory, cleanWord } from "./clean-memory.ts";
-import { holdsSecret } from "./find-secret.ts";
-import { memoryOrigin, type OriginSource } from "./memory-origin.ts";
-import { scopeOfSave } from "./memory-scope.ts";
+import { cleanMemory, cleanWord, holdsSecret } from "./clean-memory.ts";
+import { memoryOrigin, type OriginSource, scopeOfSave } from "./memory-scope.ts";
 
 const longestText = 20_000;
 const mostTags = 16;

@@ -1,10 +1,13 @@
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import type { Plan, PlanStep } from "./plan.ts";
 import type { PlanProgress, StepTry, TryOutcome } from "./plan-progress.ts";
-import { isToldUntrusted, stepContext } from "./step-context.ts";
-import type { StepRecord } from "./step-record.ts";
-import { stepRequest } from "./step-request.ts";
-import { stepReview } from "./step-review.ts";
+import {
+  isToldUntrusted,
+  type StepRecord,
+  stepContext,
+  stepRequest,
+  stepReview,
+} from "./step-request.ts";
 
 /** What came of a plan, step by step, and which delegations gave the results. */
 export interface CarriedOut {

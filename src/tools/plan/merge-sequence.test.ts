@@ -2,9 +2,8 @@ import fc from "fast-check";
 import { expect, it, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
 import { ownershipOverlaps } from "../../workspaces/git/integration/match-ownership.ts";
-import { mergeSequence } from "./merge-sequence.ts";
+import { inWaves, mergeSequence } from "./plan-order.ts";
 import { PlanProgress, type ScheduledStep } from "./plan-progress.ts";
-import { inWaves } from "./plan-waves.ts";
 
 function step(id: string, fields: Partial<ScheduledStep> = {}): ScheduledStep {
   return { id, dependsOn: [], owns: [], retries: 0, onFailure: "fail", writes: false, ...fields };

@@ -1,6 +1,6 @@
 import { keyOfTry, mostTries, PlaceQueue } from "../../events/planned-steps.ts";
-import { mergeSequence, Rivals } from "./merge-sequence.ts";
 import type { PlanStep } from "./plan.ts";
+import { mergeSequence, Rivals } from "./plan-order.ts";
 
 /** What the order of steps depends on. */
 export type ScheduledStep = Pick<

@@ -1,9 +1,9 @@
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { storedLine } from "../../text.ts";
-import { fitResult } from "../delegation/fit-result.ts";
+import { fitResult } from "../delegation/delegation-call.ts";
 import type { Plan } from "./plan.ts";
 import type { PlanProgress } from "./plan-progress.ts";
-import type { StepRecord } from "./step-record.ts";
+import type { StepRecord } from "./step-request.ts";
 
 /** Fewer bytes than this for each step, and completed ones are told in a line. */
 const leastShare = 400;

@@ -1,27 +1,22 @@
 import { z } from "zod";
 import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
 import { noExposure } from "../../contracts/exposure.ts";
-import { longestApproval } from "../../events/consent.ts";
+import { consentIn, longestApproval } from "../../events/consent.ts";
 import { sha256 } from "../../events/hash-chain.ts";
-import type { Delegator } from "../../ports/delegator.ts";
-import { delegateAbout } from "../delegation/delegate-about.ts";
+import type { AskOutcome, Delegator } from "../../ports/delegator.ts";
+import { revealHidden } from "../../ports/visible-text.ts";
+import { delegateAbout } from "../delegation/delegation-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { carryOutPlan } from "./carry-out-plan.ts";
-import { mergeSequence } from "./merge-sequence.ts";
-import { longestPlan, type Plan } from "./plan.ts";
-import { objectionIn, questionAbout } from "./plan-approval.ts";
+import { longestPlan, type Plan, type PlanStep, planSchema } from "./plan.ts";
+import { mergeSequence } from "./plan-order.ts";
 import { describeProblems } from "./plan-problem.ts";
-import { planProfiles } from "./plan-profiles.ts";
 import { PlanProgress } from "./plan-progress.ts";
-import { planSchema } from "./plan-schema.ts";
 import { reportPlan } from "./report-plan.ts";
-import { stepContext } from "./step-context.ts";
-import type { StepRecord } from "./step-record.ts";
-import { stepRequest } from "./step-request.ts";
-import { stepReview } from "./step-review.ts";
-import { validatePlan } from "./validate-plan.ts";
+import { type StepRecord, stepContext, stepRequest, stepReview } from "./step-request.ts";
+import { planProfiles, validatePlan } from "./validate-plan.ts";
 
-export interface PlanToolSources {
+interface PlanToolSources {
   readonly profiles: Pick<ProfileRegistry, "get" | "problemOf" | "offered">;
   /** Delegations that a run may have. */
   readonly maxChildren: number;
@@ -208,4 +203,43 @@ async function earlierStep(
   const about = { ...stepReview(plan, step, result, joinTokens), profile: step.reviewer };
   const review = await delegator.earlier(`${step.id}-review`, about);
   return review === undefined ? record : { ...record, review: { result: review } };
+}
+
+function questionAbout(plan: Plan): string {
+  return `May this plan begin? (yes or no)\n${describePlan(plan)}`;
+}
+
+const [notInTime, notApproved] = [
+  "Error: nobody approved the plan in time, so nothing was started.",
+  "Error: the plan was not approved, and nothing was started.",
+];
+
+/** Only a person can approve, and only in so many words; whatever else is said goes to the model. */
+function objectionIn(outcome: AskOutcome): string | undefined {
+  if (!outcome.answered || outcome.by !== "person") return notInTime;
+  if (consentIn(outcome.answer) === "yes") return undefined;
+  return `${notApproved} The person says: ${outcome.answer.trim()}`;
+}
+
+/** All of a plan, as a person reads it who is asked whether it may begin. The same text every time. */
+function describePlan({ goal, steps }: Plan): string {
+  return [
+    ...(goal === null ? [] : [`Goal: ${revealHidden(goal)}`]),
+    ...steps.flatMap((step, place) => linesOf(step, place, steps)),
+  ].join("\n");
+}
+
+function linesOf(step: PlanStep, place: number, steps: readonly PlanStep[]): string[] {
+  const { dependsOn, description, id, owns, profile, reviewer, successCriteria, title } = step;
+  const after = dependsOn.map((each) => steps[each]?.id ?? "");
+  const head = [
+    `${place + 1}. ${id}: ${revealHidden(title)} [${profile}]`,
+    ...(owns.length > 0 ? [`owns ${revealHidden(owns.join(", "))}`] : []),
+    ...(after.length > 0 ? [`after ${revealHidden(after.join(", "))}`] : []),
+    ...(reviewer === null ? [] : [`reviewed by ${reviewer}`]),
+  ].join("; ");
+  const body = [description, ...successCriteria.map((criterion) => `- ${criterion}`)]
+    .filter((text) => text !== "" && text !== title)
+    .map((text) => revealHidden(text).replaceAll(/^/gm, "   "));
+  return [head, ...body];
 }

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
 import type { Profile } from "../../agents/profiles/profile.ts";
-import { planProfiles } from "./plan-profiles.ts";
-import { planWaves } from "./plan-waves.ts";
-import { findCycles, validatePlan } from "./validate-plan.ts";
+import { planWaves } from "./plan-order.ts";
+import { findCycles, planProfiles, validatePlan } from "./validate-plan.ts";
 
 function profile(name: string, fields: Partial<Profile> = {}): Profile {
   return {

@@ -1,24 +1,31 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { withoutEmpty } from "../../agents/documents/without-empty.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
+import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
 import { keyOfTry, mostTries } from "../../events/planned-steps.ts";
-import { mostSteps, nameStep, type Plan, type PlanStep } from "./plan.ts";
+import {
+  mostSteps,
+  nameStep,
+  type Plan,
+  type PlanStep,
+  planSchema,
+  type StepDocument,
+} from "./plan.ts";
 import {
   capital,
   listed,
   type PlanProblem,
   quoted,
+  StepReferences,
   schemaProblems,
   stepProblem,
 } from "./plan-problem.ts";
-import type { PlanProfiles } from "./plan-profiles.ts";
-import { planSchema, type StepDocument } from "./plan-schema.ts";
-import { StepReferences } from "./step-references.ts";
 
-export type CheckedPlan =
+type CheckedPlan =
   | { readonly plan: Plan; readonly problems?: undefined }
   | { readonly problems: readonly PlanProblem[] };
 
-export interface PlanBounds {
+interface PlanBounds {
   readonly profiles: PlanProfiles;
   /** Delegations that a run may have, the runner of the plan included. */
   readonly maxChildren: number;
@@ -217,4 +224,51 @@ function notReducible(dependencies: readonly (readonly number[])[]): ReadonlySet
     }
   }
   return left;
+}
+
+/** Who can be given a step. */
+interface PlanProfiles {
+  /** Undefined: the name is unknown. */
+  find(name: string): { readonly writes: boolean } | { readonly problem: string } | undefined;
+  /** Those that a plan can name, for hints. */
+  names(): readonly string[];
+}
+
+/** `behind`: the profile that a handle leads to, or the name itself. */
+export function planProfiles(
+  registry: Pick<ProfileRegistry, "get" | "problemOf" | "offered">,
+  behind: (name: string) => string | undefined,
+): PlanProfiles {
+  return {
+    find(name) {
+      const id = behind(name);
+      const profile = id === undefined ? undefined : registry.get(id);
+      if (profile !== undefined) return judge(profile);
+      const problem = id === undefined ? undefined : registry.problemOf(id)?.message;
+      return problem === undefined ? undefined : { problem };
+    },
+    names: () => registry.offered().map(({ name }) => name),
+  };
+}
+
+function judge(profile: Profile): { readonly writes: boolean } | { readonly problem: string } {
+  const { capabilities } = profile;
+  if (capabilities.some((each) => each === "subtask" || each === "orchestrator")) {
+    return { writes: canWrite(profile) };
+  }
+  return { problem: `it is a profile for ${capabilities.join(" and ")} agents only.` };
+}
+
+/** Changes nothing, whatever it is called with. A tool that is not here may. */
+const harmless: ReadonlySet<string> = new Set([
+  ...["read_file", "list_files", "glob", "grep", "document_query", "load_skill"],
+  ...["web_fetch", "web_search", "search", "memory_load", "memory_save"],
+  ...["complete_task", "submit_for_review", "ask_user"],
+  ...["list_sub_agents", "get_delegation_result", "peek_result", "search_result", "slice_result"],
+]);
+
+/** In doubt yes: two that only might write wait for each other, and nothing is lost but time. */
+function canWrite({ tools, workspace }: Profile): boolean {
+  if (workspace?.allowWrites === false) return false;
+  return tools === undefined || tools === "*" || tools.some((tool) => !harmless.has(tool));
 }

@@ -1,10 +1,11 @@
 import { unlinkSync } from "node:fs";
 import { release } from "node:os";
-import { join } from "node:path";
+import { join, resolve } from "node:path";
 import type { Clock } from "../../ports/clock.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import { systemShell } from "../../workspaces/processes/find-program.ts";
+import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
 import { HostSockets, Placeholders } from "../../workspaces/sandbox/guarded-places.ts";
@@ -14,7 +15,7 @@ import { type Aftermath, ShellProcess } from "./shell-process.ts";
 
 const graceMs = 2000;
 
-export interface RunnerOptions {
+interface RunnerOptions {
   readonly sandbox: SandboxFinding;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly forbidden: readonly string[];
@@ -24,7 +25,7 @@ export interface RunnerOptions {
   readonly clock: Clock;
 }
 
-export interface CommandRequest {
+interface CommandRequest {
   readonly delegationId: string;
   readonly workspace: WorkspaceBinding;
   readonly argv: readonly string[];
@@ -188,4 +189,61 @@ function removeDiversion(root: string): void {
   } catch {
     // It does not exist, the usual case; or a folder, which git does not take for one.
   }
+}
+
+/** What the operator and the machine say about commands, whichever tool runs them. */
+export interface CommandSettings {
+  /** What `detectSandbox` finds; asked when the first command comes, since it takes its time. */
+  readonly sandbox: SandboxFinding | (() => SandboxFinding);
+  /** The operator's word that commands may run without one; never for read-only contracts. */
+  readonly unsandboxed?: boolean;
+  /** Ours; commands get a fresh one with what names no secret. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
+  readonly forbidden?: readonly string[];
+  readonly maximumProcesses?: number;
+  /** Says of a process whose it is, to those who look for what was left running. */
+  readonly mark?: DelegationMark | undefined;
+  /** Where a killed process leaves word of the places that its commands ran in. */
+  readonly records?: GuardRecords | undefined;
+}
+
+interface PreparedCommands {
+  readonly runner: CommandRunner;
+  readonly sandbox: SandboxFinding;
+  readonly unsandboxed: boolean;
+}
+
+export interface CommandSetup {
+  prepare(): PreparedCommands;
+  /** Nothing of this owner runs any more. */
+  release(owner: string): Promise<void>;
+}
+
+/** One runner for all commands of a process, made when the first of them comes. */
+export function createCommandSetup(settings: CommandSettings, clock: Clock): CommandSetup {
+  let prepared: PreparedCommands | undefined;
+  return {
+    prepare() {
+      prepared ??= make(settings, clock);
+      return prepared;
+    },
+    async release(owner) {
+      await prepared?.runner.release(owner);
+    },
+  };
+}
+
+function make(settings: CommandSettings, clock: Clock): PreparedCommands {
+  const sandbox = typeof settings.sandbox === "function" ? settings.sandbox() : settings.sandbox;
+  const runner = new CommandRunner({
+    sandbox,
+    environment: settings.environment,
+    forbidden: (settings.forbidden ?? []).map((place) => nearestRealPath(resolve(place)).path),
+    maximumProcesses: settings.maximumProcesses ?? 1024,
+    mark: settings.mark,
+    records: settings.records,
+    clock,
+  });
+  return { runner, sandbox, unsandboxed: settings.unsandboxed ?? false };
 }

@@ -1,7 +1,9 @@
 import { constants } from "node:os";
+import type { Clock } from "../../ports/clock.ts";
 import { cleanText } from "../mcp/clean-text.ts";
+import type { ToolResult } from "../tool.ts";
 import type { HeadAndTail } from "./head-and-tail.ts";
-import type { Outcome } from "./shell-process.ts";
+import type { Outcome, ShellProcess } from "./shell-process.ts";
 
 /** Beyond this the end comes first, since only the beginning of a long result is shown. */
 const shortBytes = 48 * 1024;
@@ -30,7 +32,7 @@ function meaningOf(code: number): string | undefined {
 }
 
 /** A sentence, and what was said after it. */
-export function describeOutput(sentence: string, output: HeadAndTail): string {
+function describeOutput(sentence: string, output: HeadAndTail): string {
   if (output.bytes === 0) return `${sentence} No output.`;
   const { head, tail, leftOut } = output;
   const clean = (bytes: Buffer) => cleanText(bytes.toString("utf8"), mostBytes);
@@ -44,4 +46,52 @@ export function describeOutput(sentence: string, output: HeadAndTail): string {
     `${sentence} ${output.bytes} bytes of output, the end of it first:\n` +
     `[…]${clean(end.subarray(-endBytes))}\n\n[From the beginning:]\n${whole}`
   );
+}
+
+/** Whether it has ended by then. Stops waiting, and nothing else, when the signal says so. */
+export async function waitFor(
+  process: ShellProcess,
+  ms: number,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<boolean>();
+  const giveUp = () => resolve(false);
+  const timer = clock.after(ms, giveUp);
+  signal.addEventListener("abort", giveUp, { once: true });
+  try {
+    return await Promise.race([process.ended.then(() => true), late]);
+  } finally {
+    timer.cancel();
+    signal.removeEventListener("abort", giveUp);
+  }
+}
+
+/**
+ * An exit code is an answer, whatever it is; having been ended is a failure, and so is having left
+ * what may not be there.
+ */
+export async function tellEnd(process: ShellProcess): Promise<ToolResult> {
+  const outcome = await process.ended;
+  const text = describeOutput(describeEnd(outcome), process.takeOutput());
+  const { endedBecause, objection } = outcome;
+  const isAnswer = endedBecause === undefined && objection === undefined;
+  return isAnswer ? { text, ...exitOf(outcome) } : failure(text);
+}
+
+/** Of one in the background: how far it is, and what it said since the last time. */
+export async function tellState(process: ShellProcess, whileRunning: string): Promise<ToolResult> {
+  if (process.isRunning) return { text: describeOutput(whileRunning, process.takeOutput()) };
+  const outcome = await process.ended;
+  const text = describeOutput(describeEnd(outcome), process.takeOutput());
+  return outcome.objection === undefined ? { text, ...exitOf(outcome) } : failure(text);
+}
+
+/** Of one that was ended the code says how it took that, and nothing about its work. */
+function exitOf({ code, endedBecause }: Outcome): Pick<ToolResult, "exitCode"> {
+  return code === null || endedBecause !== undefined ? {} : { exitCode: code };
+}
+
+export function failure(text: string): ToolResult {
+  return { text, isError: true };
 }

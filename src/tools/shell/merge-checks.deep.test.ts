@@ -22,7 +22,7 @@ import {
   treeOf,
   writeFiles,
 } from "../../workspaces/git/repository.test-support.ts";
-import type { CheckSubject } from "./check-run.ts";
+import type { CheckSubject } from "./merge-checks.ts";
 import {
   daemonNamed,
   machine,

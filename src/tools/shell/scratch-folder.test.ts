@@ -8,7 +8,7 @@ import {
   createScratchFolder,
   removeScratchFolder,
   removeStaleScratchFolders,
-} from "./scratch-folder.ts";
+} from "./delegation-shell.ts";
 
 let temporary: string;
 

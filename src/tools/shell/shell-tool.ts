@@ -5,13 +5,12 @@ import { CallDenied } from "../../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
-import { requireWorkspace } from "../files/require-workspace.ts";
+import { requireWorkspace } from "../files/file-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
-import { failure, tellEnd, tellState, waitFor } from "./attend-process.ts";
-import { type CommandSettings, createCommandSetup } from "./command-setup.ts";
-import { DelegationShell } from "./delegation-shell.ts";
+import { type CommandSettings, createCommandSetup } from "./command-runner.ts";
+import { DelegationShell, removeStaleScratchFolders } from "./delegation-shell.ts";
+import { failure, tellEnd, tellState, waitFor } from "./describe-outcome.ts";
 import { createMergeChecks, type MergeChecks } from "./merge-checks.ts";
-import { removeStaleScratchFolders } from "./scratch-folder.ts";
 import type { ShellProcess } from "./shell-process.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
 

@@ -4,9 +4,8 @@ import type { DocumentKind, DocumentReply } from "../documents/document-request.
 import { readDocument } from "../documents/read-document.ts";
 import { sniffBytes } from "../documents/sniff-kind.ts";
 import type { ToolResult } from "../tool.ts";
-import type { Page } from "./get-page.ts";
-import { isHtmlType, isTextType, type MediaType, mediaTypeOf } from "./media-type.ts";
-import { describeRetryAfter } from "./retry-after.ts";
+import { isHtmlType, isTextType, type MediaType, mediaTypeOf, type Page } from "./get-page.ts";
+import { describeRetryAfter } from "./web-address.ts";
 
 export interface PageView {
   readonly format: "markdown" | "text" | "html";

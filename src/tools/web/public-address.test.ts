@@ -1,9 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { cases } from "../../testing/cases.test-support.ts";
-import { isPublicAddress } from "./public-address.ts";
-import { hostOf, readAddress } from "./read-address.ts";
-import { requirePublic } from "./resolve-host.ts";
+import { hostOf, isPublicAddress, readAddress, requirePublic } from "./web-address.ts";
 
 const privateRanges: readonly (readonly [string, number])[] = [
   ["0.0.0.0", 8],

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { followRedirect } from "./follow-redirect.ts";
-import { requireGrantedHost } from "./granted-host.ts";
-import { readAddress } from "./read-address.ts";
+import { followRedirect, readAddress, requireGrantedHost } from "./web-address.ts";
 
 describe("an address", () => {
   test.each([

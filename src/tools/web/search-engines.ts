@@ -1,7 +1,8 @@
 import { z } from "zod";
-import { askJson } from "./ask-json.ts";
-import { FetchFailure } from "./fetch-failure.ts";
-import type { NamedProvider, SearchResult } from "./search-provider.ts";
+import { type Clock, timeoutSignal } from "../../ports/clock.ts";
+import { messageOf } from "../../ports/message-of.ts";
+import { hideValues } from "../mcp/clean-text.ts";
+import { describeRetryAfter, FetchFailure } from "./web-address.ts";
 
 const text = z
   .string()
@@ -104,4 +105,91 @@ function withoutTags(html: string): string {
     .replaceAll(/&(#?\w{2,6});/g, (whole, name: string) =>
       Object.hasOwn(entities, name) ? (entities[name] ?? whole) : whole,
     );
+}
+
+interface JsonQuestion {
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Sent as JSON, by POST; absent: GET. */
+  readonly body?: unknown;
+  /** Must not be seen in anything that comes of it. */
+  readonly secrets: readonly string[];
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+const maxBytes = 2 * 1024 * 1024;
+const timeMs = 15_000;
+
+/** One question to a service of the operator. Redirects are not followed, so that keys stay. */
+async function askJson(question: JsonQuestion): Promise<unknown> {
+  const { url, body, secrets, signal, clock } = question;
+  const timeout = timeoutSignal(clock, timeMs);
+  try {
+    const response = await fetch(url, {
+      method: body === undefined ? "GET" : "POST",
+      headers: {
+        accept: "application/json",
+        ...(body !== undefined && { "content-type": "application/json" }),
+        ...question.headers,
+      },
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+      redirect: "error",
+      signal: AbortSignal.any([signal, timeout]),
+    });
+    const text = await readText(response);
+    if (response.ok) return JSON.parse(text);
+    const retry = describeRetryAfter(response.headers.get("retry-after") ?? undefined, clock.now());
+    throw new FetchFailure(`The search service answered ${response.status}. ${retry}`.trim());
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof FetchFailure) throw error;
+    const why = timeout.aborted ? `no answer in ${timeMs / 1000} s` : reasonOf(error);
+    // The cause is left behind: it can hold the request, and that the key.
+    throw new FetchFailure(`The search service could not be asked: ${hideValues(secrets)(why)}.`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof SyntaxError) return "its answer is not JSON";
+  const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
+  return typeof code === "string" ? code : messageOf(error);
+}
+
+async function readText(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of response.body ?? []) {
+    length += chunk.length;
+    if (length > maxBytes) throw new FetchFailure("The answer of the search service is too large.");
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString("utf8");
+}
+
+export interface SearchResult {
+  readonly title: string;
+  readonly url: string;
+  readonly snippet: string;
+}
+
+interface SearchOptions {
+  readonly count: number;
+  readonly signal: AbortSignal;
+  readonly clock: Clock;
+}
+
+/**
+ * Asks a search engine. Results come in its order and as it sent them: the caller that shows them cleans
+ * them. Rejects with a sentence that holds no key.
+ */
+type SearchProvider = (query: string, options: SearchOptions) => Promise<readonly SearchResult[]>;
+
+export interface NamedProvider {
+  readonly name: string;
+  /** Where it is asked. */
+  readonly address: URL;
+  readonly search: SearchProvider;
+  /** What must not be seen in what comes of it. */
+  readonly secrets: readonly string[];
 }

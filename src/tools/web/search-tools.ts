@@ -2,13 +2,10 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
-import { cleanLine } from "../mcp/clean-text.ts";
-import { hideValues } from "../mcp/hide-values.ts";
+import { cleanLine, hideValues } from "../mcp/clean-text.ts";
 import { defineTool, type Tool, type ToolResult } from "../tool.ts";
-import { FetchFailure } from "./fetch-failure.ts";
-import { requireGrantedHost } from "./granted-host.ts";
-import { brave, searxng, tavily } from "./search-engines.ts";
-import type { NamedProvider, SearchResult } from "./search-provider.ts";
+import { brave, type NamedProvider, type SearchResult, searxng, tavily } from "./search-engines.ts";
+import { FetchFailure, requireGrantedHost } from "./web-address.ts";
 
 export interface SearchToolsOptions {
   /** Where the services are, other than where their makers run them. */

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { sendGet } from "./send-get.ts";
+import { sendGet } from "./get-page.ts";
 import { serve, type WebServer } from "./web-server.test-support.ts";
 
 const limits = { connectMs: 5000, headersMs: 5000 };

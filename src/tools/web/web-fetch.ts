@@ -4,11 +4,16 @@ import { judgeByRules } from "../../contracts/judge-by-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import { defineTool, type Tool, type ToolContext } from "../tool.ts";
-import { FetchFailure } from "./fetch-failure.ts";
 import type { PageLimits } from "./get-page.ts";
-import { requireGrantedHost } from "./granted-host.ts";
-import { hostOf, readAddress } from "./read-address.ts";
-import { type Lookup, requirePublic, systemLookup } from "./resolve-host.ts";
+import {
+  FetchFailure,
+  hostOf,
+  type Lookup,
+  readAddress,
+  requireGrantedHost,
+  requirePublic,
+  systemLookup,
+} from "./web-address.ts";
 
 export interface WebFetchOptions {
   /**

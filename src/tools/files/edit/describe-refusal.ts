@@ -1,5 +1,5 @@
+import { headOf } from "../../../text.ts";
 import { type EditOutcome, mostCounted } from "./apply-edit.ts";
-import { nearestLines } from "./nearest-lines.ts";
 
 const newline = 10;
 const mostListed = 20;
@@ -68,4 +68,87 @@ function lineNumbers(content: Buffer, places: readonly number[]): readonly numbe
     }
     return line;
   });
+}
+
+/** How much of a file is compared, in characters: enough for any file that people write. */
+const mostCompared = 500_000;
+/** More lines than this are told apart by the most telling one alone. */
+const longestBlock = 50;
+const longestLine = 200;
+const around = 2;
+const leastLikeness = 0.5;
+
+interface NearestLines {
+  /** From 1. */
+  readonly line: number;
+  /** The lines are the same but for blanks. */
+  readonly differsInBlanks: boolean;
+  /** With their numbers, and those around them. */
+  readonly shown: string;
+}
+
+/** Where a file comes nearest to a text that does not occur in it, or null when nowhere near. */
+function nearestLines(content: string, sought: string): NearestLines | null {
+  const lines = content.slice(0, mostCompared).split(/\r?\n/);
+  const wanted = sought.split(/\r?\n/).map(collapse);
+  const first = wanted.findIndex((line) => line !== "");
+  if (first < 0) return null;
+  const block = wanted.slice(first, wanted.findLastIndex((line) => line !== "") + 1);
+  const collapsed = lines.map(collapse);
+  const same = block.length > longestBlock ? -1 : findBlock(collapsed, block);
+  if (same >= 0) return describe(lines, same, block.length, true);
+  const telling = block.reduce((longest, line) => (line.length > longest.length ? line : longest));
+  const likest = findLikest(collapsed, telling);
+  if (likest < 0) return null;
+  const start = Math.max(0, likest - block.indexOf(telling));
+  return describe(lines, start, Math.min(block.length, 20), false);
+}
+
+function findBlock(lines: readonly string[], block: readonly string[]): number {
+  const [first] = block;
+  return lines.findIndex((line, at) => {
+    return line === first && block.every((wanted, offset) => lines[at + offset] === wanted);
+  });
+}
+
+/** By pairs of letters in common: cheap, and blind to what moved within a line. */
+function findLikest(lines: readonly string[], sought: string): number {
+  const pairs = pairsOf(sought);
+  let likest = -1;
+  let best = leastLikeness;
+  for (const [at, line] of lines.entries()) {
+    if (line === sought) return at;
+    const others = pairsOf(line);
+    let common = 0;
+    for (const pair of others) if (pairs.has(pair)) common += 1;
+    const likeness = (2 * common) / (pairs.size + others.size || 1);
+    if (likeness <= best) continue;
+    best = likeness;
+    likest = at;
+  }
+  return likest;
+}
+
+function pairsOf(line: string): ReadonlySet<string> {
+  const pairs = new Set<string>();
+  for (let at = 0; at + 1 < line.length; at += 1) pairs.add(line.slice(at, at + 2));
+  return pairs;
+}
+
+function collapse(line: string): string {
+  return line.slice(0, longestLine).trim().replace(/\s+/g, " ");
+}
+
+function describe(
+  lines: readonly string[],
+  start: number,
+  length: number,
+  differsInBlanks: boolean,
+): NearestLines {
+  const from = Math.max(0, start - around);
+  const shown = lines
+    .slice(from, start + length + around)
+    .map((line, offset) => `${from + offset + 1}\t${headOf(line, longestLine)}`)
+    .join("\n");
+  return { line: start + 1, differsInBlanks, shown };
 }

@@ -1,7 +1,6 @@
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
-import { escapeCharacter, noCharacter } from "./pattern-class.ts";
-import { PatternRefused } from "./pattern-reader.ts";
+import { escapeCharacter, noCharacter, PatternRefused } from "./pattern-reader.ts";
 
 export interface GlobMatcher {
   /** Whether a path, relative to the searched folder, matches; `name` is its last segment. */

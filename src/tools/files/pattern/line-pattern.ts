@@ -1,6 +1,6 @@
 import type { RE2JS } from "re2js";
 import { compilePattern } from "./glob-matcher.ts";
-import { noCharacter } from "./pattern-class.ts";
+import { noCharacter } from "./pattern-reader.ts";
 import {
   type Assertion,
   type TranslatedPattern,

@@ -3,10 +3,12 @@ import {
   bracket,
   escapeCharacter,
   notWord,
+  PatternReader,
+  PatternRefused,
   readClass,
   readEscape,
-} from "./pattern-class.ts";
-import { PatternReader, PatternRefused, refuseLineBreak } from "./pattern-reader.ts";
+  refuseLineBreak,
+} from "./pattern-reader.ts";
 
 export type Assertion = "^" | "$" | "\\b" | "\\B";
 

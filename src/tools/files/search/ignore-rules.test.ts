@@ -6,8 +6,7 @@ import { expect, test } from "vitest";
 import { cases } from "../../../testing/cases.test-support.ts";
 import { bindWorkspace } from "../../../workspaces/bind-workspace.ts";
 import { contextFor, makeTree } from "../file-tool.test-support.ts";
-import { searchAbout } from "./search-about.ts";
-import { selectFiles } from "./select-files.ts";
+import { searchAbout, selectFiles } from "./select-files.ts";
 
 function select(root: string, path = "."): string[] {
   const binding = bindWorkspace({ root, isolation: "shared", allowWrites: false });

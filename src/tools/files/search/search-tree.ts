@@ -2,12 +2,13 @@ import type { Clock } from "../../../ports/clock.ts";
 import type { WorkspaceBinding } from "../../../workspaces/bind-workspace.ts";
 import { type OpenFile, SiblingOpener } from "../../../workspaces/open-file.ts";
 import type { Program } from "../../../workspaces/processes/find-program.ts";
+import type { FolderFiles } from "../../../workspaces/walk-tree.ts";
 import type { LinePattern } from "../pattern/line-pattern.ts";
-import { narrowFiles, type SearchableFile } from "./narrow-files.ts";
 import type { Pace } from "./pace.ts";
+import { filesWithMatches, type RipgrepSearch } from "./ripgrep.ts";
 import { type FileMatches, FileSearcher } from "./search-file.ts";
 
-export interface TreeSearch {
+interface TreeSearch {
   readonly pattern: LinePattern;
   /** In the order of the answer; null where others can be let in. */
   readonly files: Iterable<SearchableFile | null>;
@@ -19,7 +20,7 @@ export interface TreeSearch {
   readonly countsAll: boolean;
 }
 
-export interface SearchedFile extends FileMatches {
+interface SearchedFile extends FileMatches {
   readonly path: string;
   /** Open until the next one is asked for. */
   readonly file: OpenFile;
@@ -76,4 +77,98 @@ function openIfThere(opener: SiblingOpener, path: string): OpenFile | undefined 
   } catch {
     return undefined;
   }
+}
+
+/** In bytes of paths: the first answer comes soon, and the many come in few processes. */
+const firstBatch = 32 * 1024;
+// Windows allows 32,767 characters for a whole command line, Linux and macOS a megabyte or more.
+const largestBatch = process.platform === "win32" ? 20_000 : 700 * 1024;
+
+/** A file to be searched; without a folder it stands for itself. */
+export interface SearchableFile {
+  readonly path: string;
+  readonly folder?: FolderFiles;
+}
+
+/**
+ * Lets ripgrep pass over the files that cannot match; the order stays. What is left is searched by
+ * ourselves, through the boundary: ripgrep opens by path, and a path can be swapped under it, so
+ * nothing of what it read is ever shown.
+ */
+async function* narrowFiles(
+  files: Iterable<SearchableFile | null>,
+  search: RipgrepSearch,
+  pace: Pace,
+  clock: Clock,
+): AsyncGenerator<string> {
+  const stop = new AbortController();
+  const signal = AbortSignal.any([pace.signal, stop.signal]);
+  const pending: Promise<readonly string[]>[] = [];
+
+  async function narrow(batch: readonly SearchableFile[]): Promise<readonly string[]> {
+    const paths = batch.map(({ path }) => path);
+    const found = await filesWithMatches(search, operandsFor(batch), signal, clock);
+    return found === null ? paths : paths.filter((path) => found.has(path));
+  }
+
+  const begin = (batch: readonly SearchableFile[]) => {
+    const running = narrow(batch);
+    running.catch(() => undefined); // Nobody may be waiting for it any more when it is ended.
+    pending.push(running);
+  };
+
+  try {
+    for await (const batch of batches(files, search.root, pace)) {
+      begin(batch);
+      // One is worked on while the next is gathered.
+      if (pending.length > 1) yield* (await pending.shift()) ?? [];
+    }
+    for (const running of pending) yield* await running;
+  } finally {
+    stop.abort();
+    await Promise.allSettled(pending);
+  }
+}
+
+async function* batches(
+  files: Iterable<SearchableFile | null>,
+  root: string,
+  pace: Pace,
+): AsyncGenerator<readonly SearchableFile[]> {
+  // The folder before each path, a separator, the end and the pointer to it.
+  const around = Buffer.byteLength(root) + 10;
+  let room = Math.min(firstBatch, largestBatch);
+  let batch: SearchableFile[] = [];
+  let size = 0;
+  for (const file of files) {
+    if (pace.isOver) await pace.pause();
+    if (file === null) continue;
+    batch.push(file);
+    size += Buffer.byteLength(file.path) + around;
+    if (size < room) continue;
+    yield batch;
+    batch = [];
+    size = 0;
+    room = Math.min(room * 4, largestBatch);
+  }
+  if (batch.length > 0) yield batch;
+}
+
+/**
+ * What ripgrep is handed: a folder instead of its files where all of them are wanted, and most of
+ * them now. It goes no deeper than that, so that what is below stays ours to choose.
+ */
+function operandsFor(batch: readonly SearchableFile[]): readonly string[] {
+  const byFolder = new Map<string, SearchableFile[]>();
+  for (const file of batch) {
+    const place = file.path.slice(0, Math.max(file.path.lastIndexOf("/"), 0));
+    const others = byFolder.get(place);
+    if (others === undefined) byFolder.set(place, [file]);
+    else others.push(file);
+  }
+  return [...byFolder].flatMap(([place, files]) => {
+    const folder = files[0]?.folder;
+    const isWhole = folder?.isWhole === true && files.length * 2 > folder.count;
+    return isWhole ? [place] : files.map(({ path }) => path);
+  });
 }

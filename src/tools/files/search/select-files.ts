@@ -1,5 +1,6 @@
-import { type Dirent, readSync } from "node:fs";
+import { type Dirent, readSync, statSync } from "node:fs";
 import { join } from "node:path";
+import type { CallSubjects } from "../../../contracts/judge-by-rules.ts";
 import type { WorkspaceBinding } from "../../../workspaces/bind-workspace.ts";
 import {
   type OpenFolder,
@@ -9,10 +10,18 @@ import {
 } from "../../../workspaces/open-file.ts";
 import { resolveInside } from "../../../workspaces/resolve-inside.ts";
 import { type EntryFilter, type TreeEntry, walkTree } from "../../../workspaces/walk-tree.ts";
-import type { GlobMatcher } from "../pattern/glob-matcher.ts";
+import type { ToolContext } from "../../tool.ts";
+import {
+  type DeniedPaths,
+  deniedPaths,
+  pathAbout,
+  pathsAbout,
+  requireWorkspace,
+} from "../file-call.ts";
+import { type GlobMatcher, globMatcher } from "../pattern/glob-matcher.ts";
 import { type IgnoreRules, parseIgnoreRules } from "./ignore-rules.ts";
 
-export interface FileSelection {
+interface FileSelection {
   /** The folder to look in. */
   readonly path: string;
   readonly glob?: GlobMatcher;
@@ -137,4 +146,39 @@ function readRules(binding: WorkspaceBinding, folder: OpenFolder): string | unde
   } catch {
     return undefined;
   }
+}
+
+interface SearchedPart {
+  readonly path: string;
+  readonly glob?: string | undefined;
+  readonly include_ignored: boolean;
+}
+
+/**
+ * What a search is about: every file it would look at. A rule that keeps a folder from being
+ * searched then holds as well when somebody searches the folder above it.
+ */
+export async function searchAbout(
+  tool: string,
+  part: SearchedPart,
+  context: ToolContext,
+): Promise<CallSubjects> {
+  const workspace = requireWorkspace(context);
+  const { path } = part;
+  if (!statSync(resolveInside(workspace, path).path).isDirectory()) return pathAbout(path, context);
+  const denied = deniedPaths(tool, context);
+  const files = selectFiles(workspace, selectionOf(part, denied));
+  return pathsAbout(path, pathsOf(files), denied, context);
+}
+
+export function selectionOf(
+  { path, glob, include_ignored: includeIgnored }: SearchedPart,
+  denied: DeniedPaths,
+): FileSelection {
+  const only = glob === undefined ? {} : { glob: globMatcher(glob) };
+  return { path, includeIgnored, isDenied: (file) => denied.has(file), ...only };
+}
+
+function* pathsOf(entries: Iterable<{ readonly path: string } | null>): Generator<string | null> {
+  for (const entry of entries) yield entry?.path ?? null;
 }

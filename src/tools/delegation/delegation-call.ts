@@ -1,5 +1,12 @@
-import type { DelegationResult, Delegator, JoinedOutput } from "../../ports/delegator.ts";
+import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
+import type {
+  DelegationResult,
+  Delegator,
+  JoinedOutput,
+  StartOutcome,
+} from "../../ports/delegator.ts";
 import { headOfBytes } from "../../text.ts";
+import type { ToolContext, ToolResult } from "../tool.ts";
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 export const bytesPerToken = 3;
@@ -67,4 +74,17 @@ export function readReference(reference: string): {
     id: isTranscript ? reference.slice(0, -transcriptSuffix.length) : reference,
     isTranscript,
   };
+}
+
+/** The target of a call, by the name it was given and by the profile behind it. */
+export function delegateAbout(name: string, { delegator }: ToolContext): CallSubjects {
+  const behind = delegator.profileBehind(name);
+  return { kind: "text", values: [...new Set([name, ...(behind === undefined ? [] : [behind])])] };
+}
+
+type Refused = Extract<StartOutcome, { readonly started: false }>;
+
+/** What a call answers whose child was not started. */
+export function refusedStart(outcome: Refused, text = `Error: ${outcome.reason}`): ToolResult {
+  return { text, isError: true, ...(outcome.isFault && { spawnFailed: true }) };
 }
