@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { dirname, join } from "node:path";
+import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix } from "node:path";
 import { expect, test } from "vitest";
 import { parsePlaybook } from "../src/models/scripted/load-playbook.ts";
 import { commands } from "../src/surfaces/cli/commands.ts";
@@ -29,4 +29,35 @@ test("the first playbook of the guide does what it says", async () => {
   expect(result.result).toMatch(/^Both are done:\n/);
   expect(result.result).toContain("I looked into it: Count the files");
   expect(result.result).toContain("I looked into it: Count the lines");
+});
+
+/** As GitHub names the places of headings. */
+function placeOf(heading: string): string {
+  const text = heading.toLowerCase().replaceAll(/\[([^\]]*)\]\([^)]*\)/g, "$1");
+  return text
+    .replaceAll(/[^\p{L}\p{N}\s_-]/gu, "")
+    .trim()
+    .replaceAll(" ", "-");
+}
+
+/** A document without the code in it. */
+function proseOf(path: string): string {
+  return textOf(path).replaceAll(/^```[\s\S]*?^```/gm, "");
+}
+
+test("every link of a document leads to a file, and to a heading in it", () => {
+  const documents = globSync("{*.md,{docs,bench,deploy,examples}/**/*.md}", { cwd: root });
+  const dead: string[] = [];
+  for (const document of documents) {
+    for (const [, link = ""] of proseOf(document).matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)) {
+      const [path = "", heading] = link.split("#");
+      const to = path === "" ? document : posix.join(posix.dirname(document), path);
+      const headings = (): readonly string[] =>
+        [...proseOf(to).matchAll(/^#+ (.*)$/gm)].map(([, text = ""]) => placeOf(text));
+      const isThere =
+        existsSync(join(root, to)) && (heading === undefined || headings().includes(heading));
+      if (!isThere) dead.push(`${document}: ${link}`);
+    }
+  }
+  expect(dead).toEqual([]);
 });

@@ -78,18 +78,19 @@ function problemsIn(
   if (map !== undefined && !paths.has(posix.join(posix.dirname(path), map))) {
     problems.push(`${path} points to ${map}, which is not in the package.`);
   }
-  if (path === "README.md") problems.push(...deadLinks(text, paths));
+  if (path.endsWith(".md")) problems.push(...deadLinks(path, text, paths));
   return problems;
 }
 
-/** Whoever installed the package reads it there. */
-function deadLinks(text: string, paths: ReadonlySet<string>): readonly string[] {
-  const links = text.matchAll(/(?:\]\(|src(?:set)?=")(?<path>(?![a-z]+:|#)[^)#"\s]+)/g);
+/** Documents are also read where the package is installed. */
+function deadLinks(document: string, text: string, paths: ReadonlySet<string>): readonly string[] {
+  const prose = text.replaceAll(/^```[\s\S]*?^```/gm, "");
+  const links = prose.matchAll(/(?:\]\(|src(?:set)?=")(?<path>(?![a-z]+:|#)[^)#"\s]+)/g);
   return [...links].flatMap(({ groups }) => {
-    const to = posix.normalize(groups?.["path"] ?? "");
+    const to = posix.join(posix.dirname(document), groups?.["path"] ?? "");
     const isThere =
       paths.has(to) || [...paths].some((path) => to.endsWith("/") && path.startsWith(to));
-    return isThere ? [] : [`README.md points to ${to}, which is not in the package.`];
+    return isThere ? [] : [`${document} points to ${to}, which is not in the package.`];
   });
 }
 

@@ -58,7 +58,7 @@ test("texts that point to nowhere, or to where they were made, are named", () =>
   expect(problemsOf([...whole, "dist/index.js.map"], texts)).toHaveLength(1);
 });
 
-test("what the README points to is in the package", () => {
+test("what documents point to is in the package", () => {
   const text =
     '<img src="docs/a.png">[a](docs/guides/a.md#b) [c](docs/guides/) [d](https://d.example) [e](e.md)';
   expect(problemsOf(whole, { "README.md": text })).toEqual([
@@ -70,8 +70,16 @@ test("what the README points to is in the package", () => {
     listed.filter((each) => !each.startsWith("!")).flatMap((each) => [each, `${each}/**/*`]),
     { cwd: root },
   );
-  const readme = { "README.md": readFileSync(join(root, "README.md"), "utf8") };
-  expect(problemsOf([...whole, ...files.filter(isPacked)], readme)).toEqual([]);
+  const left = globSync(
+    listed.filter((each) => each.startsWith("!")).map((each) => each.slice(1)),
+    {
+      cwd: root,
+    },
+  );
+  const packed = files.filter((path) => isPacked(path) && !left.includes(path));
+  const documents = packed.filter((path) => path.endsWith(".md") && !path.startsWith("dist/"));
+  const texts = documents.map((path) => [path, readFileSync(join(root, path), "utf8")]);
+  expect(problemsOf([...whole, ...packed], Object.fromEntries(texts))).toEqual([]);
 });
 
 function isPacked(path: string): boolean {
