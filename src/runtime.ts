@@ -335,7 +335,7 @@ async function settle(
 ): Promise<SettledConfig & { readonly models: ModelRegistry }> {
   const { environment = process.env, flags = {} } = options;
   try {
-    const settled = await settleByRecords(loaded, store, options.trustWorkspace);
+    const settled = await settleByRecords(loaded, store, options);
     const models = createModelRegistry({
       // As in the configuration: the flag wins over the variable.
       environment:

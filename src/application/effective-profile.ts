@@ -3,6 +3,7 @@ import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { ToolRule } from "../contracts/tool-rule.ts";
+import { isRecord } from "../ports/parse-json.ts";
 import { describeServer } from "../tools/mcp/describe-server.ts";
 
 export interface EffectiveField {
@@ -108,8 +109,7 @@ function rowsOf(
       return { field: `${key}.${index + 1}`, value: describeRule(rule), origin: originOf(key) };
     });
   }
-  const isCompound = typeof value === "object" && value !== null && !Array.isArray(value);
-  if (!isCompound) return [{ field: key, value, origin: originOf(key) }];
+  if (!isRecord(value)) return [{ field: key, value, origin: originOf(key) }];
   return Object.entries(value).map(([inner, each]) => {
     const field = `${key}.${inner}`;
     // A declaration may contain a secret in plain text.

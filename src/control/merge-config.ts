@@ -1,5 +1,6 @@
 import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
 import type { Selection } from "../contracts/selection.ts";
+import { isRecord } from "../ports/parse-json.ts";
 import { type Config, type DelegationConfig, defaultConfig, defaultWaysOut } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
 import { settleModels } from "./settle-models.ts";
@@ -72,14 +73,10 @@ function merge(under: Tree, over: Tree): Tree {
   for (const [key, value] of Object.entries(over)) {
     if (value === undefined) continue;
     const below = Object.hasOwn(under, key) ? under[key] : undefined;
-    if (!isTree(value) || !isTree(below)) result[key] = value;
+    if (!isRecord(value) || !isRecord(below)) result[key] = value;
     else result[key] = wholeValues.has(key) ? { ...below, ...value } : merge(below, value);
   }
   return result;
-}
-
-function isTree(value: unknown): value is Tree {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 function withoutPrototype<Value>(record: Readonly<Record<string, Value>>): Record<string, Value> {

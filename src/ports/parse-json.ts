@@ -94,3 +94,8 @@ function endOfWord(text: string, start: number): number {
   while (at < text.length && !" \t\r\n,]}".includes(text.charAt(at))) at += 1;
   return at;
 }
+
+/** Whether a value is a map from keys to values: neither null nor a list. */
+export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

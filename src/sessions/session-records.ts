@@ -1,9 +1,9 @@
 import { type ControlStore, retryOnConflict, versionOf } from "../control/records/control-store.ts";
 import { type Principal, requireRole } from "../control/records/principal.ts";
 import { countCharacters, findHiddenCharacter } from "../control/records/shown-text.ts";
-import { isRecord } from "../control/records/strict-json.ts";
 import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { isRecord } from "../ports/parse-json.ts";
 import type { RecordStore } from "../ports/record-store.ts";
 import type { Store } from "../ports/store.ts";
 import { requireHead, type SessionHead } from "./session-chain.ts";

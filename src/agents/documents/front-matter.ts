@@ -1,8 +1,9 @@
 import { MandateError } from "../../ports/mandate-error.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import { findFrontMatter, opensAt } from "./find-front-matter.ts";
 import { findMislaidKeys } from "./find-mislaid-keys.ts";
 import { parseYaml } from "./read-yaml.ts";
-import { type EntryLine, repairEntries } from "./repair-entries.ts";
+import { type EntryLine, type KeySets, repairEntries } from "./repair-entries.ts";
 
 export interface FrontMatterProblem {
   readonly severity: "warning" | "error";
@@ -140,7 +141,7 @@ interface ReadFields {
 /** Strict YAML where it is that, entry by entry where it is not. */
 function readFields(
   lines: readonly EntryLine[],
-  { known, prose, guarded }: Readonly<Record<"known" | "prose" | "guarded", ReadonlySet<string>>>,
+  keys: KeySets,
   problems: FrontMatterProblem[],
 ): ReadFields {
   const firstLine = lines[0]?.line ?? 1;
@@ -163,7 +164,7 @@ function readFields(
   } catch (error) {
     problems.push(describeFailure(error, firstLine));
   }
-  const { fields, lineOf, leftOver, problems: more } = repairEntries(lines, known, prose, guarded);
+  const { fields, lineOf, leftOver, problems: more } = repairEntries(lines, keys);
   problems.push(...more);
   if (Object.keys(fields).length === 0) {
     const message = "the front matter is empty, or nothing in it is a key that is known here";
@@ -182,8 +183,4 @@ function describeFailure(error: unknown, firstLine: number): FrontMatterProblem 
     return { severity: "error", line: Number(line), message: what };
   const message = `not valid YAML, repaired: ${what}`;
   return { severity: "warning", line: Number(line), message };
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -15,6 +15,9 @@ interface RepairedEntries {
   lineOf(key: string): number;
 }
 
+/** Keys of the format, those whose values are prose, and those that restrict. */
+export type KeySets = Readonly<Record<"known" | "prose" | "guarded", ReadonlySet<string>>>;
+
 interface Entry {
   readonly key: string;
   readonly indent: number;
@@ -32,17 +35,13 @@ const keyLine = /^([ \t]*)(["']?)([A-Za-z_][\w.-]*)\2[ \t]*:(?!\/\/)(.*)$/;
  * does, since «user:» and «Context:» are what descriptions are full of. Each entry is then parsed
  * by itself, and only one that fails is taken as text.
  */
-export function repairEntries(
-  lines: readonly EntryLine[],
-  known: ReadonlySet<string>,
-  prose: ReadonlySet<string>,
-  guarded: ReadonlySet<string>,
-): RepairedEntries {
+export function repairEntries(lines: readonly EntryLine[], keys: KeySets): RepairedEntries {
+  const { guarded, prose } = keys;
   const problems: FrontMatterProblem[] = [];
   const leftOver: string[] = [];
   const values = new Map<string, unknown>();
   const lineByKey = new Map<string, number>();
-  for (const entry of splitEntries(lines, known, prose, leftOver)) {
+  for (const entry of splitEntries(lines, keys, leftOver)) {
     const { key, line } = entry;
     const tell = (severity: "warning" | "error", message: string) =>
       problems.push({ severity, line, message });
@@ -59,18 +58,14 @@ export function repairEntries(
   return { fields, leftOver, problems, lineOf: (key) => lineByKey.get(key) ?? 1 };
 }
 
-function splitEntries(
-  lines: readonly EntryLine[],
-  known: ReadonlySet<string>,
-  prose: ReadonlySet<string>,
-  leftOver: string[],
-): Entry[] {
+function splitEntries(lines: readonly EntryLine[], keys: KeySets, leftOver: string[]): Entry[] {
   const entries: Entry[] = [];
   let current: Entry | undefined;
   for (const { text, line } of lines) {
     const [, space = "", , key = "", first = ""] = keyLine.exec(text) ?? [];
-    if (key !== "" && startsEntry(key, space.length, first, current, known, prose)) {
-      current = { key, indent: space.length, line, first: first.trim(), more: [] };
+    const next = { key, indent: space.length, line, first, more: [] };
+    if (key !== "" && startsEntry(next, current, keys)) {
+      current = { ...next, first: first.trim() };
       entries.push(current);
     } else if (current !== undefined) current.more.push(text);
     else if (text.trim() !== "") leftOver.push(text);
@@ -79,12 +74,9 @@ function splitEntries(
 }
 
 function startsEntry(
-  key: string,
-  indent: number,
-  first: string,
+  { first, indent, key }: Entry,
   current: Entry | undefined,
-  known: ReadonlySet<string>,
-  prose: ReadonlySet<string>,
+  { known, prose }: KeySets,
 ): boolean {
   if (known.has(key)) {
     if (current === undefined || indent <= current.indent) return true;

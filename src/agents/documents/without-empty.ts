@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { isRecord } from "../../ports/parse-json.ts";
 
 /**
  * `""` and `null` mean "not given" wherever something may be left out: models and forms fill in
@@ -52,8 +53,4 @@ function unwrap(schema: z.ZodType): z.ZodType {
     inner = inner.unwrap() as z.ZodType;
   }
   return inner;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -5,7 +5,7 @@ import { deniesServers, readAction, readPermissionEntry } from "./permission.ts"
 import { splitTools } from "./split-tools.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
-import { isPlainSpelling, readToolReference, warnIfNoneIsKnown } from "./tool-reference.ts";
+import { isPlainSpelling, readToolReference, warnThatNoneIsKnown } from "./tool-reference.ts";
 
 /** A list of what may be used: text, list, map, `*` or true. Empty in any way is none. */
 export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthority {
@@ -58,7 +58,7 @@ function readItems(items: readonly string[], place: ToolsPlace): ToolAuthority {
       }
     }
   }
-  warnIfNoneIsKnown(items, isAnyKnown || isWithServers || all, place);
+  if (!isAnyKnown && !isWithServers && !all) warnThatNoneIsKnown(items, place);
   const limited = [...parts].filter(([tool]) => !whole.has(tool) && !all);
   const rules = limited.flatMap(([tool, matches]): ToolRule[] => [
     { tool, action: "deny" },
@@ -122,7 +122,7 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
   if (everything === undefined) {
     findings.lose(field, "narrowed", "what the map does not name is not allowed");
   }
-  warnIfNoneIsKnown(allowed, names.some(({ isKnown }) => isKnown) || isWithServers, place);
+  if (!isWithServers && !names.some(({ isKnown }) => isKnown)) warnThatNoneIsKnown(allowed, place);
   return { tools: [...granted], rules, ...servers };
 }
 

@@ -1,6 +1,6 @@
 import { basename } from "node:path";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { AgentFormat } from "./agent-file.ts";
-import { isRecord } from "./plain-data.ts";
 
 export type Syntax = "markdown" | "toml" | "json" | "yaml";
 

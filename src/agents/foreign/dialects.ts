@@ -1,8 +1,9 @@
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ForeignAgent, ImportedAgent } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { readDeniedTools } from "./denied-tools.ts";
 import { importAgent, type Meaning, readText } from "./import-agent.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 
 /** Agents that are Markdown: the body is the prompt, unless it was written as a key. */

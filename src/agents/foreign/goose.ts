@@ -1,10 +1,11 @@
 import type { McpServer } from "../../contracts/mcp-server.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { importAgent, readText } from "./import-agent.ts";
 import { readMcpServer } from "./mcp-servers.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { toMcpTool, toServerName } from "./tool-reference.ts";
 

@@ -1,8 +1,9 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import { type AgentFormat, shorten, type ToolsPlace } from "./agent-file.ts";
 import { coverDelegating } from "./denied-tools.ts";
 import { toolsOfKiro } from "./kiro-settings.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { readToolReference } from "./tool-reference.ts";
 

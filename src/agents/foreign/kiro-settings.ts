@@ -1,8 +1,8 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
 import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { denyCalls, denyTool, readAgents } from "./denied-tools.ts";
-import { isRecord } from "./plain-data.ts";
 import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { canonicalTools } from "./tool-reference.ts";

@@ -1,8 +1,9 @@
 import { type McpServer, serverPattern, serverSlug } from "../../contracts/mcp-server.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import { type Findings, type ForeignAgent, shorten } from "./agent-file.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import { splitTools } from "./split-tools.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { serverOfTool, toMcpTool, toServerName } from "./tool-reference.ts";

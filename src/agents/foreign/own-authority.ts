@@ -1,3 +1,4 @@
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ProfileFields, ProfileLimits, WorkspacePolicy } from "../profiles/profile.ts";
 import {
   fieldsOfDocument,
@@ -6,7 +7,6 @@ import {
 } from "../profiles/profile-schema.ts";
 import type { ForeignAgent } from "./agent-file.ts";
 import { squashKey } from "./agent-keys.ts";
-import { isRecord } from "./plain-data.ts";
 
 /** Keys of our own format that take something away, by their spelling without case. */
 const ownAuthorityKeys: ReadonlyMap<string, keyof ProfileDocument> = new Map(

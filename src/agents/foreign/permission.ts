@@ -1,5 +1,5 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
-import { type Findings, shorten, type ToolsPlace } from "./agent-file.ts";
+import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { coverDelegating, refuseMisspelt } from "./denied-tools.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
@@ -85,7 +85,9 @@ export function readPermissionEntry(
     findings.lose(field, "unknown", shorten(name));
   }
   const rules = tools.names.flatMap((tool) =>
-    actions.flatMap(([glob, action]) => rulesOf(tool, glob, action, `${field}.${name}`, findings)),
+    actions.flatMap(([glob, action]) =>
+      rulesOf(tool, glob, action, { field: `${field}.${name}`, findings }),
+    ),
   );
   return coverDelegating(rules);
 }
@@ -94,8 +96,7 @@ function rulesOf(
   tool: string,
   glob: string | undefined,
   action: Action,
-  field: string,
-  findings: Findings,
+  { field, findings }: Pick<ToolsPlace, "field" | "findings">,
 ): readonly ToolRule[] {
   if (glob === undefined || glob === "*" || glob === "**" || glob === "**/*") {
     return [{ tool, action }];

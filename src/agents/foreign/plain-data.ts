@@ -1,3 +1,5 @@
+import { isRecord } from "../../ports/parse-json.ts";
+
 const maximumDepth = 40;
 
 /**
@@ -32,8 +34,4 @@ export function toPlainText(text: string): string {
 /** The entries of a map; none of whatever is no map. */
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
-}
-
-export function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

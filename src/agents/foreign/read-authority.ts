@@ -1,5 +1,6 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 import { type AgentFormat, type ForeignAgent, shorten, type ToolsPlace } from "./agent-file.ts";
 import { type AuthorityKey, authorityKey } from "./agent-keys.ts";
@@ -9,7 +10,7 @@ import { readHookedTools } from "./hooked-tools.ts";
 import { readToolSettings } from "./kiro-settings.ts";
 import { readServers, serversOf } from "./mcp-servers.ts";
 import { readPermission } from "./permission.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import { readGroups } from "./roo-groups.ts";
 import { readNames } from "./split-tools.ts";
 import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";

@@ -1,4 +1,5 @@
 import { type McpServer, serverSlug } from "../../contracts/mcp-server.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { YamlPath } from "../documents/read-yaml.ts";
 import { parseDataProfile } from "../profiles/profile-document.ts";
 import { type AgentFormat, Findings, type ForeignAgent, type ImportedAgent } from "./agent-file.ts";
@@ -13,7 +14,7 @@ import {
 } from "./dialects.ts";
 import { importGoose } from "./goose.ts";
 import { readMcpServers } from "./mcp-servers.ts";
-import { isRecord, recordOf } from "./plain-data.ts";
+import { recordOf } from "./plain-data.ts";
 import { readData } from "./read-data.ts";
 import { type MarkdownSource, type ReadAgents, readOwnProfile } from "./read-markdown-agent.ts";
 import { serverOfTool } from "./tool-reference.ts";

@@ -180,12 +180,11 @@ function squash(name: string): string {
 }
 
 /** Such a list allows nothing that exists: most likely it was written for other tools. */
-export function warnIfNoneIsKnown(
+export function warnThatNoneIsKnown(
   items: readonly string[],
-  isAnyKnown: boolean,
   { field, findings, line }: ToolsPlace,
 ): void {
-  if (isAnyKnown || items.length === 0) return;
+  if (items.length === 0) return;
   const near = items
     .slice(0, 20)
     .flatMap((item) => canonicalTools(nearestKey(item, knownSpellings(), 2) ?? "") ?? []);

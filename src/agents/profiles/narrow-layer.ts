@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { intersect, type Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { intersectRoots, isBelow } from "../../contracts/write-roots.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type {
   CutField,
   ExitRule,
@@ -279,8 +280,4 @@ function differences(key: string, asked: unknown, kept: unknown): readonly CutFi
 function differs(field: string, asked: unknown, kept: unknown): readonly CutField[] {
   if (asked === undefined || JSON.stringify(asked) === JSON.stringify(kept)) return [];
   return [{ field, asked, ...(kept !== undefined && { kept }) }];
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -101,7 +101,7 @@ class Loaded {
     this.trusted = trusted;
     for (const content of contents) {
       const counting = content.layers.filter((layer) => this.#mayBe(layer) && this.#counts(layer));
-      const { layers, problems } = withoutTwins(counting, content.keepsFirst);
+      const { layers, problems } = withoutTwins(counting, content);
       for (const layer of layers) this.#add(layer);
       for (const problem of [...content.problems, ...problems]) {
         this.problems.push(problem);

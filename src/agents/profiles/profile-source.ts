@@ -149,7 +149,10 @@ function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem
  * One layer of each name of a place, from those that count. Where two files of a folder claim one
  * name neither is used; of a project's that is no reason to keep the name from anybody else.
  */
-export function withoutTwins(layers: readonly ProfileLayer[], keepsFirst = false): SourceContent {
+export function withoutTwins(
+  layers: readonly ProfileLayer[],
+  { keepsFirst = false }: Pick<SourceContent, "keepsFirst"> = {},
+): SourceContent {
   const byName = Map.groupBy(layers, ({ name }) => name);
   const problems: ProfileProblem[] = [];
   const kept: ProfileLayer[] = [];

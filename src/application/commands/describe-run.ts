@@ -23,16 +23,19 @@ export function isWatching({ depth, parentId }: Delegation): boolean {
 }
 
 /** What a delegation does now, or how it ended, in fixed words. */
-export function stateOf(run: RunState, delegation: Delegation, isInterrupted: boolean): string {
+export function stateOf(
+  delegation: Delegation,
+  { isInterrupted, log }: { readonly log: RunState; readonly isInterrupted: boolean },
+): string {
   if (delegation.status === "closed") {
     const { closeReason, finalStatus } = delegation;
     const status = statusOf(finalStatus, closeReason);
     return status === closeReason ? status : `${status} (${closeReason})`;
   }
   if (isInterrupted) return "interrupted";
-  const children = childrenAfterAnswer(run, delegation).length;
+  const children = childrenAfterAnswer(log, delegation).length;
   if (children > 0 && openAskOf(delegation) === null) return describeAnswered(children);
-  const { waitingOn } = infoOf(run, delegation);
+  const { waitingOn } = infoOf(log, delegation);
   const state = isWatching(delegation) ? "watching" : stateWords[delegation.status];
   const isBusy = waitingOn === undefined || ["slot", "runtime"].includes(waitingOn.on);
   return isBusy ? state : `${state} (${waitingOn.on})`;

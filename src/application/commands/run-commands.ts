@@ -39,7 +39,7 @@ function linesOf(run: KnownRun): readonly string[] {
   if (run.state === null) return [`- run ${run.id} unreadable: ${titleLine(run.task)}`];
   const { state: log } = run;
   return openIn(run).map((delegation) => {
-    const state = stateOf(log, delegation, run.isInterrupted);
+    const state = stateOf(delegation, { log, isInterrupted: run.isInterrupted });
     const spent = spentOf(delegation);
     const tokens = atMost(`${spent.tokens} tokens`, spent);
     const title = titleLine(delegation.title);
@@ -72,7 +72,7 @@ export const showTree = defineCommand<{ readonly id?: string }>({
     const head = `Run ${run.id} ${runStateOf(run)}: ${titleLine(run.task)}`;
     const nodes = nodesOf(run);
     const lines = nodes.map(({ delegation, level, log }) => {
-      const state = stateOf(log, delegation, run.isInterrupted);
+      const state = stateOf(delegation, { log, isInterrupted: run.isInterrupted });
       const title = titleLine(delegation.title);
       const line = `- ${labelOf(delegation)} ${state}, ${amountsOf(spentOf(delegation))}: ${title}`;
       return "  ".repeat(level) + line;

@@ -1,6 +1,7 @@
+import { isRecord } from "../../ports/parse-json.ts";
 import { escapeXml, oneLine } from "../../text.ts";
 import { countCharacters, findHiddenCharacter, nameCharacter, quote } from "./shown-text.ts";
-import { checkKeys, isRecord, readJson, refuseProblems } from "./strict-json.ts";
+import { checkKeys, readJson, refuseProblems } from "./strict-json.ts";
 
 /** The value of `policy/agent-registry:default`: the handles that can be delegated to. */
 export interface AgentRegistry {

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { messageOf } from "../../ports/message-of.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ControlRecord, RecordChange } from "../../ports/record-store.ts";
 import {
   type AgentEntry,
@@ -19,7 +20,7 @@ import { isPinRecordId, readPinValue } from "./pins.ts";
 import { requireUnused } from "./profile-records.ts";
 import { readRegistry } from "./registry-record.ts";
 import { quote } from "./shown-text.ts";
-import { checkKeys, isRecord, type JsonRecord, readJson, refuseProblems } from "./strict-json.ts";
+import { checkKeys, type JsonRecord, readJson, refuseProblems } from "./strict-json.ts";
 
 /**
  * The control plane as one document, to be exported, edited and applied. `agents` is the whole
@@ -192,7 +193,7 @@ function toPin([scope, profileId]: readonly [string, string | null]) {
 /** What `applyDocument` would take. `isWhole` adds profile records and pins to the public part. */
 export async function exportDocument(
   { store }: ControlParts,
-  isWhole: boolean,
+  { isWhole }: { readonly isWhole: boolean },
 ): Promise<ControlDocument> {
   const { registry } = await readRegistry(store);
   if (!isWhole) return registry;

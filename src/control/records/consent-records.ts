@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { isRecord } from "../../ports/parse-json.ts";
 import {
   type ConsentMode,
   consentModes,
@@ -7,10 +8,10 @@ import {
 import {
   type ControlParts,
   type ControlStore,
+  removePolicy,
   retryOnConflict,
   versionOf,
 } from "./control-store.ts";
-import { isRecord } from "./strict-json.ts";
 
 const prefix = "folder-consent:";
 
@@ -36,20 +37,8 @@ export function writeConsent(
 }
 
 /** False when there was no consent for exactly this folder. */
-export function removeConsent(
-  { clock, store }: ControlParts,
-  folder: string,
-  user: string,
-): Promise<boolean> {
-  const resourceId = recordIdOf(folder, user);
-  return retryOnConflict(async () => {
-    const record = await store.readRecord("policy", resourceId);
-    if (record === undefined) return false;
-    const { version: expectedVersion } = record;
-    const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
-    await store.changeRecords([change], user);
-    return true;
-  }, clock);
+export function removeConsent(parts: ControlParts, folder: string, user: string): Promise<boolean> {
+  return removePolicy(parts, recordIdOf(folder, user), user);
 }
 
 /** A record that does not parse, or is not the record of its own folder, is no consent. */

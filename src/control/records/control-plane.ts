@@ -114,7 +114,7 @@ export class ControlPlane {
   /** The registry is public; prompts and servers in profile records are for operators. */
   async exportDocument(by: Principal): Promise<ControlDocument> {
     requireRole("read", by);
-    return exportDocument(this.#parts, holdsRole("operator", by));
+    return exportDocument(this.#parts, { isWhole: holdsRole("operator", by) });
   }
 
   /** For editors of records as JSON; see `editRecord` for what can be edited. */
@@ -127,7 +127,7 @@ export class ControlPlane {
     // Their own pin is for a person to set, whatever their role.
     const isOwnPin = record === `policy/${pinRecordId("user", { user: by.id }) ?? ""}`;
     requireRole(isOwnPin ? "pin-user" : "edit", by);
-    return editRecord(this.#parts, record, source, expectedVersion, by.id);
+    return editRecord(this.#parts, { record, source, expectedVersion }, by.id);
   }
 
   async pin(
@@ -137,7 +137,7 @@ export class ControlPlane {
     by: Principal,
   ): Promise<string> {
     requirePinRole(scope, context, by);
-    return writePin(this.#parts, scope, profileId, context, by.id);
+    return writePin(this.#parts, { scope, profileId, context }, by.id);
   }
 
   /** Pins the profile that the agent leads to now; the pin stays when the agent is gone. */
@@ -149,14 +149,14 @@ export class ControlPlane {
   ): Promise<EffectivePin> {
     requirePinRole(scope, context, by);
     const { profileId } = await this.entry(agentId);
-    const source = await writePin(this.#parts, scope, profileId, context, by.id);
+    const source = await writePin(this.#parts, { scope, profileId, context }, by.id);
     return { scope, profileId, source };
   }
 
   /** Deletes the record; false when there was none. */
   async unpin(scope: PinScope, context: PinContext, by: Principal): Promise<boolean> {
     requirePinRole(scope, context, by);
-    return removePin(this.#parts, scope, context, by.id);
+    return removePin(this.#parts, { scope, context }, by.id);
   }
 
   /** Every pin that applies, broken ones too: those have a `problem`. */
@@ -246,7 +246,7 @@ export class ControlPlane {
     by: Principal,
   ): Promise<ControlRecord> {
     requireRole("change-profile", by);
-    return writeProfile(this.#parts, id, source, expectedVersion, by.id);
+    return writeProfile(this.#parts, { id, source, expectedVersion }, by.id);
   }
 
   /** Throws "refused-by-policy" while an agent leads to it. */
@@ -268,9 +268,11 @@ export class ControlPlane {
  */
 async function editRecord(
   parts: ControlParts,
-  record: string,
-  source: unknown,
-  expectedVersion: number,
+  {
+    expectedVersion,
+    record,
+    source,
+  }: { readonly record: string; readonly source: unknown; readonly expectedVersion: number },
   actor: string,
 ): Promise<ControlRecord | null> {
   const resourceId = requireAllowlisted(record);

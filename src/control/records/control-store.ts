@@ -61,3 +61,19 @@ export async function retryOnConflict<Value>(
     await sleep(clock, clock.random() * Math.min(maximumWaitMs, 2 ** tries));
   }
 }
+
+/** Deletes a policy record, whatever its version. False when there was none. */
+export function removePolicy(
+  { clock, store }: Pick<ControlParts, "clock" | "store">,
+  resourceId: string,
+  actor: string,
+): Promise<boolean> {
+  return retryOnConflict(async () => {
+    const record = await store.readRecord("policy", resourceId);
+    if (record === undefined) return false;
+    const { version: expectedVersion } = record;
+    const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
+    await store.changeRecords([change], actor);
+    return true;
+  }, clock);
+}

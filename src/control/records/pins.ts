@@ -1,10 +1,16 @@
 import { MandateError } from "../../ports/mandate-error.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
 import type { IsKnownProfile } from "./agent-registry.ts";
-import { type ControlParts, knownProfiles, retryOnConflict, versionOf } from "./control-store.ts";
+import {
+  type ControlParts,
+  knownProfiles,
+  removePolicy,
+  retryOnConflict,
+  versionOf,
+} from "./control-store.ts";
 import { requireProfile } from "./registry-record.ts";
 import { quote } from "./shown-text.ts";
-import { isRecord } from "./strict-json.ts";
 
 /** Where a pin applies. The first scope of `pinScopes` that has one decides. */
 export type PinScope = "session" | "user" | "workspace" | "global";
@@ -54,12 +60,10 @@ function isScopeId(id: string): boolean {
   return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(id);
 }
 
-/** Gives the record's id. */
+/** Writes a pin, and gives the id of its record. */
 export function writePin(
   parts: ControlParts,
-  scope: PinScope,
-  profileId: string,
-  context: PinContext,
+  { context, profileId, scope }: NewPin,
   actor: string,
 ): Promise<string> {
   const resourceId = requirePinId(scope, within(parts, context));
@@ -72,22 +76,19 @@ export function writePin(
   }, parts.clock);
 }
 
-/** Deletes the record; false when there was none. */
+interface NewPin {
+  readonly scope: PinScope;
+  readonly profileId: string;
+  readonly context: PinContext;
+}
+
+/** Deletes the record of a pin; false when there was none. */
 export function removePin(
   parts: ControlParts,
-  scope: PinScope,
-  context: PinContext,
+  { context, scope }: Pick<NewPin, "context" | "scope">,
   actor: string,
 ): Promise<boolean> {
-  const resourceId = requirePinId(scope, within(parts, context));
-  return retryOnConflict(async () => {
-    const record = await parts.store.readRecord("policy", resourceId);
-    if (record === undefined) return false;
-    const expectedVersion = record.version;
-    const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
-    await parts.store.changeRecords([change], actor);
-    return true;
-  }, parts.clock);
+  return removePolicy(parts, requirePinId(scope, within(parts, context)), actor);
 }
 
 /** All pins that apply in this context, the deciding one first. */

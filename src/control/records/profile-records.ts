@@ -8,9 +8,11 @@ import { readJson } from "./strict-json.ts";
 
 export async function writeProfile(
   { store }: ControlParts,
-  id: string,
-  source: unknown,
-  expectedVersion: number,
+  {
+    expectedVersion,
+    id,
+    source,
+  }: { readonly id: string; readonly source: unknown; readonly expectedVersion: number },
   actor: string,
 ): Promise<ControlRecord> {
   const value = readJson(source, `the profile ${quote(id)}`);

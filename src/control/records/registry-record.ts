@@ -1,5 +1,6 @@
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { isRecord } from "../../ports/parse-json.ts";
 import {
   type AgentEntry,
   type AgentRegistry,
@@ -16,7 +17,7 @@ import {
   retryOnConflict,
 } from "./control-store.ts";
 import { quote } from "./shown-text.ts";
-import { isRecord, readJson } from "./strict-json.ts";
+import { readJson } from "./strict-json.ts";
 
 export interface StoredRegistry {
   readonly registry: AgentRegistry;

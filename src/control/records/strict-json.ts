@@ -29,10 +29,6 @@ function serialise(value: unknown): string | undefined {
   }
 }
 
-export function isRecord(value: unknown): value is JsonRecord {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** An unknown key may be a restriction with a typo in it. */
 export function checkKeys(
   value: JsonRecord,

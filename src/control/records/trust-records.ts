@@ -3,18 +3,19 @@ import { type LoadedConfig, type SettledConfig, settleConfig } from "../load-con
 import {
   type ControlParts,
   type ControlStore,
+  removePolicy,
   retryOnConflict,
   trustedPrefix,
 } from "./control-store.ts";
 import { quote } from "./shown-text.ts";
 
-/** What was acknowledged, for people; what counts is the hash alone. */
+/** Shown to people; trust depends on the hash alone. */
 export interface TrustedFile {
   readonly file: string;
   readonly name: string;
 }
 
-/** Says that exactly this content may count. A file that changes has another hash, and asks again. */
+/** Trusts exactly this content. A file that changes has another hash, and needs trust again. */
 export function trustContent(
   { clock, store }: ControlParts,
   hash: string,
@@ -29,21 +30,9 @@ export function trustContent(
   }, clock);
 }
 
-/** False when it was not acknowledged. */
-export function withdrawTrust(
-  { clock, store }: ControlParts,
-  hash: string,
-  actor: string,
-): Promise<boolean> {
-  const resourceId = recordIdOf(hash);
-  return retryOnConflict(async () => {
-    const record = await store.readRecord("policy", resourceId);
-    if (record === undefined) return false;
-    const { version: expectedVersion } = record;
-    const change = { resourceType: "policy", resourceId, expectedVersion, value: null };
-    await store.changeRecords([change], actor);
-    return true;
-  }, clock);
+/** False when the content was not trusted. */
+export function withdrawTrust(parts: ControlParts, hash: string, actor: string): Promise<boolean> {
+  return removePolicy(parts, recordIdOf(hash), actor);
 }
 
 export async function readTrustedHashes(store: ControlStore): Promise<ReadonlySet<string>> {
@@ -68,11 +57,11 @@ function recordIdOf(hash: string): string {
   throw new MandateError("usage", `${quote(hash)} is not a SHA-256 in 64 hex digits.`);
 }
 
-/** Says of the configuration files that were found which of them counts, by the store's records. */
+/** The configuration with the found file that is trusted, by the records of the store. */
 export async function settleByRecords(
   loaded: LoadedConfig,
   store: ControlStore,
-  trustWorkspace = false,
+  { trustWorkspace = false }: { readonly trustWorkspace?: boolean | undefined } = {},
 ): Promise<SettledConfig> {
   if (loaded.found.length === 0) return { config: loaded.own, waiting: [] };
   const trusted = await readTrustedHashes(store);
