@@ -1,7 +1,6 @@
 import { productVersion } from "../../product-version.ts";
 import type { McpHttpHandler } from "../mcp/http/mcp-http-handler.ts";
-import { Metrics } from "./metrics/metrics.ts";
-import { FleetMetrics } from "./metrics/metrics-fleet.ts";
+import { FleetMetrics, Metrics } from "./metrics/metrics.ts";
 import { routes } from "./routes/all-routes.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
 import { EventHub } from "./streams/event-hub.ts";

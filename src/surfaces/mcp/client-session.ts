@@ -1,11 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import {
-  CLIENT_CAPABILITIES_META_KEY,
-  type ClientCapabilities,
-  type Server,
-  type ServerContext,
-} from "@modelcontextprotocol/server";
 import { seenBy } from "../../control/access/store-seen-by.ts";
 import { holdsRole, type Principal } from "../../control/records/principal.ts";
 import type { Session } from "../../delegations/session.ts";
@@ -13,7 +7,6 @@ import { isOpen } from "../../events/delegation.ts";
 import { realFolder } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
-import { headOf } from "../../text.ts";
 import { OpenCalls } from "./calls/open-calls.ts";
 import { foldersOfRoots, isInside, narrowFolders } from "./client-folders.ts";
 
@@ -198,30 +191,4 @@ function pathOf(named: string, first: string | undefined): string | undefined {
   }
   if (isAbsolute(named)) return named;
   return first === undefined ? undefined : resolve(first, named);
-}
-
-export type Era = "legacy" | "modern";
-
-export interface ClientAbilities {
-  /** It can put a form before its person. */
-  readonly elicits: boolean;
-  readonly hasRoots: boolean;
-}
-
-/** By what the request says of its client (2026-07-28), or its handshake did (2025-11-25). */
-export function abilitiesOf(server: Server, { mcpReq }: ServerContext): ClientAbilities {
-  const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
-  const said = envelope[CLIENT_CAPABILITIES_META_KEY] as ClientCapabilities | undefined;
-  const { elicitation, roots } = said ?? server.getClientCapabilities() ?? {};
-  // Before there were two modes, `{}` meant forms.
-  const elicits = elicitation !== undefined && (elicitation.form ?? !elicitation.url) !== false;
-  return { elicits, hasRoots: roots !== undefined };
-}
-
-const longestName = 100;
-
-/** As it calls itself; shown to people in the run's name. */
-export function clientNameOf(server: Server): string {
-  const name = server.getClientVersion()?.name.replaceAll(/\p{C}/gu, "").trim() ?? "";
-  return name === "" ? "unknown client" : headOf(name, longestName);
 }

@@ -10,7 +10,8 @@ import { z } from "zod";
 import { messageOf } from "../../ports/message-of.ts";
 import { productVersion } from "../../product-version.ts";
 import { handleToolCall, roundState } from "./calls/handle-tool-call.ts";
-import { abilitiesOf, type ClientSession, clientNameOf, type Era } from "./client-session.ts";
+import { abilitiesOf, clientNameOf, type Era } from "./client-abilities.ts";
+import type { ClientSession } from "./client-session.ts";
 import type { McpTool } from "./mcp-tool.ts";
 import {
   completePrompt,

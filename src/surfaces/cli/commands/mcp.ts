@@ -36,8 +36,7 @@ export const mcpCommand: Command = {
 const user = { id: "local", role: "operator", allRuns: true } as const;
 
 async function serve(given: Arguments, io: Io): Promise<number> {
-  const { guardStdout } = await import("../../mcp/stdio/guard-stdout.ts");
-  const { serveStdio } = await import("../../mcp/stdio/serve-stdio.ts");
+  const { guardStdout, serveStdio } = await import("../../mcp/stdio/serve-stdio.ts");
   const folder = realpathSync(findFolder(given, io));
   const { promise: stopped, resolve: stop } = Promise.withResolvers<void>();
   const release = io.onSignal(() => stop());

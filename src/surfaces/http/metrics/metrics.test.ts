@@ -5,8 +5,8 @@ import type { Store } from "../../../ports/store.ts";
 import { openEngine, testProfile } from "../../../testing/engine-fixture.ts";
 import { about, StoredRun } from "../../../testing/stored-run.ts";
 import { EventHub } from "../streams/event-hub.ts";
+import { Counter } from "./families.ts";
 import { Metrics } from "./metrics.ts";
-import { Counter } from "./metrics-family.ts";
 
 /** The series of a scrape, by name and labels; throws at a line that is none. */
 function seriesOf(text: string): Map<string, number> {

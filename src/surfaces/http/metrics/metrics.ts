@@ -1,9 +1,12 @@
+import { monitorEventLoopDelay } from "node:perf_hooks";
 import { seesAllRuns } from "../../../control/records/principal.ts";
+import type { Clock } from "../../../ports/clock.ts";
 import type { Store } from "../../../ports/store.ts";
+import type { Runtime } from "../../../runtime.ts";
 import type { Mount } from "../mount.ts";
 import { HttpProblem } from "../problem.ts";
 import type { EventHub } from "../streams/event-hub.ts";
-import { EventCounts } from "./metrics-event-counts.ts";
+import { EventCounts } from "./event-counts.ts";
 import {
   Counter,
   Histogram,
@@ -11,9 +14,7 @@ import {
   type MetricFamily,
   type MetricsFormat,
   Reading,
-} from "./metrics-family.ts";
-import type { FleetMetrics } from "./metrics-fleet.ts";
-import { processMetrics } from "./metrics-process.ts";
+} from "./families.ts";
 
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
@@ -117,4 +118,128 @@ function droppedBy(
   dropped: Readonly<Record<string, number>>,
 ): (readonly [Labels, number])[] {
   return Object.entries(dropped).map(([reason, count]) => [{ stream, reason }, count] as const);
+}
+
+type Figures = readonly (readonly [Labels, number])[];
+
+/**
+ * Workers and queues, of the whole store: asked when somebody scrapes, and left out where they
+ * cannot be known. A scrape that finds the database away still gives everything else.
+ */
+export class FleetMetrics {
+  readonly families: readonly MetricFamily[];
+  readonly #runtime: Pick<Runtime, "clock" | "queues" | "store">;
+  #workers: Figures = [];
+  #queues: Figures = [];
+
+  constructor(runtime: Pick<Runtime, "clock" | "queues" | "store">) {
+    this.#runtime = runtime;
+    this.families = [
+      new Reading(
+        "mandate_workers",
+        "Processes that share the store, by whether they live and whether they take queued work.",
+        "gauge",
+        () => this.#workers,
+      ),
+      new Reading(
+        "mandate_queue_delegations",
+        "Delegations in queues, by queue and state; a thousand stands for as many, or more.",
+        "gauge",
+        () => this.#queues,
+      ),
+    ];
+  }
+
+  async load(): Promise<void> {
+    const { clock, queues, store } = this.#runtime;
+    const [workers, overview] = await Promise.all([
+      soon(clock, store.workers?.()),
+      soon(clock, queues?.overview()),
+    ]);
+    const counts = new Map<string, number>();
+    for (const { executor, isAlive } of workers ?? []) {
+      const key = `${isAlive ? "alive" : "gone"} ${executor === null ? "no" : "yes"}`;
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+    const known = workers === undefined ? [] : ["alive yes", "alive no", "gone yes", "gone no"];
+    this.#workers = known.map((key) => {
+      const [state = "", takes = ""] = key.split(" ");
+      return [{ state, takes_work: takes }, counts.get(key) ?? 0] as const;
+    });
+    this.#queues = (overview?.queues ?? []).flatMap(({ name, waiting, working }) => [
+      [{ queue: name, state: "waiting" }, waiting] as const,
+      [{ queue: name, state: "working" }, working] as const,
+    ]);
+  }
+}
+
+/** A scraper does not wait for a database that is away. */
+const patienceMs = 2000;
+
+async function soon<Value>(
+  clock: Clock,
+  value: Promise<Value> | undefined,
+): Promise<Value | undefined> {
+  const { promise: late, resolve: giveUp } = Promise.withResolvers<undefined>();
+  const timer = clock.after(patienceMs, () => giveUp(undefined)).unref();
+  try {
+    return await Promise.race([value, late]);
+  } catch {
+    return undefined;
+  } finally {
+    timer.cancel();
+  }
+}
+
+const resolutionMs = 20;
+
+/** How this process is, and what it is. Gives what ends the watching as well. */
+function processMetrics(
+  version: string,
+  clock: Clock,
+): {
+  readonly families: readonly MetricFamily[];
+  stop(): void;
+} {
+  const delay = monitorEventLoopDelay({ resolution: resolutionMs });
+  delay.enable();
+  const startedAt = clock.now() / 1000 - process.uptime();
+  const gauge = (name: string, help: string, read: () => number): Reading =>
+    new Reading(name, help, "gauge", () => [[{}, read()]]);
+  const families = [
+    new Reading("mandate_build_info", "What runs here; the value says nothing.", "gauge", () => [
+      [{ version, node: process.version }, 1],
+    ]),
+    gauge("process_start_time_seconds", "When this process began, since 1970.", () => startedAt),
+    gauge("process_resident_memory_bytes", "Memory that this process holds.", () =>
+      process.memoryUsage.rss(),
+    ),
+    new Reading("process_cpu_seconds", "Processor time that was used.", "counter", () => {
+      const { user, system } = process.cpuUsage();
+      return [[{}, (user + system) / 1e6]];
+    }),
+    gauge(
+      "nodejs_heap_size_used_bytes",
+      "Memory of values that are in use.",
+      () => process.memoryUsage().heapUsed,
+    ),
+    new Reading(
+      "nodejs_eventloop_lag_seconds",
+      "How late timers were since the last scrape.",
+      "gauge",
+      () => {
+        // Before anything was measured there is nothing to be late.
+        const seconds = (nanoseconds: number): number =>
+          delay.count === 0 ? 0 : Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000);
+        const values = [
+          [{ quantile: "0.5" }, seconds(delay.percentile(50))],
+          [{ quantile: "0.99" }, seconds(delay.percentile(99))],
+          [{ quantile: "1" }, seconds(delay.max)],
+        ] as const;
+        delay.reset();
+        return values;
+      },
+    ),
+  ];
+  return { families, stop: () => delay.disable() };
 }

@@ -11,7 +11,8 @@ import {
   type ServerContext,
 } from "@modelcontextprotocol/server";
 import { holdsRole } from "../../../control/records/principal.ts";
-import type { ClientAbilities, ClientSession, Era } from "../client-session.ts";
+import type { ClientAbilities, Era } from "../client-abilities.ts";
+import type { ClientSession } from "../client-session.ts";
 import { type CallProgress, callTool, describeResult, type McpTool } from "../mcp-tool.ts";
 import { taskOf } from "../tasks/task.ts";
 import type { OpenCall, PutQuestion } from "./open-calls.ts";

@@ -1,7 +1,7 @@
 import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { headOf } from "../../../text.ts";
-import type { Era } from "../client-session.ts";
+import type { Era } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
 /** Who talks to us over HTTP. */

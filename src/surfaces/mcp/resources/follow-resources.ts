@@ -1,7 +1,8 @@
 import type { Server } from "@modelcontextprotocol/server";
 import type { StoredEvent } from "../../../events/event.ts";
 import type { Timer } from "../../../ports/clock.ts";
-import type { ClientSession, Era } from "../client-session.ts";
+import type { Era } from "../client-abilities.ts";
+import type { ClientSession } from "../client-session.ts";
 import { delegationParts, delegationUri, runUri } from "./serve-resources.ts";
 
 export interface ResourceListener {

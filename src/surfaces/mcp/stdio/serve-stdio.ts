@@ -6,7 +6,8 @@ import type { Principal } from "../../../control/records/principal.ts";
 import { type Clock, systemClock } from "../../../ports/clock.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { type ClientSession, clientNameOf, type Era } from "../client-session.ts";
+import { clientNameOf, type Era } from "../client-abilities.ts";
+import type { ClientSession } from "../client-session.ts";
 import { createMcpServer } from "../create-mcp-server.ts";
 import { type OfferedWays, offeredWays } from "../prompts.ts";
 import { installTasks, type TaskServer } from "../tasks/install-tasks.ts";
@@ -120,4 +121,19 @@ function durableLater(open: () => Promise<Runtime>): DurableTasks {
     answer: async (...what) => (await opened()).answer(...what),
     cancel: async (...what) => (await opened()).cancel(...what),
   };
+}
+
+/**
+ * Keeps standard output for the protocol: whatever else is written there, by us or by a package,
+ * goes to standard error instead, where a client shows or ignores it. Gives the one way through.
+ */
+export function guardStdout(onBroken: () => void): (text: string) => void {
+  const { stderr, stdout } = process;
+  const write = stdout.write.bind(stdout);
+  stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
+  // A client that has gone is no reason to leave without closing what it began.
+  for (const stream of [stdout, stderr]) stream.removeAllListeners("error");
+  stdout.on("error", onBroken);
+  stderr.on("error", () => undefined);
+  return (text) => void write(text);
 }
