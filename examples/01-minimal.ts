@@ -13,7 +13,7 @@ const mandate = await createMandate({
 const result = await mandate.delegate({
   profile: "summarizer",
   task: "Say in one sentence what a mandate is.",
-  maxTokenBudget: 20_000,
+  maxTokens: 20_000,
 });
 
 console.log(result.status, "·", result.result);

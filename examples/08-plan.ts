@@ -76,7 +76,7 @@ const run = (task: unknown) =>
     profile: "plan-runner",
     task: JSON.stringify(task),
     workspace: project,
-    maxTokenBudget: 200_000,
+    maxTokens: 200_000,
   });
 
 const done = await run(plan);

@@ -88,7 +88,7 @@ const { result, runId } = await mandate.start({
   profile: "lead",
   task: "A page",
   workspace: project,
-  maxTokenBudget: 200_000,
+  maxTokens: 200_000,
 });
 const operator = { id: "example", role: "operator", run: runId } as const;
 console.log((await mandate.command("/pair on", operator)).reply);

@@ -2,7 +2,7 @@
 // `mandate help COMMAND` says. What stands above the mark is written by hand, and stays.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Command, CommandOption } from "../src/surfaces/cli/command.ts";
+import { type Command, shownOptions } from "../src/surfaces/cli/command.ts";
 import { commands } from "../src/surfaces/cli/commands.ts";
 
 export const referenceFile = join(
@@ -23,15 +23,19 @@ export async function cliReference(present: string): Promise<string> {
   const rows: string[] = [];
   const sections: string[] = [];
   for (const [name, { load, summary }] of Object.entries(commands)) {
-    rows.push(`| [\`${name}\`](#${name}) | ${cell(summary)} |`);
+    rows.push(`| [\`${name}\`](#${anchorOf(name)}) | ${cell(summary)} |`);
     sections.push(sectionOf(await load()));
   }
   const table = ["## Every command", "", "| command | does |", "|---|---|", ...rows].join("\n");
   return `${[present.slice(0, place) + mark, table, ...sections].join("\n\n")}\n`;
 }
 
-function sectionOf({ about, examples = [], name, options, usage }: Command): string {
-  const rows = Object.entries(options).map(([option, about]) => rowOf(option, about));
+function sectionOf(command: Command): string {
+  const { about, examples = [], name, usage } = command;
+  const rows = shownOptions(command).map(({ form, help, short }) => {
+    const other = short === undefined ? "" : `\`-${short}\`, `;
+    return `| ${other}\`${form}\` | ${cell(help)} |`;
+  });
   return [
     `### ${name}`,
     fenced([`mandate ${name} ${usage}`.trimEnd()]),
@@ -41,15 +45,9 @@ function sectionOf({ about, examples = [], name, options, usage }: Command): str
   ].join("\n\n");
 }
 
-function rowOf(name: string, option: CommandOption): string {
-  const value =
-    option.type === "flag"
-      ? ""
-      : option.type === "text"
-        ? ` ${option.value}`
-        : `[=${option.value}]`;
-  const short = option.short === undefined ? "" : `\`-${option.short}\`, `;
-  return `| ${short}\`--${name}${value}\` | ${cell(option.help)} |`;
+/** As GitHub makes one of a heading. */
+function anchorOf(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z-]/g, "");
 }
 
 function cell(text: string): string {

@@ -72,7 +72,9 @@ export function effectiveProfile(
 /** A repository's file holds no secret of the user's, and may hide a program in any of its parts. */
 function whole({ fields, origin, untrustedHash: hash = "" }: ProfileLayer): WaitingLayer {
   const { prompt = "", ...rest } = fields;
-  const rows = Object.entries(rest).map(([field, value]) => ({ field, value, origin }));
+  const rows = Object.entries(withShownIsolation(rest)).map(([field, value]) => {
+    return { field, value, origin };
+  });
   return { origin, hash, fields: rows, prompt };
 }
 
@@ -89,8 +91,17 @@ function shown(profile: Partial<Profile>): Pick<EffectiveProfile, "fields" | "pr
   const originOf = (path: string): string => origins[path] ?? originAbove(origins, path);
   const lines = prompt === "" ? 0 : prompt.split("\n").length;
   const about = { field: "prompt", value: `${lines} lines`, origin: originOf("prompt") };
-  const rows = Object.entries(fields).flatMap(([key, value]) => rowsOf(key, value, originOf));
+  const rows = Object.entries(withShownIsolation(fields)).flatMap(([key, value]) =>
+    rowsOf(key, value, originOf),
+  );
   return { fields: lines === 0 ? rows : [...rows, about], prompt };
+}
+
+/** Contracts store a working copy as `sandbox`; people read and write `copy`. */
+function withShownIsolation<Fields extends Pick<Partial<Profile>, "workspace">>(fields: Fields) {
+  const { workspace } = fields;
+  if (workspace?.isolation !== "sandbox") return fields;
+  return { ...fields, workspace: { ...workspace, isolation: "copy" } };
 }
 
 function originAbove(origins: Readonly<Record<string, string>>, path: string): string {

@@ -55,7 +55,7 @@ test("goals are worked off one after the other, each with a plan, a result and a
     expect.stringMatching(/^- worker#D running \(model\), 0 tokens, run R: Do one$/),
   ]);
   expect(await hear(engine, "/inbox all")).toContain(
-    "- A goal waits: three: It begins when run R has ended. [R]",
+    "- A queued run waits: three: It begins when run R has ended. [R]",
   );
   // A queued goal is nothing that could be watched, so this is about the one that works.
   expect(await hear(engine, "/pair on")).toBe("pair#D watches R.");

@@ -94,7 +94,7 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       const { goal, task } = event.payload;
       if (goal == null || goal.behind === null) return undefined;
       const text = `It begins when run ${goal.behind} has ended.`;
-      return { kind: "run", severity: "info", title: `A goal waits: ${task}`, text };
+      return { kind: "run", severity: "info", title: `A queued run waits: ${task}`, text };
     }
     case "run.planned": {
       const { by, steps } = event.payload;

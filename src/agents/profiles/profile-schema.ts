@@ -110,8 +110,13 @@ export const serverName = z
   .string()
   .regex(/^[^\s*]{1,128}$/, "must be one name without spaces or *");
 
+/** `sandbox` is the older name of `copy`, and the one that contracts store. */
+const isolation = z
+  .enum(["shared", "copy", "custom", "sandbox"])
+  .transform((value) => (value === "copy" ? "sandbox" : value));
+
 const workspacePolicy = z.strictObject({
-  isolation: z.enum(["shared", "sandbox", "custom"]).optional(),
+  isolation: isolation.optional(),
   folder: workspacePath.optional(),
   allowWrites: z.boolean().optional(),
   writeRoots: z.array(workspacePath).optional(),

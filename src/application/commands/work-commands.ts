@@ -130,7 +130,7 @@ export const orchestrate = startingCommand({
   profile: "orchestrator",
   takes: "goal",
   about:
-    "Has a larger goal planned, carried out by several agents, and reviewed. Goals of one workspace wait for each other.",
+    "Plans a larger goal, has several agents carry it out, and reviews the result. The run is queued: one at a time in a workspace.",
   isGoal: true,
 });
 

@@ -174,7 +174,7 @@ function unfit(profile: Profile, way: StartWay): Unresolved | undefined {
   // A promise of the profile that cannot be kept is refused, never taken for less.
   const { approval, checks, isolation = "sandbox" } = workspace ?? {};
   if (isolation !== "sandbox" && (approval === true || (checks?.length ?? 0) > 0)) {
-    const reason = `"${name}" works in place (${isolation}), where nothing is merged: its checks and its approval could not be kept. Leave out its isolation, or say sandbox.`;
+    const reason = `"${name}" works in place (${isolation}), where nothing is merged: its checks and its approval could not be kept. Leave out its isolation, or say copy.`;
     return { rule: "promise", reason };
   }
   return undefined;

@@ -3,13 +3,13 @@ import { labelOf } from "../../application/commands/describe-run.ts";
 import type { Cause } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { type Arguments, type CommandOption, jsonOption } from "./command.ts";
+import { type Arguments, type CommandOption, flag, jsonOption, text } from "./command.ts";
 import { printResult } from "./commands/result.ts";
 import { type Display, PlainDisplay, QuietDisplay } from "./display.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { LiveDisplay } from "./live-display.ts";
-import { printableJson, printableLine } from "./printable.ts";
+import { printableLine, printJson } from "./printable.ts";
 import { keptChanges, tellKept } from "./run-hints.ts";
 import { startDetached } from "./start-detached.ts";
 import { styleFor } from "./style.ts";
@@ -24,7 +24,7 @@ import {
 
 export const attendOptions: Readonly<Record<string, CommandOption>> = {
   json: { ...jsonOption, help: "print the result as one JSON document" },
-  quiet: { type: "flag", short: "q", help: "show nothing but questions and the result" },
+  quiet: flag("show nothing but questions and the result", "q"),
 };
 
 export function displayFor(given: Arguments, io: Io): Display {
@@ -113,7 +113,7 @@ export function reportOutcome(
       const { result } = outcome;
       if (given.flag("json")) {
         const told = { runId: run.runId, ...(end !== null && { outcome: end }), ...result };
-        io.stdout.write(`${printableJson({ ...told, keptChanges: kept }, 2)}\n`);
+        printJson(io, { ...told, keptChanges: kept });
         return exitCodeOfResult(result, end);
       }
       const isKnown = isPrinted && result.status === "completed";
@@ -142,7 +142,7 @@ function reportDetached(
 ): number {
   if (given.flag("json")) {
     const running = children.map(({ id }) => id);
-    io.stdout.write(`${printableJson({ runId, ...result, running }, 2)}\n`);
+    printJson(io, { runId, ...result, running });
   }
   const { program } = io;
   io.stderr.write(
@@ -218,11 +218,10 @@ function commands(command: string, runs: readonly StoppedRun[], { program }: Io)
 const ways = ["wait", "detach", "cancel"] as const;
 type Way = (typeof ways)[number];
 
-export const backgroundOption: CommandOption = {
-  type: "text",
-  value: "WAY",
-  help: "sub-agents that still run after the answer: wait (so by default), detach or cancel",
-};
+export const backgroundOption: CommandOption = text(
+  "WAY",
+  "sub-agents that still run after the answer: wait (so by default), detach or cancel",
+);
 
 export function backgroundOf(given: Arguments): Way {
   const said = given.text("background") ?? "wait";

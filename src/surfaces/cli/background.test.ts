@@ -108,7 +108,7 @@ test("--background cancel cancels them after the answer, which is no failure", a
   expect(root).toMatchObject({ outcome: "completed", children: [{ outcome: "cancelled" }] });
 });
 
-test("--background takes one of three words, and is refused beside goals and plans", async () => {
+test("--background takes one of three words, and is refused beside queued tasks and plans", async () => {
   expect(await run("--background", "later").done).toMatchObject({
     code: 2,
     err: 'mandate: --background takes wait, detach, cancel; it is "later".\n',
@@ -116,7 +116,7 @@ test("--background takes one of three words, and is refused beside goals and pla
   const goals = ["run", "--playbook", "book.yaml", "--background", "detach", "--goal", "one"];
   const { code, err } = await desk.type(goals);
   expect(code).toBe(2);
-  expect(err).toContain("--goal and --plan wait for all");
+  expect(err).toContain("--queue and --plan wait for all");
 });
 
 test("Ctrl-C after the answer stops those who still work as their contracts say", async () => {

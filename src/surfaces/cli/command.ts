@@ -3,43 +3,81 @@ import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Io } from "./io.ts";
 
-/** One word of the command line. Loaded when it is called, so that no command pays for another. */
+/** A command of the command line. It is loaded when it is called, so that no command pays for another. */
 export interface Command {
   readonly name: string;
   /** What follows the name, for people: `[options] TASK`. */
   readonly usage: string;
-  /** What it does, in sentences; shown by `--help`. */
+  /** What the command does, in sentences; shown by `--help`. */
   readonly about: string;
   readonly options: Readonly<Record<string, CommandOption>>;
-  /** How many words may follow; where some must, what they are, and where to find them. */
-  readonly words:
+  /** How many words may follow (absent: none); where some must, what they are, and where to find them. */
+  readonly words?:
     | { readonly least: 0; readonly most: number }
     | { readonly least: number; readonly most: number; readonly needs: string };
   readonly examples?: readonly string[];
-  /** Gives the exit code. What the caller did wrong is thrown as a MandateError. */
+  /** Gives the exit code. A wrong call is thrown as a MandateError. */
   run(given: Arguments, io: Io): Promise<number>;
 }
 
-export type CommandOption =
-  | { readonly type: "flag"; readonly help: string; readonly short?: string }
+export type CommandOption = {
+  readonly help: string;
+  readonly short?: string;
+  /** An older name: accepted, and not shown in help. */
+  readonly isAlias?: true;
+} & (
+  | { readonly type: "flag" }
   /** `--name` or `--name=VALUE`: the first means `implied`. */
-  | {
-      readonly type: "optional";
-      readonly value: string;
-      readonly implied: string;
-      readonly help: string;
-      readonly short?: string;
-    }
-  | {
-      readonly type: "text";
-      readonly value: string;
-      readonly help: string;
-      readonly short?: string;
-    };
+  | { readonly type: "optional"; readonly value: string; readonly implied: string }
+  | { readonly type: "text"; readonly value: string }
+);
 
-export const jsonOption: CommandOption = { type: "flag", help: "print one JSON document" };
+export const anyWords = { least: 0, most: Number.POSITIVE_INFINITY } as const;
 
-/** What was typed after a command's name, checked against what the command takes. */
+export function flag(help: string, short?: string): CommandOption {
+  return { type: "flag", help, ...(short !== undefined && { short }) };
+}
+
+export function text(value: string, help: string, short?: string): CommandOption {
+  return { type: "text", value, help, ...(short !== undefined && { short }) };
+}
+
+export const jsonOption = flag("print one JSON document");
+
+/** The options that help shows, each as a person types it: `--profile NAME`, with its short form. */
+export function shownOptions({ options }: Command) {
+  return Object.entries(options)
+    .filter(([, { isAlias }]) => isAlias !== true)
+    .map(([name, option]) => {
+      const value = {
+        flag: "",
+        text: ` ${placeholderOf(option)}`,
+        optional: `[=${placeholderOf(option)}]`,
+      };
+      const { help, short } = option;
+      return { form: `--${name}${value[option.type]}`, short, help };
+    });
+}
+
+function placeholderOf(option: CommandOption): string {
+  return option.type === "flag" ? "" : option.value;
+}
+
+/** What a command's first word chooses: `list` of `memory list`, which is also what no word means. */
+export function chosenFrom<Value>(
+  command: string,
+  table: Readonly<Record<string, Value>>,
+  word = "list",
+): Value {
+  const name = word === "ls" ? "list" : word;
+  const value = Object.hasOwn(table, name) ? table[name] : undefined;
+  if (value !== undefined) return value;
+  const known = Object.keys(table).join(", ");
+  const unknown = JSON.stringify(word.slice(0, 40));
+  throw new MandateError("usage", `${command} knows ${known}; it does not know ${unknown}.`);
+}
+
+/** The words and options after a command's name, checked against what the command takes. */
 export class Arguments {
   readonly words: readonly string[];
   readonly #flags: ReadonlySet<string>;
@@ -59,12 +97,12 @@ export class Arguments {
     return this.#flags.has(name);
   }
 
-  /** Given more than once: the last. */
+  /** The last value, when the option was given more than once. */
   text(name: string): string | undefined {
     return this.texts(name).at(-1);
   }
 
-  /** Of an option that may be given several times. */
+  /** All values of an option that may be given several times. */
   texts(name: string): readonly string[] {
     return this.#texts.get(name) ?? [];
   }
@@ -87,7 +125,7 @@ export class Arguments {
     throw new MandateError("usage", `--${name} takes US dollars, such as 2.50; it is "${text}".`);
   }
 
-  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`; who writes a bare 5 hardly means as many ms. */
+  /** Milliseconds, from `90s`, `5m`, `1h`, `500ms`. A bare number is refused: its unit would be a guess. */
   duration(name: string): number | undefined {
     const text = this.text(name);
     if (text === undefined) return undefined;
@@ -107,7 +145,7 @@ const units: Readonly<Record<string, number>> = {
   h: 3_600_000,
 };
 
-const help: CommandOption = { type: "flag", short: "h", help: "say what this command takes" };
+const help = flag("say what this command takes", "h");
 
 export function parseArguments(command: Command, typed: readonly string[]): Arguments {
   const known: Readonly<Record<string, CommandOption>> = { ...command.options, help };
@@ -144,7 +182,7 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
       const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;
       if (token.value === undefined || isForgotten) {
         const remedy = isForgotten
-          ? ` One that begins with a dash is written ${token.rawName}=VALUE.`
+          ? ` A value that begins with a dash is written ${token.rawName}=VALUE.`
           : "";
         throw usage(
           command,
@@ -159,7 +197,7 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
 }
 
 function requireWords(command: Command, given: number): void {
-  const { words } = command;
+  const { words = { least: 0, most: 0 } } = command;
   if ("needs" in words && given < words.least) {
     throw usage(command, `${command.name} needs ${words.needs}.`);
   }

@@ -144,6 +144,8 @@ function rows(pairs: readonly Row[], columns: number): string[] {
 
 export type Row = readonly [label: string, text: string];
 
+const isolations = { shared: "shared", sandbox: "copy", custom: "custom" } as const;
+
 /** A contract in words, one row for each thing that it grants or limits. */
 function describeContract(contract: Contract): Row[] {
   const { permissions, model, budget, execution, exit, deadlines, workspace } = contract;
@@ -161,7 +163,7 @@ function describeContract(contract: Contract): Row[] {
       "workspace",
       workspace.root === null
         ? "none"
-        : `${printableLine(workspace.root)} (${workspace.isolation})`,
+        : `${printableLine(workspace.root)} (${isolations[workspace.isolation]})`,
     ],
     [
       "may write",

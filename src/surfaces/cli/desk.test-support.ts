@@ -33,7 +33,7 @@ interface DeskOptions {
 
 /** The commands that start work in a folder. */
 const starting: ReadonlySet<string | undefined> = new Set([
-  ...["run", "resume", "fork", "command", "serve"],
+  ...["run", "resume", "fork", "command", "serve", "/oracle"],
 ]);
 
 /** Most tests are about what happens once the person has consented to the folder. */

@@ -12,7 +12,7 @@ import type { Principal } from "../../control/records/principal.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf } from "./amounts.ts";
-import type { Arguments, CommandOption } from "./command.ts";
+import { type Arguments, type CommandOption, flag } from "./command.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { styleFor } from "./style.ts";
@@ -26,7 +26,7 @@ export const consentOptions: Readonly<Record<string, CommandOption>> = {
     implied: "in-place",
     help: "consent to work in this folder: in-place, copy or read-only",
   },
-  force: { type: "flag", help: "work even in your home folder or /, for this call" },
+  force: flag("work even in your home folder or /, for this call"),
 };
 
 /** The person at the terminal. */

@@ -1,15 +1,19 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
-import { type Command, parseArguments } from "./command.ts";
-import { commands } from "./commands.ts";
+import { type Command, parseArguments, shownOptions } from "./command.ts";
+import { commandNamed, commands } from "./commands.ts";
 import { padEnd } from "./display-width.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
 import type { Io, Writer } from "./io.ts";
 import { printable } from "./printable.ts";
 import { type Style, styleFor } from "./style.ts";
 
-/** The command line: what was typed after the program's name in, an exit code out. */
+/**
+ * The command line: takes the words after the program's name, gives an exit code. This folder owns
+ * commands, their help and what a terminal shows of runs; src/surfaces/tui is the chat screen. It
+ * imports the runtime, the services of src/application and the log.
+ */
 export async function main(typed: readonly string[], given: Io): Promise<number> {
   const io = { ...given, stdout: withoutHidden(given.stdout), stderr: withoutHidden(given.stderr) };
   try {
@@ -22,7 +26,7 @@ export async function main(typed: readonly string[], given: Io): Promise<number>
 
 /**
  * A terminal gets our own sequences around text that each command has made printable. Files and
- * pipes get no sequences at all: what is written there is shown on a terminal or in an editor later.
+ * pipes get no sequences at all: a terminal or an editor may show them later.
  */
 function withoutHidden(writer: Writer): Writer {
   if (writer.isTerminal) return writer;
@@ -41,10 +45,9 @@ async function dispatch(typed: readonly string[], io: Io): Promise<number> {
     await help(rest, io, io.stdout);
     return exitCode.done;
   }
-  const entry = Object.hasOwn(commands, word) ? commands[word] : undefined;
-  if (entry === undefined) throw unknownCommand(word);
-  const command = await entry.load();
-  const given = parseArguments(command, rest);
+  const command = await load(word);
+  // A chat command is typed as it is: its name is the first of its words.
+  const given = parseArguments(command, word.startsWith("/") ? typed : rest);
   if (given.flag("help")) {
     await help([word], io, io.stdout);
     return exitCode.done;
@@ -58,9 +61,13 @@ async function help([word]: readonly string[], io: Io, writer: Io["stdout"]): Pr
     writer.write(describeCommands(style, io.program));
     return;
   }
-  const entry = Object.hasOwn(commands, word) ? commands[word] : undefined;
+  writer.write(describeCommand(await load(word), style, io.program));
+}
+
+function load(word: string): Promise<Command> {
+  const entry = commandNamed(word);
   if (entry === undefined) throw unknownCommand(word);
-  writer.write(describeCommand(await entry.load(), style, io.program));
+  return entry.load();
 }
 
 function unknownCommand(word: string): MandateError {
@@ -72,14 +79,14 @@ function unknownCommand(word: string): MandateError {
   return new MandateError("usage", `There is no ${what} ${JSON.stringify(word)}. ${hint}`);
 }
 
-/** A sentence for what a caller can mend. Anything else is our mistake, and says so. */
+/** A sentence for what the caller can fix. Any other error is a defect of Mandate, and says so. */
 function describe(error: unknown, io: Io): string {
   const { paint } = styleFor(io.stderr, io);
   const wantsStack = Boolean(io.environment["MANDATE_DEBUG"]);
   if (wantsStack && error instanceof Error) return printable(error.stack ?? error.message);
   const message = printable(error instanceof Error ? error.message : String(error));
   if (error instanceof MandateError) return `${paint.bad("mandate:")} ${message}`;
-  return `${paint.bad("mandate:")} ${message}\nThis is a mistake in Mandate itself; MANDATE_DEBUG=1 shows where.`;
+  return `${paint.bad("mandate:")} ${message}\nThis is a defect in Mandate itself; MANDATE_DEBUG=1 shows where.`;
 }
 
 function describeCommands({ paint }: Style, program: string): string {
@@ -113,16 +120,10 @@ function describeCommands({ paint }: Style, program: string): string {
 }
 
 function describeCommand(command: Command, { paint }: Style, program: string): string {
-  const options = Object.entries(command.options).map(([name, option]) => {
-    const short = option.short === undefined ? "" : `-${option.short}, `;
-    const value =
-      option.type === "flag"
-        ? ""
-        : option.type === "text"
-          ? ` ${option.value}`
-          : `[=${option.value}]`;
-    return [`${short}--${name}${value}`, option.help] as const;
-  });
+  const options = shownOptions(command).map(
+    ({ form, help, short }) =>
+      [`${short === undefined ? "" : `-${short}, `}${form}`, help] as const,
+  );
   return [
     `${paint.strong("Usage:")} ${`${program} ${command.name} ${command.usage}`.trimEnd()}`,
     "",

@@ -5,11 +5,13 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf, formatAge } from "./amounts.ts";
+import { announceModel, displayFor } from "./attend.ts";
+import type { Arguments } from "./command.ts";
 import type { Display } from "./display.ts";
 import { shorten } from "./display-width.ts";
 import type { Io, StopSignal } from "./io.ts";
 import { printable, printableLine } from "./printable.ts";
-import type { Work } from "./work-on.ts";
+import type { StartedRun, Work } from "./work-on.ts";
 
 interface InterruptedRun {
   readonly id: string;
@@ -21,11 +23,11 @@ interface Offering {
   readonly runtime: Pick<Runtime, "application" | "store">;
   readonly io: Io;
   readonly display: Pick<Display, "say">;
-  /** A run that the new work is about. */
+  /** The run that the new work continues. */
   readonly except?: string | undefined;
 }
 
-/** Runs that are looked at, and runs that are named. */
+/** How many runs are read, and how many the question names. */
 const mostRuns = 1000;
 const mostNamed = 5;
 
@@ -64,7 +66,7 @@ async function interruptedRuns(
   return found;
 }
 
-/** A damaged log keeps no new work from starting. */
+/** Undefined also for a damaged log, which must not stop new work. */
 async function readRun(store: Store, { id }: RunRow): Promise<RunState | undefined> {
   const run = await store.readRun(id).catch(() => undefined);
   return run?.outcome === null ? run : undefined;
@@ -128,12 +130,45 @@ async function ask(
   }
 }
 
-type Resuming = Pick<Work, "runtime" | "display" | "io">;
+interface NewWork {
+  readonly given: Arguments;
+  readonly io: Io;
+  readonly runtime: Runtime;
+  readonly model: string | null;
+  readonly playbook: string | undefined;
+  /** A run that the new work continues. */
+  readonly except?: string | undefined;
+  /** Starts what the work is about. */
+  start(watch: Watch, display: Display): Promise<StartedRun>;
+}
+
 type Watch = Parameters<Work["begin"]>[0];
 
-/** Resumes runs beside new work, which none of them keeps from starting. */
-export async function resumeBeside(
-  { runtime: { engine }, display }: Resuming,
+/**
+ * The work of a command that starts something: it offers interrupted runs first, and resumes those
+ * that the person wants before its own run starts. "left": the person left at the question.
+ */
+export async function newWork(about: NewWork): Promise<Work | "left"> {
+  const { except, given, io, model, playbook, runtime, start } = about;
+  const display = displayFor(given, io);
+  const beside = await offerInterrupted({ runtime, io, display, except });
+  if (beside === "left") return "left";
+  const work: Work = {
+    runtime,
+    io,
+    display,
+    async begin(watch) {
+      announceModel(model, playbook, work);
+      await resumeBeside(work, watch, beside);
+      return start(watch, display);
+    },
+  };
+  return work;
+}
+
+/** Resumes runs beside new work. A run that cannot be resumed does not stop the new work. */
+async function resumeBeside(
+  { runtime: { engine }, display }: Work,
   watch: Watch,
   ids: readonly string[],
 ): Promise<void> {

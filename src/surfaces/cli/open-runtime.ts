@@ -5,35 +5,27 @@ import { type Role, roles } from "../../control/records/principal.ts";
 import { quote } from "../../control/records/shown-text.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime, RuntimeOptions } from "../../runtime.ts";
-import type { Arguments, CommandOption } from "./command.ts";
+import { type Arguments, type CommandOption, flag, text } from "./command.ts";
 import type { Io } from "./io.ts";
 import { printableLine } from "./printable.ts";
 
 /** The options of every command that puts agents to work. */
 export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
-  playbook: { type: "text", value: "FILE", help: "scripted answers instead of a language model" },
-  model: {
-    type: "text",
-    value: "PROVIDER/MODEL",
-    help: "the default model; a profile may have its own",
-  },
-  "answer-default": {
-    type: "text",
-    value: "TEXT",
-    help: "the answer to questions of agents that nobody answers in time",
-  },
-  "answer-within": { type: "text", value: "TIME", help: "how long a question waits (15m)" },
-  speed: { type: "text", value: "NUMBER", help: "divide the waits of a playbook by this" },
+  playbook: text("FILE", "scripted answers instead of a language model"),
+  model: text("PROVIDER/MODEL", "the default model; a profile may have its own"),
+  "answer-default": text("TEXT", "the answer to questions of agents that are not answered in time"),
+  "answer-within": text("TIME", "how long a question waits (15m)"),
+  speed: text("NUMBER", "divide the waits of a playbook by this"),
 };
 
-/** Puts a runtime together from flags and environment. `application` says whose runs it takes up. */
+/** Makes a runtime from flags and environment. It recovers runs of `application` only. */
 export async function openRuntime(
   given: Arguments,
   io: Io,
   application: string,
   extra: Partial<Omit<RuntimeOptions, "consent">> = {},
 ): Promise<Runtime> {
-  // Loaded here: who only lists the options, or waits for a first request, has no use for it.
+  // Loaded when needed: help, and a server before its first request, do without the engine.
   const { createRuntime } = await import("../../runtime.ts");
   const file = playbookOf(application);
   const model = given.text("model");
@@ -60,6 +52,38 @@ export async function openRuntime(
   return runtime;
 }
 
+/** Opens a runtime, and closes it whatever happens. */
+export async function withRuntime<Value>(
+  given: Arguments,
+  io: Io,
+  application: string,
+  use: (runtime: Runtime) => Promise<Value>,
+): Promise<Value> {
+  const runtime = await openRuntime(given, io, application);
+  try {
+    return await use(runtime);
+  } finally {
+    await runtime.close();
+  }
+}
+
+/** Options of the commands that start work. */
+export const folderOption = text("DIR", "the folder it works in (this one)", "C");
+export const readOnlyOption = flag("no agent may write in the workspace, at any depth");
+export const limitOptions: Readonly<Record<string, CommandOption>> = {
+  "max-tokens": text("NUMBER", "for the agent and all its sub-agents"),
+  "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
+  timeout: text("TIME", "for all of it: 90s, 5m, 1h"),
+};
+
+export function limitsOf(given: Arguments) {
+  return {
+    maxTokens: given.count("max-tokens"),
+    maxCost: given.dollars("max-cost"),
+    timeoutMs: given.duration("timeout"),
+  };
+}
+
 /** The playbook that was asked for, by flag or environment. */
 export function chosenPlaybook(given: Arguments, io: Io): string | undefined {
   const file = given.text("playbook") ?? (io.environment["MANDATE_PLAYBOOK"] || undefined);
@@ -67,9 +91,9 @@ export function chosenPlaybook(given: Arguments, io: Io): string | undefined {
 }
 
 /**
- * Whose runs a process takes up after a crash. A run on scripted answers is its own application:
- * a start with a real model must not go on with it, and a start with a playbook must never put
- * scripted words into a run that a real model began.
+ * A process recovers the runs of its own application. A run on scripted answers is an application of
+ * its own: a process with a real model must not continue it, and a process with a playbook must never
+ * put scripted words into a run that a real model began.
  */
 export const ordinaryApplication = "mandate";
 export const demoApplication = "demo";
@@ -88,20 +112,14 @@ export function playbookOf(application: string): string | undefined {
   return application.startsWith(prefix) ? application.slice(prefix.length) : undefined;
 }
 
-/** The options of commands that ask in somebody's name. */
-export const roleOption: CommandOption = {
-  type: "text",
-  value: "ROLE",
-  help: "act as viewer, operator or admin (operator)",
-};
+export const roleOption: CommandOption = text(
+  "ROLE",
+  "act as viewer, operator or admin (operator)",
+);
 
-export const sessionOption: CommandOption = {
-  type: "text",
-  value: "ID",
-  help: "the session that it is said in",
-};
+export const sessionOption: CommandOption = text("ID", "the session that the command belongs to");
 
-/** Whoever can open the database is its operator; for scripts that may do less, it can be less. */
+/** A person who can open the database is its operator. A script can take a smaller role. */
 export function roleOf(given: Arguments): Role {
   const text = given.text("role") ?? "operator";
   const role = roles.find((each) => each === text);

@@ -1,8 +1,7 @@
 import { stripHidden, visibleJson } from "../../ports/visible-text.ts";
+import type { Io } from "./io.ts";
 
-/** What models, tasks and files say, made safe for a terminal, a pipe or a file. */
-
-/** Lines and tabs stay. */
+/** Makes text of models, tasks and files safe for a terminal, a pipe or a file. Lines and tabs stay. */
 export function printable(text: string): string {
   return stripHidden(text);
 }
@@ -15,6 +14,11 @@ export function printableLine(text: string): string {
 /** The same data, with escapes in place of hidden characters. */
 export function printableJson(value: unknown, indent?: number): string {
   return visibleJson(value, indent);
+}
+
+/** One JSON document on standard output, as `--json` promises. */
+export function printJson({ stdout }: Pick<Io, "stdout">, value: unknown): void {
+  stdout.write(`${printableJson(value, 2)}\n`);
 }
 
 /** A text of several lines as a block below a heading. */

@@ -55,6 +55,24 @@ describe("profiles", () => {
     ]);
   });
 
+  it.each(["copy", "sandbox"])("takes isolation: %s, and shows it as copy", async (isolation) => {
+    place(
+      "profiles/mine.md",
+      `---\ndescription: Mine.\nworkspace: { isolation: ${isolation} }\n---\nP.`,
+    );
+    const shown = [await desk.type(["profiles", "show", "mine"])];
+    await desk.type(["profiles", "trust", "mine"]);
+    shown.push(await desk.type(["profiles", "show", "mine"]));
+    for (const { out } of shown) expect(out).toMatch(/workspace\.isolation +copy\n/);
+    const book = desk.write("book.yaml", 'version: 1\nreplies: [{ text: "done" }]\n');
+    await desk.type(["run", "-p", "mine", "--playbook", book, "x"]);
+    const [run] = JSON.parse((await desk.type(["ls", "--json"])).out);
+    const { delegations } = JSON.parse((await desk.type(["tree", "--json"])).out);
+    expect(run.state).toBe("succeeded");
+    const { out } = await desk.type(["show", delegations[0].delegationId]);
+    expect(out).toMatch(/workspace +\S+ \(copy\)/);
+  });
+
   it("shows the effective profile, and for each field where it came from", async () => {
     place("profiles/coder.md", "---\nname: coder\nlimits: {turns: 7}\n---\n");
     place(".mandate/agents/coder.yaml", "description: Ours.\n");

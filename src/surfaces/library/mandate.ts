@@ -48,6 +48,9 @@ export interface DelegationParameters {
   readonly profile: string;
   readonly task: string;
   readonly context?: string;
+  /** Tokens for the agent and all its sub-agents. */
+  readonly maxTokens?: number;
+  /** The older name of `maxTokens`. */
   readonly maxTokenBudget?: number;
   /** US dollars. */
   readonly maxCost?: number;
@@ -62,7 +65,9 @@ export interface DelegationParameters {
   readonly workspace?: string;
   /** Whose `/workspace` counts. */
   readonly session?: string;
-  /** It is a goal: it begins when those before it in its workspace have ended. */
+  /** Queues the run: it starts when the queued runs before it in its workspace have ended. */
+  readonly isQueued?: boolean;
+  /** The older name of `isQueued`. */
   readonly isGoal?: boolean;
   /**
    * A person typed the task: the agent answers a person, so the exit rule of its profile does not
@@ -118,12 +123,15 @@ export interface RunHandle {
   readonly result: Promise<RunResult>;
   /** How the whole run ended; resolves together with `result`. */
   readonly outcome: Promise<RunOutcome>;
-  /** Of a goal that does not begin at once: the run that stands before it. */
+  /** The run that a queued run waits for; absent when it starts at once. */
   readonly behind?: string;
 }
 
 /** What a resumed run gets where a new one starts; absent: as agreed when the old one began. */
-export type ResumeOptions = Pick<DelegationParameters, "maxTokenBudget" | "maxCost" | "timeout">;
+export type ResumeOptions = Pick<
+  DelegationParameters,
+  "maxTokens" | "maxTokenBudget" | "maxCost" | "timeout"
+>;
 
 /** A run that continues, or that was started to continue a delegation. */
 export interface ResumedRunHandle extends RunHandle {

@@ -123,6 +123,16 @@ function requireCount(name: string, value: number | undefined, least: number): v
   throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
 }
 
+/** A call's token budget, by its name or its older one. */
+function tokensOf({
+  maxTokens,
+  maxTokenBudget,
+}: Pick<DelegationParameters, "maxTokens" | "maxTokenBudget">): number | undefined {
+  requireCount("maxTokens", maxTokens, 1);
+  requireCount("maxTokenBudget", maxTokenBudget, 1);
+  return maxTokens ?? maxTokenBudget;
+}
+
 function requireDollars(name: string, value: number | undefined): void {
   if (value === undefined || (Number.isFinite(value) && value > 0)) return;
   throw new MandateError("usage", `${name} must be US dollars, more than 0, not ${value}.`);
@@ -164,17 +174,19 @@ class LibraryMandate implements Mandate {
   async #start(call: string, parameters: DelegationParameters): Promise<RunHandle> {
     requireKnownKeys(call, parameters, delegationKeys);
     const given = withoutEmptyFields(parameters, ["task"]);
-    const { maxTokenBudget, maxDepth, timeout, ...rest } = given;
-    requireCount("maxTokenBudget", maxTokenBudget, 1);
+    const { maxTokens: _, maxTokenBudget: __, isQueued, isGoal, ...others } = given;
+    const { maxDepth, timeout, ...rest } = others;
+    const asked = tokensOf(given);
     requireDollars("maxCost", given.maxCost);
     requireCount("timeout", timeout, 1);
     requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
     // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
     const own = this.#profileOf(given.profile ?? "")?.limits;
-    const tokens = maxTokenBudget ?? own?.tokens ?? tokenBudget.default;
+    const tokens = asked ?? own?.tokens ?? tokenBudget.default;
     const started = await this.#runtime.engine.startRun({
       ...rest,
+      isGoal: isQueued ?? isGoal,
       maxDepth,
       maxTokens: Math.min(tokens, tokenBudget.max),
       timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
@@ -230,8 +242,8 @@ class LibraryMandate implements Mandate {
 
   async resume(id: string, options: ResumeOptions = {}): Promise<ResumeHandle> {
     requireKnownKeys("resume", options, resumeKeys);
-    const { maxCost, maxTokenBudget: maxTokens, timeout: timeoutMs } = options;
-    requireCount("maxTokenBudget", maxTokens, 1);
+    const { maxCost, timeout: timeoutMs } = options;
+    const maxTokens = tokensOf(options);
     requireDollars("maxCost", maxCost);
     requireCount("timeout", timeoutMs, 1);
     const limits = { maxTokens, maxCost, timeoutMs };

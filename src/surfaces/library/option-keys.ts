@@ -158,6 +158,7 @@ export const delegationKeys = {
   profile: true,
   task: true,
   context: true,
+  maxTokens: true,
   maxTokenBudget: true,
   maxCost: true,
   maxDepth: true,
@@ -167,12 +168,14 @@ export const delegationKeys = {
   tools: true,
   workspace: true,
   session: true,
+  isQueued: true,
   isGoal: true,
   isTyped: true,
 } satisfies Keys<DelegationParameters>;
 
 export const sendKeys = { isTyped: true } satisfies Keys<SendOptions>;
 export const resumeKeys = {
+  maxTokens: true,
   maxTokenBudget: true,
   maxCost: true,
   timeout: true,

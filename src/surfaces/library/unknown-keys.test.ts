@@ -57,10 +57,7 @@ const unchecked = (value: unknown) => value as never;
 it("a parameter that nobody knows is refused in every call, and nothing is begun", async () => {
   const by = { id: "ann", role: "operator" };
   const calls: readonly (readonly [() => unknown, string])[] = [
-    [
-      () => mandate.delegate(unchecked({ profile: "worker", task: "x", maxTokens: 10 })),
-      "delegate: ",
-    ],
+    [() => mandate.delegate(unchecked({ profile: "worker", task: "x", budget: 10 })), "delegate: "],
     [
       () => mandate.start(unchecked({ profile: "worker", task: "x", workspce: "." })),
       '"workspace"?',
@@ -97,9 +94,9 @@ it("a parameter that nobody knows is refused in every call, and nothing is begun
 });
 
 it("says what a call takes where nothing is near", async () => {
-  const call = mandate.delegate(unchecked({ profile: "worker", task: "x", maxTokens: 10 }));
+  const call = mandate.delegate(unchecked({ profile: "worker", task: "x", budget: 10 }));
   await expect(call).rejects.toThrow(
-    /^delegate: "maxTokens" is not known here\. It takes: profile, task, context, maxTokenBudget, /,
+    /^delegate: "budget" is not known here\. It takes: profile, task, context, maxTokens, maxTokenBudget, /,
   );
 });
 

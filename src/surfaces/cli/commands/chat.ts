@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path";
 import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
 import { PlainDisplay } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder, findSession } from "../find-target.ts";
@@ -30,32 +30,18 @@ export const chatCommand: Command = {
     "to. / completes commands, ? lists the keys, Ctrl-C interrupts and, once more, leaves. Before it\n" +
     "begins it offers to resume interrupted runs. Without a terminal, use run.",
   options: {
-    profile: {
-      type: "text",
-      value: "NAME",
-      short: "p",
-      help: "whom to talk with, or @handle (what is pinned, or general)",
-    },
-    workspace: {
-      type: "text",
-      value: "DIR",
-      short: "C",
-      help: "the folder it works in (this one)",
-    },
-    continue: { type: "flag", help: "go on with a session: this ID, or the latest of this folder" },
-    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    profile: text("NAME", "whom to talk with, or @handle (what is pinned, or general)", "p"),
+    workspace: text("DIR", "the folder it works in (this one)", "C"),
+    continue: flag("go on with a session: this ID, or the latest of this folder"),
+    "read-only": flag("nobody may write in the workspace, at any depth"),
     role: roleOption,
     "session-id": sessionOption,
-    "max-tokens": {
-      type: "text",
-      value: "NUMBER",
-      help: "for each message, everyone below included",
-    },
-    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
+    "max-tokens": text("NUMBER", "for each message, everyone below included"),
+    "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
     ...runtimeOptions,
     ...consentOptions,
   },
-  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  words: anyWords,
   examples: [
     "chat",
     "chat -p researcher --read-only",

@@ -2,11 +2,11 @@ import { createServer } from "node:net";
 import { type Diagnosis, diagnose } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Command, jsonOption, text } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableJson, printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 
 /** Where `mandate serve` listens. */
@@ -21,13 +21,11 @@ export const doctorCommand: Command = {
     "about it. Never prints a key. Exits 1 when something keeps it from working.",
   options: {
     json: jsonOption,
-    schema: {
-      type: "text",
-      value: "NAME",
-      help: "print the JSON Schema for editors: mandate (the configuration) or profile",
-    },
+    schema: text(
+      "NAME",
+      "print the JSON Schema for editors: mandate (the configuration) or profile",
+    ),
   },
-  words: { least: 0, most: 0 },
   async run(given, io) {
     const schema = given.text("schema");
     if (schema !== undefined) return printSchema(schema, io);
@@ -57,7 +55,7 @@ async function printSchema(name: string, io: Io): Promise<number> {
     const known = Object.keys(schemas).map((each) => each.replace(/\.schema\.json$/, ""));
     throw new MandateError("usage", `--schema takes ${known.join(" or ")}; it is "${name}".`);
   }
-  io.stdout.write(`${printableJson(schema, 2)}\n`);
+  printJson(io, schema);
   return exitCode.done;
 }
 

@@ -9,7 +9,7 @@ import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { user } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { withControl } from "../with-store.ts";
 
 export const foldersCommand: Command = {
@@ -38,7 +38,7 @@ async function list(plane: ControlPlane, isJson: boolean, io: Io): Promise<void>
   const consents = await plane.consents(user.id);
   if (isJson) {
     const shown = consents.map(({ folder, mode, updatedAt }) => ({ folder, mode, updatedAt }));
-    io.stdout.write(`${printableJson(shown, 2)}\n`);
+    printJson(io, shown);
     return;
   }
   if (consents.length === 0) {

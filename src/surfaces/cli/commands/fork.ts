@@ -1,7 +1,7 @@
 import { Forks } from "../../../application/replay.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, type Command, text } from "../command.ts";
 import { findTarget } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
@@ -25,16 +25,12 @@ export const forkCommand: Command = {
     "then. Children that are given what children had finished by then get the answers of those, in\n" +
     "place of a model's, as long as they are shown the same.",
   options: {
-    at: { type: "text", value: "EVENT", help: "the last event to share, by its number in logs" },
-    profile: { type: "text", value: "NAME", help: "who goes on; by default who it was" },
-    task: { type: "text", value: "TEXT", help: "what you say next; by default that it goes on" },
+    at: text("EVENT", "the last event to share, by its number in logs"),
+    profile: text("NAME", "who goes on; by default who it was"),
+    task: text("TEXT", "what you say next; by default that it goes on"),
     ...runtimeOptions,
     ...consentOptions,
-    model: {
-      type: "text",
-      value: "PROVIDER/MODEL",
-      help: "the model that goes on, and the default of the others",
-    },
+    model: text("PROVIDER/MODEL", "the model that goes on, and the default of the others"),
     ...attendOptions,
   },
   words: { least: 1, most: 1, needs: "the ID of a run: see mandate ls" },

@@ -9,10 +9,10 @@ import {
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 
 export const importCommand: Command = {
@@ -25,11 +25,11 @@ export const importCommand: Command = {
     "servers are printed for your configuration; they are never started by an import.",
   options: {
     json: jsonOption,
-    strict: { type: "flag", help: "import nothing unless everything carries over" },
-    "dry-run": { type: "flag", help: "say what would be written, and write nothing" },
-    user: { type: "flag", help: "write to your own profiles, for all projects" },
-    force: { type: "flag", help: "replace files that are already there" },
-    to: { type: "text", value: "FOLDER", help: "write there instead" },
+    strict: flag("import nothing unless everything carries over"),
+    "dry-run": flag("say what would be written, and write nothing"),
+    user: flag("write to your own profiles, for all projects"),
+    force: flag("replace files that are already there"),
+    to: text("FOLDER", "write there instead"),
   },
   words: { least: 1, most: Number.POSITIVE_INFINITY, needs: "the PATH of a file or a folder" },
   examples: ["import .claude/agents", "import --strict --user ~/work/agents/reviewer.md"],
@@ -53,7 +53,7 @@ async function importAgents(given: Arguments, io: Io): Promise<number> {
     const { duplicates, files, servers, skills } = conversion;
     const failed = files.filter(({ status }) => status === "error");
     const report = { written, servers, skills, duplicates, failed };
-    io.stdout.write(`${printableJson(report, 2)}\n`);
+    printJson(io, report);
   } else say(conversion, written, io);
   const hasFailed = conversion.files.some(({ status }) => status === "error");
   const { agents, servers, skills } = conversion;

@@ -2,11 +2,11 @@ import type { InboxItem } from "../../../events/inbox-item.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { Inbox } from "../../../sessions/inbox.ts";
 import { countOf, formatAge, formatSpan } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { indented, printableJson, printableLine } from "../printable.ts";
+import { indented, printableJson, printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -18,16 +18,15 @@ export const inboxCommand: Command = {
     "reviews, remarks of watchers, plans, ends. Without an option: what waits for an answer, and\n" +
     "what you have not seen. Reading takes nothing out; what a terminal has shown counts as seen.",
   options: {
-    all: { type: "flag", help: "the latest items, seen or not" },
-    unread: { type: "flag", help: "only what you have not seen" },
-    open: { type: "flag", help: "only what waits for an answer" },
-    follow: { type: "flag", short: "f", help: "go on showing what comes" },
-    keep: { type: "flag", help: "count nothing as seen" },
-    reader: { type: "text", value: "NAME", help: "who reads; each has seen what it has (local)" },
-    limit: { type: "text", value: "NUMBER", help: "how many at most (50)" },
+    all: flag("the latest items, seen or not"),
+    unread: flag("only what you have not seen"),
+    open: flag("only what waits for an answer"),
+    follow: flag("go on showing what comes", "f"),
+    keep: flag("count nothing as seen"),
+    reader: text("NAME", "who reads; each has seen what it has (local)"),
+    limit: text("NUMBER", "how many at most (50)"),
     json: jsonOption,
   },
-  words: { least: 0, most: 0 },
   examples: ["inbox --all --limit 10", "inbox --open --json", "inbox --follow"],
   run: (given, io) =>
     withStore(io, async (store) => {
@@ -37,7 +36,7 @@ export const inboxCommand: Command = {
       // A program that reads decides for itself; only what a person had before them was seen.
       const marks = io.stdout.isTerminal && !given.flag("json") && !given.flag("keep");
       if (!given.flag("follow")) {
-        if (given.flag("json")) io.stdout.write(`${printableJson(documentOf(page), 2)}\n`);
+        if (given.flag("json")) printJson(io, documentOf(page));
         else print(page, view, io);
         if (marks && page.through > page.seen) await inbox.markRead(page.through);
         return exitCode.done;
@@ -247,7 +246,7 @@ export const answerCommand: Command = {
     withStore(io, async (store) => {
       const [askId = "", ...words] = given.words;
       const outcome = await new Inbox(store).tryAnswer(askId, words.join(" "));
-      if (given.flag("json")) io.stdout.write(`${printableJson({ askId, ...outcome }, 2)}\n`);
+      if (given.flag("json")) printJson(io, { askId, ...outcome });
       else if (outcome.accepted) io.stdout.write(`Answered ${askId}.\n`);
       else throw new MandateError("ask-closed", outcome.reason);
       return outcome.accepted ? exitCode.done : exitCode.failed;

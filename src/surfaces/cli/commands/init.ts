@@ -3,13 +3,13 @@ import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "n
 import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { userHomeOf } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import { type ClientChange, carryOut, planEntry, planRemoval } from "../init/client-file.ts";
 import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
 import type { Io } from "../io.ts";
-import { printable, printableJson } from "../printable.ts";
+import { printable, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 
 const names = mcpClients.map(({ name }) => name);
@@ -25,14 +25,13 @@ export const initCommand: Command = {
     "without a terminal nothing is written unless --yes is given. Everything else in the file stays as\n" +
     "it is written, and --remove takes the entry out again.",
   options: {
-    client: { type: "text", value: "NAME", help: names.join(", ") },
-    user: { type: "flag", help: "for all your projects, instead of the one in this folder" },
-    remove: { type: "flag", help: "take the entry out again" },
-    yes: { type: "flag", short: "y", help: "write without asking" },
-    force: { type: "flag", help: "even in your home folder or /" },
+    client: text("NAME", names.join(", ")),
+    user: flag("for all your projects, instead of the one in this folder"),
+    remove: flag("take the entry out again"),
+    yes: flag("write without asking", "y"),
+    force: flag("even in your home folder or /"),
     json: jsonOption,
   },
-  words: { least: 0, most: 0 },
   examples: [
     "init",
     "init --client claude-code",
@@ -126,7 +125,7 @@ async function settle(
   if (isJson) {
     const { file, path, before, after, isNeeded } = change;
     const about = { client: client.name, file, path, before, after, isNeeded, written };
-    io.stdout.write(`${printableJson(about, 2)}\n`);
+    printJson(io, about);
   } else if (written) {
     io.stdout.write(`Written: ${printable(change.file)}\n`);
     if (change.after !== undefined) io.stdout.write(`${client.next}\n`);

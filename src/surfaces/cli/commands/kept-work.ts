@@ -11,13 +11,13 @@ import {
 import { findPlaces } from "../../../control/places.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption } from "../command.ts";
 import { displayWidth, padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
 import { openRuntime, ordinaryApplication } from "../open-runtime.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { type Paint, type Style, styleFor } from "../style.ts";
 import { withKeptWork, withStore } from "../with-store.ts";
 
@@ -31,12 +31,11 @@ export const mergeCommand: Command = {
     "any more. Exits 1 when it conflicts or cannot be merged, 3 when the contract does not let it.",
   options: {
     json: jsonOption,
-    "any-path": { type: "flag", help: "also paths that do not belong to its step" },
-    "with-configuration": {
-      type: "flag",
-      help: "also what programs obey without being asked: configuration, hooks, agents",
-    },
-    "skip-checks": { type: "flag", help: "without the checks that its contract asks for" },
+    "any-path": flag("also paths that do not belong to its step"),
+    "with-configuration": flag(
+      "also what programs obey without being asked: configuration, hooks, agents",
+    ),
+    "skip-checks": flag("without the checks that its contract asks for"),
   },
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: merge,
@@ -54,7 +53,7 @@ async function merge(given: Arguments, io: Io): Promise<number> {
       skipChecks: given.flag("skip-checks"),
       withConfiguration: given.flag("with-configuration"),
     });
-    if (given.flag("json")) io.stdout.write(`${printableJson(result, 2)}\n`);
+    if (given.flag("json")) printJson(io, result);
     else print(result, io);
     return codeOf(result);
   } finally {
@@ -103,7 +102,7 @@ export const diffCommand: Command = {
     "Shows what a delegation changed in its own copy of the workspace: as the copy is now, also while\n" +
     "it is at work; after it was merged, as the log has it. The id of a run means its root, or the one\n" +
     "delegation below it that has changes.",
-  options: { json: jsonOption, stat: { type: "flag", help: "only the files, and how many lines" } },
+  options: { json: jsonOption, stat: flag("only the files, and how many lines") },
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   examples: ["diff 1a2b3c", "diff --stat 1a2b3c", "diff 1a2b3c | git apply --check"],
   run: (given, io) =>
@@ -112,7 +111,7 @@ export const diffCommand: Command = {
       if (given.flag("json")) {
         const { text, ...stat } = diff;
         const document = given.flag("stat") ? stat : { ...stat, text };
-        io.stdout.write(`${printableJson(document, 2)}\n`);
+        printJson(io, document);
       } else printDiff(diff, given, io);
       return exitCode.done;
     }),
@@ -199,7 +198,7 @@ export const discardCommand: Command = {
     "stays. What was discarded cannot be resumed on its old files.",
   options: {
     json: jsonOption,
-    yes: { type: "flag", short: "y", help: "delete changes that were not merged, without asking" },
+    yes: flag("delete changes that were not merged, without asking", "y"),
   },
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: (given, io) =>
@@ -232,7 +231,7 @@ async function isAgreed({ delegationId, files }: Kept, io: Io): Promise<boolean>
 }
 
 function refuse(kept: Kept, given: Arguments, io: Io): number {
-  if (given.flag("json")) io.stdout.write(`${printableJson(kept, 2)}\n`);
+  if (given.flag("json")) printJson(io, kept);
   if (io.ask !== undefined) {
     io.stderr.write("Nothing was discarded.\n");
     return exitCode.failed;
@@ -248,7 +247,7 @@ function refuse(kept: Kept, given: Arguments, io: Io): number {
 
 function report(result: DiscardedWork, given: Arguments, io: Io): number {
   const { delegationId, files } = result;
-  if (given.flag("json")) io.stdout.write(`${printableJson(result, 2)}\n`);
+  if (given.flag("json")) printJson(io, result);
   else {
     const lost = files.length === 0 ? "" : `, with changes to ${countOf(files.length, "file")}`;
     io.stdout.write(`Discarded the copy of ${delegationId}${lost}.\n`);

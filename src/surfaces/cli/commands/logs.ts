@@ -4,7 +4,7 @@ import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { summarize, tellEvent } from "../../../events/summarize.ts";
 import type { Store } from "../../../ports/store.ts";
 import { formatElapsed } from "../amounts.ts";
-import type { Command } from "../command.ts";
+import { type Command, flag } from "../command.ts";
 import { toneOfOutcome } from "../display.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
@@ -25,8 +25,8 @@ export const logsCommand: Command = {
     "Shows what happened in a run, or to one delegation, one line an event. Without an id, the\n" +
     "latest run.",
   options: {
-    json: { type: "flag", help: "one JSON document a line, with payload and hash" },
-    follow: { type: "flag", short: "f", help: "go on until the run ends" },
+    json: flag("one JSON document a line, with payload and hash"),
+    follow: flag("go on until the run ends", "f"),
   },
   words: { least: 0, most: 1 },
   run: (given, io) =>

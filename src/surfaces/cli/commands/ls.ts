@@ -7,11 +7,11 @@ import type { RunRow, Store } from "../../../ports/store.ts";
 import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";
 import { type ListedRun, listedRun } from "../../../sessions/listed-run.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { displayWidth, padEnd, padStart, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { keptChanges } from "../run-hints.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -28,10 +28,9 @@ export const lsCommand: Command = {
   about: "Lists runs, the latest first. A run that nobody works on any more is called interrupted.",
   options: {
     json: jsonOption,
-    limit: { type: "text", value: "NUMBER", help: "how many at most (20)" },
-    open: { type: "flag", help: "only runs that have not ended" },
+    limit: text("NUMBER", "how many at most (20)"),
+    open: flag("only runs that have not ended"),
   },
-  words: { least: 0, most: 0 },
   run: (given, io) => withStore(io, (store) => list(store, given, io)),
 };
 
@@ -45,7 +44,7 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   for (const row of rows) looks.push(await lookAt(store, row, workers));
   const runs = looks.map(({ line }) => line);
   if (given.flag("json")) {
-    io.stdout.write(`${printableJson(runs, 2)}\n`);
+    printJson(io, runs);
     return exitCode.done;
   }
   if (runs.length === 0) {

@@ -2,7 +2,7 @@ import { realpathSync } from "node:fs";
 import { loadConfig } from "../../../control/load-config.ts";
 import type { OfferedWays } from "../../mcp/prompts.ts";
 import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, type Command, flag, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
@@ -17,17 +17,15 @@ export const mcpCommand: Command = {
     "output. Programs start this by themselves; see docs/guides/mcp.md. Work happens in the\n" +
     "client's roots, or for clients without roots in the folder this was started in.",
   options: {
-    workspace: {
-      type: "text",
-      value: "DIR",
-      short: "C",
-      help: "the only folder that work may happen in, whatever the client's roots are",
-    },
-    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    workspace: text(
+      "DIR",
+      "the only folder that work may happen in, whatever the client's roots are",
+      "C",
+    ),
+    "read-only": flag("nobody may write in the workspace, at any depth"),
     ...runtimeOptions,
     ...consentOptions,
   },
-  words: { least: 0, most: 0 },
   examples: ["mcp", "mcp --workspace ~/projects/harbour --read-only"],
   run: serve,
 };

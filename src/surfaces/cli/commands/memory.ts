@@ -2,11 +2,19 @@ import { Memories } from "../../../application/memories.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
 import { countOf, formatAge } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import {
+  type Arguments,
+  anyWords,
+  type Command,
+  chosenFrom,
+  flag,
+  jsonOption,
+  text,
+} from "../command.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { indented, printableJson, printableLine } from "../printable.ts";
+import { indented, printableLine, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -19,11 +27,11 @@ export const memoryCommand: Command = {
     "workspace. forget shows it to no agent any more. Both are for good, and are in the log.",
   options: {
     json: jsonOption,
-    tag: { type: "text", value: "TAG", help: "list only those with this tag" },
-    limit: { type: "text", value: "NUMBER", help: "how many at most (50)" },
-    all: { type: "flag", help: "also list what was forgotten, or replaced by a later one" },
+    tag: text("TAG", "list only those with this tag"),
+    limit: text("NUMBER", "how many at most (50)"),
+    all: flag("also list what was forgotten, or replaced by a later one"),
   },
-  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  words: anyWords,
   examples: [
     "memory",
     "memory list build cache",
@@ -31,15 +39,9 @@ export const memoryCommand: Command = {
     "memory forget m4f2a1b",
   ],
   run: (given, io) => {
-    const [word = "list", ...rest] = given.words;
-    const perform = Object.hasOwn(words, word) ? words[word] : undefined;
-    if (perform === undefined) {
-      const known = Object.keys(words).join(", ");
-      const sentence = `memory knows ${known}; it does not know ${JSON.stringify(word)}.`;
-      throw new MandateError("usage", sentence);
-    }
+    const [word, ...rest] = given.words;
+    const perform = chosenFrom("memory", words, word);
     return withStore(io, async (store) => {
-      // Whoever can open the database is its operator.
       const memories = new Memories(store, { id: "local", role: "operator" });
       await perform(memories, { given, io, rest });
       return exitCode.done;
@@ -143,10 +145,6 @@ function stateOf({ forgotten, isSuperseded, promoted, scope }: Memory): string {
   if (forgotten !== null) return "forgotten";
   if (isSuperseded) return "replaced";
   return promoted === null ? scope : "promoted";
-}
-
-function printJson(io: Io, value: unknown): void {
-  io.stdout.write(`${printableJson(value, 2)}\n`);
 }
 
 function usage(sentence: string): MandateError {

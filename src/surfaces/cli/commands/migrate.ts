@@ -1,9 +1,9 @@
 import { migrateToPostgres } from "../../../open-store.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Command, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 
 export const migrateCommand: Command = {
   name: "migrate",
@@ -15,11 +15,10 @@ export const migrateCommand: Command = {
     "and the password stands in no list of processes.",
   options: {
     json: jsonOption,
-    from: { type: "text", value: "FILE", help: "the embedded database; by default the one in use" },
-    to: { type: "text", value: "URL", help: "postgres://USER:PASSWORD@HOST:PORT/DATABASE" },
-    tenant: { type: "text", value: "NAME", help: "whose it is there" },
+    from: text("FILE", "the embedded database; by default the one in use"),
+    to: text("URL", "postgres://USER:PASSWORD@HOST:PORT/DATABASE"),
+    tenant: text("NAME", "whose it is there"),
   },
-  words: { least: 0, most: 0 },
   examples: ["migrate --to postgres://mandate@db.example/mandate"],
   async run(given, io) {
     const { environment } = io;
@@ -38,7 +37,7 @@ export const migrateCommand: Command = {
       },
     });
     const isSound = report.violations.length === 0;
-    if (!isShown) io.stdout.write(`${printableJson({ ok: isSound, ...report }, 2)}\n`);
+    if (!isShown) printJson(io, { ok: isSound, ...report });
     else {
       for (const violation of report.violations) io.stdout.write(`${printableLine(violation)}\n`);
       const rows = Object.values(report.copied).reduce((sum, count) => sum + count, 0);

@@ -18,7 +18,7 @@ import type { Arguments } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
@@ -39,7 +39,7 @@ export function trustProfiles(
           io,
         )
       : await distrust(control, names, given.flag("all"), io.cwd);
-    if (given.flag("json")) io.stdout.write(`${printableJson(chosen, 2)}\n`);
+    if (given.flag("json")) printJson(io, chosen);
     else {
       const verb = isTrusted ? "Trusted" : "No longer trusted";
       for (const { file, name } of chosen) {
@@ -169,7 +169,7 @@ export function showProfile(
       return showWaiting(given, io, readWaiting(control, other.hash));
     }
     if (given.flag("json")) {
-      io.stdout.write(`${printableJson(shown, 2)}\n`);
+      printJson(io, shown);
       return exitCode.done;
     }
     const { paint } = styleFor(io.stdout, io);
@@ -195,7 +195,7 @@ function isCalled({ file, name }: WaitingContent, asked: string, cwd: string): b
 
 function showWaiting(given: Arguments, io: Io, body: WaitingBody): number {
   if (given.flag("json")) {
-    io.stdout.write(`${printableJson(body, 2)}\n`);
+    printJson(io, body);
     return exitCode.done;
   }
   const { paint } = styleFor(io.stdout, io);

@@ -6,11 +6,18 @@ import { loadConfig } from "../../../control/load-config.ts";
 import { type Control, skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import {
+  type Arguments,
+  anyWords,
+  type Command,
+  chosenFrom,
+  flag,
+  jsonOption,
+} from "../command.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 import { showProfile, trustProfiles } from "./profile-trust.ts";
@@ -27,16 +34,19 @@ export const profilesCommand: Command = {
     "again. trust shows what it is about at a terminal, and refuses what could not be used.",
   options: {
     json: jsonOption,
-    all: { type: "flag", help: "trust everything that waits for it here" },
+    all: flag("trust everything that waits for it here"),
   },
-  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  words: anyWords,
   examples: [
     "profiles",
     "profiles show coder",
     "profiles check .claude/agents",
     "profiles trust reviewer",
   ],
-  run: profiles,
+  run: (given, io) => {
+    const [word, ...names] = given.words;
+    return chosenFrom("profiles", words, word)(given, io, names);
+  },
 };
 
 const words: Readonly<
@@ -49,19 +59,9 @@ const words: Readonly<
   distrust: (given, io, names) => trustProfiles(given, io, names, false),
 };
 
-async function profiles(given: Arguments, io: Io): Promise<number> {
-  const [word = "list", ...names] = given.words;
-  const perform = Object.hasOwn(words, word === "ls" ? "list" : word)
-    ? words[word === "ls" ? "list" : word]
-    : undefined;
-  if (perform !== undefined) return perform(given, io, names);
-  const known = Object.keys(words).join(", ");
-  throw new MandateError("usage", `profiles knows ${known}; it does not know "${word}".`);
-}
-
 export function listProfiles(given: Arguments, io: Io): Promise<number> {
   return withControl(io, async (control) => {
-    if (given.flag("json")) io.stdout.write(`${printableJson(asJson(control), 2)}\n`);
+    if (given.flag("json")) printJson(io, asJson(control));
     else writeTable(control, io);
     return exitCode.done;
   });
@@ -152,7 +152,7 @@ export async function checkProfiles(
     skill: skillNamesAt(cwd, environment),
     server: new Set(Object.keys(own.mcp.servers)),
   });
-  if (given.flag("json")) io.stdout.write(`${printableJson(reports, 2)}\n`);
+  if (given.flag("json")) printJson(io, reports);
   else {
     const style = styleFor(io.stdout, io);
     for (const report of reports) io.stdout.write(describe(report, style));

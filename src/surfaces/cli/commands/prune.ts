@@ -5,10 +5,10 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { PruneReport } from "../../../ports/store.ts";
 import { headOf } from "../../../text.ts";
 import { countOf } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson } from "../printable.ts";
+import { printJson } from "../printable.ts";
 import { withStore } from "../with-store.ts";
 
 const hourMs = 60 * 60 * 1000;
@@ -24,12 +24,11 @@ export const pruneCommand: Command = {
     "costs stay. What is open, what an open run goes on from, and what left changes that were not\n" +
     "merged is not touched. Without --older-than, `retention.days` of the configuration counts.",
   options: {
-    "older-than": { type: "text", value: "TIME", help: "such as 90d, 12w or 36h" },
-    "keep-failed": { type: "flag", help: "only runs that succeeded" },
-    "dry-run": { type: "flag", help: "say what would be removed, and remove nothing" },
+    "older-than": text("TIME", "such as 90d, 12w or 36h"),
+    "keep-failed": flag("only runs that succeeded"),
+    "dry-run": flag("say what would be removed, and remove nothing"),
     json: jsonOption,
   },
-  words: { least: 0, most: 0 },
   examples: ["prune --older-than 90d --dry-run", "prune --older-than 12w --keep-failed"],
   run: prune,
 };
@@ -53,7 +52,7 @@ async function prune(given: Arguments, io: Io): Promise<number> {
       },
     ),
   );
-  if (given.flag("json")) io.stdout.write(`${printableJson({ dryRun, ...report }, 2)}\n`);
+  if (given.flag("json")) printJson(io, { dryRun, ...report });
   else for (const line of describe(report, dryRun, io)) io.stdout.write(`${line}\n`);
   return report.damaged.length === 0 ? exitCode.done : exitCode.failed;
 }

@@ -3,11 +3,11 @@ import type { RunDifference } from "../../../delegations/replay/compare-runs.ts"
 import { openStore } from "../../../open-store.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Command, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -20,7 +20,7 @@ export const replayCommand: Command = {
     "With --compare, nothing is run: two recorded runs are held against each other.",
   options: {
     json: jsonOption,
-    compare: { type: "text", value: "RUN", help: "another recorded run to compare with" },
+    compare: text("RUN", "another recorded run to compare with"),
   },
   words: { least: 0, most: 1 },
   run: (given, io) =>
@@ -32,7 +32,7 @@ export const replayCommand: Command = {
           ? await replayed(store, runId, io)
           : await compared(store, runId, (await findTarget(store, other, io)).runId);
       const isSame = document.differences.length === 0;
-      if (given.flag("json")) io.stdout.write(`${printableJson({ isSame, ...document }, 2)}\n`);
+      if (given.flag("json")) printJson(io, { isSame, ...document });
       else tell(document.about, document.differences, io);
       return isSame ? exitCode.done : exitCode.failed;
     }),

@@ -3,11 +3,11 @@ import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
-import { type Command, jsonOption } from "../command.ts";
+import { type Command, flag, jsonOption } from "../command.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { withStore } from "../with-store.ts";
 
 export const resultCommand: Command = {
@@ -19,7 +19,7 @@ export const resultCommand: Command = {
     "id, the latest run.",
   options: {
     json: jsonOption,
-    raw: { type: "flag", help: "every byte as it is, escape sequences and hidden characters too" },
+    raw: flag("every byte as it is, escape sequences and hidden characters too"),
   },
   words: { least: 0, most: 1 },
   run: (given, io) =>
@@ -29,7 +29,7 @@ export const resultCommand: Command = {
       const end = target.delegationId === null ? await readEnd(store, target) : null;
       if (given.flag("json")) {
         const told = { runId: target.runId, ...(end !== null && { outcome: end }) };
-        io.stdout.write(`${printableJson(result && { ...told, ...result }, 2)}\n`);
+        printJson(io, result && { ...told, ...result });
         return result === null ? exitCode.failed : exitCodeOfResult(result, end);
       }
       if (result === null) throw notYet(target, io);

@@ -15,7 +15,7 @@ import {
   lookBack,
   reportOutcome,
 } from "../attend.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
@@ -29,7 +29,7 @@ import {
   runtimeOptions,
   sessionOption,
 } from "../open-runtime.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { tellKept } from "../run-hints.ts";
 import { withStore } from "../with-store.ts";
 import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
@@ -46,10 +46,10 @@ export const resumeCommand: Command = {
     "agent every sub-agent that did not complete is resumed.",
   options: {
     "session-id": sessionOption,
-    "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
-    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
-    timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
-    wait: { type: "flag", help: "until the process that works on it now has let go of it" },
+    "max-tokens": text("NUMBER", "for the agent and everyone below it"),
+    "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
+    timeout: text("TIME", "for all of it: 90s, 5m, 1h"),
+    wait: flag("until the process that works on it now has let go of it"),
     ...runtimeOptions,
     ...consentOptions,
     ...attendOptions,
@@ -211,7 +211,7 @@ function reportAgents(
       ...(end !== null && { outcome: end }),
       ...result,
     }));
-    io.stdout.write(`${printableJson({ results: told, keptChanges: kept }, 2)}\n`);
+    printJson(io, { results: told, keptChanges: kept });
   } else {
     for (const [index, { result, runId, title }] of results.entries()) {
       io.stderr.write(
@@ -235,7 +235,7 @@ export const cancelCommand: Command = {
     "ended changes nothing. What was cancelled can be resumed.",
   options: {
     json: jsonOption,
-    reason: { type: "text", value: "TEXT", help: "why, for the log" },
+    reason: text("TEXT", "why, for the log"),
   },
   words: { least: 1, most: 1, needs: "the ID of a run or a delegation: see mandate ls" },
   run: cancel,
@@ -250,7 +250,7 @@ async function cancel(given: Arguments, io: Io): Promise<number> {
       id,
       given.text("reason") ?? "cancelled from the command line",
     );
-    if (given.flag("json")) io.stdout.write(`${printableJson({ id, outcome }, 2)}\n`);
+    if (given.flag("json")) printJson(io, { id, outcome });
     else if (outcome === "cancelled") {
       io.stdout.write(`Cancelled ${id}. Resume: ${io.program} resume ${id}\n`);
     } else io.stdout.write(`${id} had ended already; nothing was changed.\n`);

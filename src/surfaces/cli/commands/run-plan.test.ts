@@ -161,7 +161,7 @@ test("--dry-run says which steps wait for each other because of what they own", 
   expect(code).toBe(0);
   expect(out).toMatch(/1\.\n {2}a: .*\n {2}c: .*\n2\.\n {2}b: /);
   expect(err).toBe(
-    "b waits for a: both could change the same paths. Say in owns what each changes, if they are to run side by side.\n" +
+    "b waits for a: both could change the same paths. To run them in parallel, give each its paths in owns.\n" +
       "3 steps in 2 waves. Nothing was started.\n",
   );
   const json = JSON.parse((await run("--plan", "wide.yaml", "--dry-run", "--json")).out);

@@ -3,42 +3,57 @@ import { type PlanFile, readPlanFile } from "../../../application/plan-files.ts"
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { countOf } from "../amounts.ts";
-import { announceModel, displayFor, lookBack, reportOutcome } from "../attend.ts";
+import { lookBack, reportOutcome } from "../attend.ts";
 import type { Arguments } from "../command.ts";
-import type { Display } from "../display.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder } from "../find-target.ts";
 import { requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { offerInterrupted, resumeBeside } from "../offer-interrupted.ts";
-import { applicationFor, chosenPlaybook, openRuntime } from "../open-runtime.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { newWork } from "../offer-interrupted.ts";
+import { applicationFor, chosenPlaybook, limitsOf, withRuntime } from "../open-runtime.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { tellKept } from "../run-hints.ts";
 import { styleFor } from "../style.ts";
-import { type Work, type WorkOutcome, workOn } from "../work-on.ts";
+import { type WorkOutcome, workOn } from "../work-on.ts";
 
-/** Who runs what is written down: shipped, and no language model. */
+/** The shipped profile that runs plans; its model is a program and no language model. */
 const runner = "plan-runner";
 
 /** `run --plan FILE`: the steps of a file, without an agent that plans. */
 export async function runPlan(given: Arguments, io: Io): Promise<number> {
-  refuseWhatPlansSay(given);
+  refuseBesidePlan(given);
   const workspace = findFolder(given, io);
   const playbook = chosenPlaybook(given, io);
-  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
-  try {
+  const own = { ...io, cwd: workspace };
+  return withRuntime(given, own, applicationFor(playbook), async (runtime) => {
     const file = resolve(io.cwd, given.text("plan") ?? "");
     const read = await readPlan(file, runtime, io);
     if (given.flag("dry-run")) return printSchedule(read, given, io);
     requireRunner(runtime);
     runtime.engine.requireModel(read.plan.steps.map(({ profile }) => profile));
     await requireConsent(workspace, { given, io, runtime });
-    const display = displayFor(given, io);
-    const beside = await offerInterrupted({ runtime, io, display });
-    if (beside === "left") return exitCode.interrupted;
-    const plan = { file, read, runtime, workspace, playbook, beside };
-    const work = workOnPlan(plan, given, io, display);
+    const model = runtime.models.defaultModel;
+    const steps = countOf(read.plan.steps.length, "step");
+    const work = await newWork({
+      ...{ given, io, runtime, model, playbook },
+      async start(watch, display) {
+        display.say(`${basename(file)}: ${steps} in ${countOf(read.waves.length, "wave")}`);
+        // A plan can be larger than a prompt may be: it is stored, and the run gets its hash.
+        const { hash } = await runtime.store.keepArtifact(read.text);
+        const started = await runtime.engine.startRun({
+          task: taskFor(read, file, steps),
+          context: `plan ${hash}`,
+          profile: runner,
+          workspace,
+          readOnly: given.flag("read-only"),
+          ...limitsOf(given),
+        });
+        await watch(started);
+        return started;
+      },
+    });
+    if (work === "left") return exitCode.interrupted;
     const outcome = await workOn(work);
     const report = given.flag("json") ? undefined : await reportOnFailure(outcome, runtime);
     const aftermath = await lookBack(outcome.run, work);
@@ -46,58 +61,11 @@ export async function runPlan(given: Arguments, io: Io): Promise<number> {
     io.stdout.write(`${io.stdout.isTerminal ? printable(report) : report}\n`);
     const { runId } = outcome.run;
     io.stderr.write(
-      `mandate: the plan was not completed. See ${io.program} tree ${runId}. What is left: ${io.program} resume ${runId}\n`,
+      `mandate: the plan was not completed. See ${io.program} tree ${runId}. Resume: ${io.program} resume ${runId}\n`,
     );
     tellKept(aftermath.kept, io);
     return exitCode.failed;
-  } finally {
-    await runtime.close();
-  }
-}
-
-interface PlanToRun {
-  readonly file: string;
-  readonly read: PlanFile;
-  readonly runtime: Runtime;
-  readonly workspace: string;
-  readonly playbook: string | undefined;
-  /** Interrupted runs that the person wants resumed too. */
-  readonly beside: readonly string[];
-}
-
-function workOnPlan(
-  { beside, file, playbook, read, runtime, workspace }: PlanToRun,
-  given: Arguments,
-  io: Io,
-  display: Display,
-): Work {
-  const { plan, text, waves } = read;
-  const steps = countOf(plan.steps.length, "step");
-  const work: Work = {
-    runtime,
-    io,
-    display,
-    async begin(watch) {
-      announceModel(runtime.models.defaultModel, playbook, work);
-      work.display.say(`${basename(file)}: ${steps} in ${countOf(waves.length, "wave")}`);
-      await resumeBeside(work, watch, beside);
-      // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.
-      const { hash } = await runtime.store.keepArtifact(text);
-      const started = await runtime.engine.startRun({
-        task: taskFor(read, file, steps),
-        context: `plan ${hash}`,
-        profile: runner,
-        workspace,
-        readOnly: given.flag("read-only"),
-        maxTokens: given.count("max-tokens"),
-        maxCost: given.dollars("max-cost"),
-        timeoutMs: given.duration("timeout"),
-      });
-      await watch(started);
-      return started;
-    },
-  };
-  return work;
+  });
 }
 
 function taskFor({ plan }: PlanFile, file: string, steps: string): string {
@@ -106,7 +74,7 @@ function taskFor({ plan }: PlanFile, file: string, steps: string): string {
   return goal === "" ? `Run the ${source}` : `${goal} (${source})`;
 }
 
-/** Lines are found by the name that was typed, or by a short one. */
+/** Errors name the file as a person would type it. */
 async function readPlan(file: string, runtime: Runtime, io: Io): Promise<PlanFile> {
   const { config, control, profiles } = runtime;
   await control.view.refresh(true);
@@ -123,8 +91,8 @@ async function readPlan(file: string, runtime: Runtime, io: Io): Promise<PlanFil
   }
 }
 
-/** What stands in the plan is not said beside it. */
-function refuseWhatPlansSay(given: Arguments): void {
+/** Options that would repeat or contradict the plan. */
+function refuseBesidePlan(given: Arguments): void {
   const [one] = ["profile", "context"].filter((name) => given.text(name) !== undefined);
   const said = given.words.length > 0 ? "A task" : one === undefined ? undefined : `--${one}`;
   if (said === undefined) return;
@@ -134,7 +102,7 @@ function refuseWhatPlansSay(given: Arguments): void {
   );
 }
 
-/** A profile of that name from elsewhere would be somebody who is asked to read a hash. */
+/** Another profile of that name would be a language model that gets a hash instead of a plan. */
 function requireRunner({ profiles }: Runtime): void {
   const profile = profiles.get(runner);
   if (profile?.model?.model === "mandate/plan") return;
@@ -145,10 +113,7 @@ function requireRunner({ profiles }: Runtime): void {
   );
 }
 
-/**
- * The report on a plan that was not completed goes where that of a completed one would; undefined:
- * there is none.
- */
+/** The report on a plan that was not completed, for standard output like that of a completed one. */
 async function reportOnFailure(
   outcome: WorkOutcome,
   { store }: Runtime,
@@ -160,7 +125,7 @@ async function reportOnFailure(
   return root?.status === "closed" ? root.output?.text : undefined;
 }
 
-/** What a plan would do, and in which order; nothing is started. */
+/** Prints the steps of a plan in their order, and starts nothing. */
 function printSchedule({ plan, waits, waves }: PlanFile, given: Arguments, io: Io): number {
   const idOf = (place: number): string => plan.steps[place]?.id ?? "";
   const stepsOf = (wave: readonly number[]) =>
@@ -178,7 +143,7 @@ function printSchedule({ plan, waits, waves }: PlanFile, given: Arguments, io: I
       waves: waves.map(stepsOf),
       waits: waits.map(({ behind, place }) => ({ step: idOf(place), for: idOf(behind) })),
     };
-    io.stdout.write(`${printableJson(schedule, 2)}\n`);
+    printJson(io, schedule);
     return exitCode.done;
   }
   const { paint } = styleFor(io.stdout, io);
@@ -197,7 +162,7 @@ function printSchedule({ plan, waits, waves }: PlanFile, given: Arguments, io: I
   }
   for (const { behind, place } of waits) {
     io.stderr.write(
-      `${idOf(place)} waits for ${idOf(behind)}: both could change the same paths. Say in owns what each changes, if they are to run side by side.\n`,
+      `${idOf(place)} waits for ${idOf(behind)}: both could change the same paths. To run them in parallel, give each its paths in owns.\n`,
     );
   }
   const steps = countOf(plan.steps.length, "step");

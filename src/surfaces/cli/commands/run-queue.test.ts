@@ -30,17 +30,15 @@ beforeEach(() => {
 
 afterEach(() => desk.clear());
 
-const words = (...goals: string[]) => [
-  ...["run", "--playbook", "book.yaml"],
-  ...goals.flatMap((goal) => ["--goal", goal]),
-];
+const queued = ["run", "--playbook", "book.yaml", "-p", "orchestrator"];
+const words = (...tasks: string[]) => [...queued, ...tasks.flatMap((task) => ["--queue", task])];
 
 const violations = async () => JSON.parse((await desk.type(["verify", "--json"])).out).violations;
 
-test("goals are reached one after the other, each with its own plan and result", async () => {
+test("queued tasks run one after the other, each with its own plan and result", async () => {
   const { code, err, out } = await desk.type(words("first", "second"));
   expect([code, out]).toEqual([0, "first is reached\nsecond is reached\n"]);
-  expect(err).toMatch(/Goal 1 of 2, r\w+: first/);
+  expect(err).toMatch(/Task 1 of 2, r\w+: first/);
   const runs = JSON.parse((await desk.type(["ls", "--json"])).out);
   expect(runs).toMatchObject([
     { task: "second", state: "succeeded", delegations: 2 },
@@ -49,13 +47,13 @@ test("goals are reached one after the other, each with its own plan and result",
   expect(await violations()).toEqual([]);
 });
 
-test("a goal that fails does not keep the next one from its turn, and shows in the exit code", async () => {
+test("a queued run that fails does not stop the next one, and shows in the exit code", async () => {
   const { code, out } = await desk.type([...words("bad", "good"), "--json"]);
-  const { goals } = JSON.parse(out);
+  const { runs } = JSON.parse(out);
   expect(code).toBe(1);
-  expect(goals).toMatchObject([
-    { goal: "bad", status: "failed", outcome: "failed", closeReason: "model_mismatch" },
-    { goal: "good", status: "completed", outcome: "succeeded", result: "good is reached" },
+  expect(runs).toMatchObject([
+    { task: "bad", status: "failed", outcome: "failed", closeReason: "model_mismatch" },
+    { task: "good", status: "completed", outcome: "succeeded", result: "good is reached" },
   ]);
   expect(await violations()).toEqual([]);
 });
@@ -74,7 +72,7 @@ async function atWorkOnTheSecond(): Promise<Typing> {
   return typing;
 }
 
-test("Ctrl-C cancels the goal at work and those that wait, and names each of them", async () => {
+test("Ctrl-C cancels the queued run at work and those that wait, and names each of them", async () => {
   const typing = await atWorkOnTheSecond();
   typing.signal("SIGINT");
   const { code, err } = await typing.done;
@@ -88,7 +86,7 @@ test("Ctrl-C cancels the goal at work and those that wait, and names each of the
   expect(await violations()).toEqual([]);
 });
 
-test("a signal of the system names every goal that has not ended, and how to go on with it", async () => {
+test("a signal of the system names every queued run that has not ended, and how to resume it", async () => {
   const typing = await atWorkOnTheSecond();
   typing.signal("SIGTERM");
   const { code, err } = await typing.done;
@@ -108,11 +106,29 @@ test("a signal of the system names every goal that has not ended, and how to go 
   expect(await violations()).toEqual([]);
 });
 
+test("without a profile, the pinned or the general agent works on queued tasks", async () => {
+  const typed = ["run", "--playbook", "book.yaml", "--queue", "one", "--queue", "two"];
+  expect(await desk.type(typed)).toMatchObject({ code: 0, out: "done: one\ndone: two\n" });
+});
+
+test("--goal, the older name of --queue, uses the orchestrator and reports goals", async () => {
+  const typed = ["run", "--playbook", "book.yaml", "--goal", "first", "--goal", "second", "--json"];
+  const { code, out } = await desk.type(typed);
+  expect(code).toBe(0);
+  expect(JSON.parse(out).goals).toMatchObject([
+    { goal: "first", profile: "orchestrator", result: "first is reached" },
+    { goal: "second", profile: "orchestrator", result: "second is reached" },
+  ]);
+  expect((await desk.type(["help", "run"])).out).not.toContain("goal");
+});
+
 test.each([
-  [["--goal", "a", "and a task"], /A task cannot be given beside --goal/],
+  [["--queue", "a", "and a task"], /A task cannot be given beside --queue/],
+  [["--queue", "a", "--plan", "plan.yaml"], /--plan cannot be given beside --queue/],
+  [["--queue", "a", "--dry-run"], /--dry-run cannot be given beside --queue/],
+  [["--queue", "a", "--goal", "b"], /--queue cannot be given beside --goal/],
   [["--goal", "a", "--plan", "plan.yaml"], /--plan cannot be given beside --goal/],
-  [["--goal", "a", "--dry-run"], /--dry-run cannot be given beside --goal/],
-  [["--goal", " "], /A --goal is empty/],
+  [["--queue", " "], /A --queue is empty/],
 ])("%j does not go together", async (given, says) => {
   const { code, err } = await desk.type(["run", "--playbook", "book.yaml", ...given]);
   expect(code).toBe(2);

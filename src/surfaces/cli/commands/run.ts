@@ -2,33 +2,30 @@ import { resolve } from "node:path";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
-import {
-  announceModel,
-  attend,
-  attendOptions,
-  backgroundOf,
-  backgroundOption,
-  displayFor,
-} from "../attend.ts";
+import { attend, attendOptions, backgroundOf, backgroundOption } from "../attend.ts";
 import { chooseProfile } from "../choose-profile.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
 import { describeReceipt, reductions } from "../describe-delegation.ts";
 import type { Display } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder, findSession } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { offerInterrupted, resumeBeside } from "../offer-interrupted.ts";
+import { newWork } from "../offer-interrupted.ts";
 import {
   applicationFor,
   chosenPlaybook,
-  openRuntime,
+  folderOption,
+  limitOptions,
+  limitsOf,
   playbookOf,
+  readOnlyOption,
   runtimeOptions,
   sessionOption,
+  withRuntime,
 } from "../open-runtime.ts";
 import { withStore } from "../with-store.ts";
-import type { StartedRun, Work } from "../work-on.ts";
+import type { StartedRun } from "../work-on.ts";
 
 export const runCommand: Command = {
   name: "run",
@@ -36,68 +33,51 @@ export const runCommand: Command = {
   about:
     "Gives a task to an agent and works on it to the end. The answer goes to standard output as soon\n" +
     "as it is there; then run waits for sub-agents that the agent left in the background. Progress\n" +
-    "goes to standard error. Ctrl-C cancels (and the run can be resumed); a second one leaves at\n" +
-    "once. Interrupted runs of earlier are left alone: at a terminal it offers to resume them first,\n" +
-    "otherwise it names them.",
+    "goes to standard error. Ctrl-C cancels (the run can be resumed); a second Ctrl-C leaves at once.\n" +
+    "Earlier runs that were interrupted are not resumed unasked: at a terminal run offers to resume\n" +
+    "them first, elsewhere it names them.",
   options: {
-    profile: {
-      type: "text",
-      value: "NAME",
-      short: "p",
-      help: "who does it, or @handle (what is pinned, or general)",
-    },
-    context: { type: "text", value: "TEXT", help: "what the agent needs to know besides the task" },
-    workspace: {
-      type: "text",
-      value: "DIR",
-      short: "C",
-      help: "the folder it works in (this one)",
-    },
-    continue: {
-      type: "flag",
-      help: "go on with a session: run --continue [ID] MESSAGE (the latest one of this folder)",
-    },
-    goal: {
-      type: "text",
-      value: "GOAL",
-      help: "in place of a task, and as often as you like: one after the other (orchestrator)",
-    },
-    plan: { type: "text", value: "FILE", help: "the steps of a file, in place of a task" },
-    "dry-run": { type: "flag", help: "with --plan: show what would run, and start nothing" },
-    watch: { type: "text", value: "PROFILE", help: "a watcher that looks on, such as pair" },
-    "read-only": { type: "flag", help: "nobody may write in the workspace, at any depth" },
+    profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
+    context: text("TEXT", "what the agent needs to know in addition to the task"),
+    workspace: folderOption,
+    continue: flag(
+      "continue a session: run --continue [ID] MESSAGE (default: latest of this folder)",
+    ),
+    queue: text("TASK", "task to queue; repeatable, run in order, one at a time in this folder"),
+    goal: { ...text("TASK", "the older name of --queue"), isAlias: true },
+    plan: text("FILE", "run the steps of a file instead of a task"),
+    "dry-run": flag("with --plan: show what would run, and start nothing"),
+    watch: text("PROFILE", "add a watcher, such as pair"),
+    "read-only": readOnlyOption,
     "session-id": sessionOption,
-    "max-tokens": { type: "text", value: "NUMBER", help: "for the agent and everyone below it" },
-    "max-cost": { type: "text", value: "DOLLARS", help: "the same in US dollars: 2.50" },
-    timeout: { type: "text", value: "TIME", help: "for all of it: 90s, 5m, 1h" },
+    ...limitOptions,
     ...runtimeOptions,
     background: backgroundOption,
     ...consentOptions,
     ...attendOptions,
   },
-  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  words: anyWords,
   examples: [
     'run "Which of our modules have no tests?"',
     'run -p researcher --read-only "Compare the two parsers in src"',
     'run --playbook helpers.yaml "Count the files"',
     'run --continue "And now their lines"',
     'run --background detach "Start the survey, and tell me what to expect"',
-    'run --goal "A login page" --goal "A page for lost passwords"',
+    'run --queue "Add a login page" --queue "Add a page for lost passwords"',
     "run --plan login.yaml --dry-run",
   ],
   run,
 };
 
 async function run(given: Arguments, io: Io): Promise<number> {
-  if (backgroundOf(given) !== "wait" && (given.texts("goal").length > 0 || given.text("plan"))) {
-    throw new MandateError("usage", "--background is for a task: --goal and --plan wait for all.");
+  const isQueue = ["queue", "goal"].some((name) => given.texts(name).length > 0);
+  if (backgroundOf(given) !== "wait" && (isQueue || given.text("plan"))) {
+    throw new MandateError("usage", "--background is for a task: --queue and --plan wait for all.");
   }
-  if (given.flag("continue")) {
-    return continueRun(given, io);
-  }
-  if (given.texts("goal").length > 0) {
-    const { runGoals } = await import("./run-queue.ts");
-    return runGoals(given, io);
+  if (given.flag("continue")) return continueRun(given, io);
+  if (isQueue) {
+    const { runQueue } = await import("./run-queue.ts");
+    return runQueue(given, io);
   }
   if (given.text("plan") !== undefined) {
     const { runPlan } = await import("./run-plan.ts");
@@ -106,6 +86,10 @@ async function run(given: Arguments, io: Io): Promise<number> {
   if (given.flag("dry-run")) {
     throw new MandateError("usage", "--dry-run shows the schedule of a plan: give --plan FILE.");
   }
+  return runTask(given, io);
+}
+
+async function runTask(given: Arguments, io: Io): Promise<number> {
   const task = given.words.join(" ");
   if (task.trim() === "") {
     throw new MandateError(
@@ -114,61 +98,44 @@ async function run(given: Arguments, io: Io): Promise<number> {
     );
   }
   const workspace = findFolder(given, io);
-  const limits = {
-    maxTokens: given.count("max-tokens"),
-    maxCost: given.dollars("max-cost"),
-    timeoutMs: given.duration("timeout"),
-  };
+  const limits = limitsOf(given);
   const playbook = chosenPlaybook(given, io);
-  const readOnly = given.flag("read-only");
   const session = given.text("session-id");
-  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd: workspace });
-  try {
+  const own = { ...io, cwd: workspace };
+  return withRuntime(given, own, applicationFor(playbook), async (runtime) => {
     await requireConsent(workspace, { given, io, runtime });
-    const { model, profile, note } = await chooseProfile(runtime, given.text("profile"), {
-      workspace,
-      io,
-      session,
-    });
-    const display = displayFor(given, io);
-    const beside = await offerInterrupted({ runtime, io, display });
-    if (beside === "left") return exitCode.interrupted;
-    const work: Work = {
-      runtime,
-      io,
-      display,
-      async begin(watch) {
-        announceModel(model, playbook, work);
-        if (note !== undefined) work.display.say(note);
-        await resumeBeside(work, watch, beside);
+    const where = { workspace, io, session };
+    const { model, note, profile } = await chooseProfile(runtime, given.text("profile"), where);
+    const work = await newWork({
+      ...{ given, io, runtime, model, playbook },
+      async start(watch, display) {
+        if (note !== undefined) display.say(note);
         const started = await runtime.engine.startRun({
           task,
           isTyped: true,
           profile,
           workspace,
-          readOnly,
+          readOnly: given.flag("read-only"),
           session,
           ...limits,
           context: given.text("context"),
           watchers: given.text("watch")?.split(","),
           modelOverride: playbook === undefined ? given.text("model") : undefined,
         });
-        await sayReductions(runtime, started, work.display);
+        await sayReductions(runtime, started, display);
         await watch(started);
         return started;
       },
-    };
-    return await attend(given, work);
-  } finally {
-    await runtime.close();
-  }
+    });
+    return work === "left" ? exitCode.interrupted : attend(given, work);
+  });
 }
 
 async function sayReductions({ store }: Runtime, run: StartedRun, display: Display): Promise<void> {
   for await (const event of store.readEvents({ delegationId: run.delegationId })) {
     if (event.type !== "agent.subagent_created") continue;
     for (const line of reductions(event.payload.receipt ?? [])) {
-      // A profile names tools that are not there yet; nobody asked for those here.
+      // A profile may name tools that do not exist yet; the person did not ask for them here.
       if (line.field !== "tools") display.say(`${line.field}: ${describeReceipt(line)}`);
     }
     return;
@@ -178,57 +145,48 @@ async function sayReductions({ store }: Runtime, run: StartedRun, display: Displ
 interface Continued {
   readonly sessionId: string;
   readonly message: string;
-  /** Scripted words go on as such, unless another playbook was asked for. */
+  /** A scripted session stays scripted, unless another playbook was asked for. */
   readonly playbook: string | undefined;
   readonly workspace: string | null;
 }
 
 /** `run --continue`: the next message of a session, in a new run on the conversation so far. */
-export async function continueRun(given: Arguments, io: Io): Promise<number> {
+async function continueRun(given: Arguments, io: Io): Promise<number> {
   refuseWhatIsAgreed(given);
   const { message, playbook, sessionId, workspace } = await withStore(io, (store) =>
     understand(store, given, io),
   );
-  const cwd = workspace ?? io.cwd;
-  const readOnly = given.flag("read-only");
-  const runtime = await openRuntime(given, io, applicationFor(playbook), { cwd });
-  try {
+  const own = { ...io, cwd: workspace ?? io.cwd };
+  return withRuntime(given, own, applicationFor(playbook), async (runtime) => {
     await requireConsent(workspace, { given, io, runtime });
-    const display = displayFor(given, io);
+    const model = runtime.models.defaultModel;
     const except = await runtime.store.findRun(sessionId);
-    const beside = await offerInterrupted({ runtime, io, display, except });
-    if (beside === "left") return exitCode.interrupted;
-    const work: Work = {
-      runtime,
-      io,
-      display,
-      async begin(watch) {
-        announceModel(runtime.models.defaultModel, playbook, work);
-        await resumeBeside(work, watch, beside);
+    const work = await newWork({
+      ...{ given, io, runtime, model, playbook, except },
+      async start(watch) {
+        const readOnly = given.flag("read-only");
         const limits = { isTyped: true, readOnly, session: given.text("session-id") };
         const started = await runtime.engine.continueSession(sessionId, message, limits);
         await watch(started);
         return started;
       },
-    };
-    return await attend(given, work);
-  } finally {
-    await runtime.close();
-  }
+    });
+    return work === "left" ? exitCode.interrupted : attend(given, work);
+  });
 }
 
-/** Who it is and what it may do was agreed when the session began. */
+/** The profile and the limits of a session are fixed when it begins. */
 function refuseWhatIsAgreed(given: Arguments): void {
   const agreed = ["profile", "context", "max-tokens", "max-cost", "timeout"];
   const one = agreed.find((name) => given.text(name) !== undefined);
   if (one === undefined) return;
   throw new MandateError(
     "usage",
-    `--${one} was agreed when the session began, and goes on as it was. Leave it out, or start another session without --continue.`,
+    `--${one} was agreed when the session began, and stays as it was. Leave it out, or start another session without --continue.`,
   );
 }
 
-/** The first word is the session if there is one of that name, and part of the message if not. */
+/** The first word is the session's id if there is such a session, and part of the message if not. */
 async function understand(store: Store, given: Arguments, io: Io): Promise<Continued> {
   const [first = "", ...rest] = given.words;
   const isId = await isSession(store, first);
@@ -236,14 +194,14 @@ async function understand(store: Store, given: Arguments, io: Io): Promise<Conti
   if (!isId && looksLikeId(first)) {
     throw new MandateError(
       "unknown-run",
-      `There is no session ${first} here. ${io.program} sessions lists what can be continued. If it is what you say: put all of it in quotes.`,
+      `There is no session ${first} here. ${io.program} sessions lists what can be continued. If it is part of your message: put the whole message in quotes.`,
     );
   }
   const message = (isId ? rest : given.words).join(" ");
   if (message.trim() === "") {
     throw new MandateError(
       "task-required",
-      `A session goes on with a message: ${io.program} run --continue ${isId ? first : "[ID]"} "what is to be done next"`,
+      `A session continues with a message: ${io.program} run --continue ${isId ? first : "[ID]"} "what is to be done next"`,
     );
   }
   const folder = resolve(io.cwd, given.text("workspace") ?? ".");

@@ -9,7 +9,7 @@ import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { isLoopback } from "../../http/allowed-hosts.ts";
 import type { RunningServer } from "../../http/serve.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, type Command, flag, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import { type Io, untilStopped } from "../io.ts";
@@ -29,26 +29,16 @@ export const serveCommand: Command = {
     "interrupted. Ctrl-C ends it: what is being answered is answered, and the next start recovers the\n" +
     "runs.",
   options: {
-    port: { type: "text", value: "NUMBER", help: `where to listen (${usualPort}; 0: any)` },
-    host: { type: "text", value: "ADDRESS", help: "at which address (127.0.0.1)" },
-    workspace: {
-      type: "text",
-      value: "DIR",
-      short: "C",
-      help: "a folder that work may happen in; repeatable (this one)",
-    },
-    "allow-host": {
-      type: "text",
-      value: "NAME",
-      help: "a name under which others reach it; repeatable (none)",
-    },
-    "print-token": { type: "flag", help: "print the installation's token" },
-    open: { type: "flag", help: "open the dashboard in a browser" },
-    link: { type: "flag", help: "print a new address of the dashboard of the server that runs" },
+    port: text("NUMBER", `where to listen (${usualPort}; 0: any)`),
+    host: text("ADDRESS", "at which address (127.0.0.1)"),
+    workspace: text("DIR", "a folder that work may happen in; repeatable (this one)", "C"),
+    "allow-host": text("NAME", "a name under which others reach it; repeatable (none)"),
+    "print-token": flag("print the installation's token"),
+    open: flag("open the dashboard in a browser"),
+    link: flag("print a new address of the dashboard of the server that runs"),
     ...runtimeOptions,
     ...consentOptions,
   },
-  words: { least: 0, most: 0 },
   examples: ["serve", "serve --port 0 --workspace ~/harbour --workspace ~/lighthouse"],
   run: serve,
 };

@@ -17,12 +17,20 @@ import {
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
 import { renameSession } from "../../../sessions/session-records.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import {
+  type Arguments,
+  anyWords,
+  type Command,
+  chosenFrom,
+  flag,
+  jsonOption,
+  text,
+} from "../command.ts";
 import { displayWidth, padEnd, shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findSession } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { indented, printableJson, printableLine } from "../printable.ts";
+import { indented, printableJson, printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -36,19 +44,22 @@ export const sessionsCommand: Command = {
     "Markdown for people or JSONL for programs to standard output. Without an id: the latest one.",
   options: {
     json: jsonOption,
-    all: { type: "flag", help: "sessions of every folder" },
-    limit: { type: "text", value: "NUMBER", help: "how many at most (20)" },
-    before: { type: "text", value: "ID", help: "those after this one in the list" },
-    format: { type: "text", value: "NAME", help: "markdown or jsonl (markdown)" },
+    all: flag("sessions of every folder"),
+    limit: text("NUMBER", "how many at most (20)"),
+    before: text("ID", "those after this one in the list"),
+    format: text("NAME", "markdown or jsonl (markdown)"),
   },
-  words: { least: 0, most: Number.POSITIVE_INFINITY },
+  words: anyWords,
   examples: [
     "sessions",
     'sessions rename 3f9a2c "The login page"',
     "sessions export 3f9a2c > login-page.md",
     'run --continue 3f9a2c "And now the tests"',
   ],
-  run: sessions,
+  run: (given, io) => {
+    const [word, ...rest] = given.words;
+    return chosenFrom("sessions", words, word)(given, io, rest);
+  },
 };
 
 type Perform = (given: Arguments, io: Io, words: readonly string[]) => Promise<number>;
@@ -59,18 +70,6 @@ const words: Readonly<Record<string, Perform>> = {
   rename,
   export: exportTo,
 };
-
-async function sessions(given: Arguments, io: Io): Promise<number> {
-  const [word = "list", ...rest] = given.words;
-  const name = word === "ls" ? "list" : word;
-  const perform = Object.hasOwn(words, name) ? words[name] : undefined;
-  if (perform !== undefined) return perform(given, io, rest);
-  const known = Object.keys(words).join(", ");
-  throw new MandateError(
-    "usage",
-    `sessions knows ${known}; it does not know ${JSON.stringify(word.slice(0, 40))}.`,
-  );
-}
 
 async function rename(
   given: Arguments,
@@ -87,7 +86,7 @@ async function rename(
   const wanted = title.join(" ");
   const sessionId = await withStore(io, (store) => renameSession(store, id, wanted, by));
   if (given.flag("json")) {
-    io.stdout.write(`${printableJson({ sessionId, title: wanted.trim() }, 2)}\n`);
+    printJson(io, { sessionId, title: wanted.trim() });
   } else if (wanted.trim() === "") {
     io.stdout.write(`${sessionId} is called by its first message again.\n`);
   } else {
@@ -119,7 +118,7 @@ export async function listSessionsAt(given: Arguments, io: Io): Promise<number> 
   };
   const sessions = await withStore(io, (store) => listSessions(store, query));
   if (given.flag("json")) {
-    io.stdout.write(`${printableJson(sessions, 2)}\n`);
+    printJson(io, sessions);
     return exitCode.done;
   }
   if (sessions.length === 0) {

@@ -12,7 +12,7 @@ import { drawTree } from "../draw-tree.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { indented, printable, printableJson } from "../printable.ts";
+import { indented, printable, printableJson, printJson } from "../printable.ts";
 import { keptChanges, resumeHint, tellKept } from "../run-hints.ts";
 import { RunView } from "../run-view.ts";
 import { lineWidth, styleFor } from "../style.ts";
@@ -139,7 +139,7 @@ export const treeCommand: Command = {
       const view = await RunView.read(store, runId);
       await view.readBudgets();
       if (given.flag("json")) {
-        io.stdout.write(`${printableJson(treeDocument(view), 2)}\n`);
+        printJson(io, treeDocument(view));
         return exitCode.done;
       }
       for (const line of treeText(view, io)) io.stdout.write(`${line}\n`);

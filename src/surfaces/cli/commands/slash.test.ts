@@ -121,43 +121,35 @@ test("what a role does not allow ends with 3, and changes nothing", async () => 
 const playbook = 'version: 1\nreplies:\n  - text: "Because of the clock."\n';
 
 test("a command that only reads is answered on standard output, and as data", async () => {
-  expect(await desk.type(["command", "/status"])).toEqual({
+  expect(await desk.type(["/status"])).toEqual({
     code: 0,
     out: "Nothing runs.\n",
     err: "",
   });
-  const help = await desk.type(["command", "/help", "cancel"]);
+  const help = await desk.type(["/help", "cancel"]);
   expect(help.out).toBe(
     "Commands:\n/cancel <id>: Cancels a run or a delegation, with everything below it. It can be resumed.\n",
   );
-  const { out } = await desk.type(["command", "--json", "/inbox open"]);
+  const { out } = await desk.type(["/inbox", "open", "--json"]);
   expect(JSON.parse(out)).toEqual([]);
 });
 
 test("an agent that a command starts is worked on to its end", async () => {
   const file = join(desk.folder, "answers.yaml");
   writeFileSync(file, playbook);
-  const typed = await desk.type([
-    "command",
-    "--playbook",
-    file,
-    "/oracle",
-    "Why",
-    "is",
-    "it slow?",
-  ]);
+  const typed = await desk.type(["/oracle", "Why", "is", "it slow?", "--playbook", file]);
   expect(typed.err).toMatch(/Started oracle#[0-9a-f]{6} in run r[0-9a-f]{6}\./);
   expect(typed).toMatchObject({ code: 0, out: "Because of the clock.\n" });
-  const tree = await desk.type(["command", "/tree"]);
+  const tree = await desk.type(["/tree"]);
   expect(tree.out).toMatch(/^Run r[0-9a-f]{6} succeeded: Why is it slow\?\n- oracle#/);
 });
 
 test("what was typed wrong ends with 2, what a role does not allow with 3", async () => {
-  const wrong = await desk.type(["command", "/cancel", "everything"]);
+  const wrong = await desk.type(["/cancel", "everything"]);
   expect(wrong).toMatchObject({ code: 2, out: "" });
   expect(wrong.err).toContain("Usage: /cancel <id>");
   expect((await desk.type(["command", "status"])).err).toContain("A command begins with a slash");
-  const refused = await desk.type(["command", "--role", "viewer", "/oracle why"]);
+  const refused = await desk.type(["/oracle why", "--role", "viewer"]);
   expect(refused).toMatchObject({ code: 3, out: "" });
   expect(refused.err).toContain("Starting an agent requires operator access.");
 });
@@ -168,4 +160,29 @@ test("a session that is named keeps what was said of its workspace", async () =>
   expect((await say("/workspace")).out).toContain("read-only");
   expect((await desk.type(["command", "/workspace"])).out).toContain("writable");
   expect((await say("--read-only", "/workspace writable")).code).toBe(3);
+});
+
+test("a chat command is typed as it is, in one word or in several", async () => {
+  await typeWell("register", "@coder", "coder", "Writes code");
+  for (const words of [["/agents", "list"], ["/agents list"], ["/agents"]]) {
+    const typed = await desk.type(words, { environment });
+    expect(typed).toMatchObject({ code: 0, err: "" });
+    expect(typed.out).toContain("- @coder -> coder");
+  }
+  const pinned = await desk.type(["/agents", "pin", "@coder", "--workspace"], { environment });
+  expect(pinned.out).toBe("Pinned @coder (coder) for workspace scope.\n");
+  expect(await desk.type(["/agnts"])).toMatchObject({ code: 2, out: "" });
+});
+
+test("`command` is the older name for chat commands, and help does not list it", async () => {
+  const typed = ["/status", "/help cancel"];
+  for (const word of typed) {
+    expect(await desk.type(["command", word])).toEqual(await desk.type([word]));
+  }
+  const { out } = await desk.type(["help"]);
+  expect(out).toContain("  /COMMAND  ");
+  expect(out).not.toMatch(/^ {2}command /m);
+  expect((await desk.type(["command", "--help"])).out).toBe(
+    (await desk.type(["/status", "-h"])).out,
+  );
 });

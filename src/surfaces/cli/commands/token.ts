@@ -7,10 +7,10 @@ import { findPlaces } from "../../../control/places.ts";
 import { type Principal, type Role, roles } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { formatAge } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, chosenFrom, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableJson, printableLine, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -31,22 +31,20 @@ export const tokenCommand: Command = {
     "once and stored as a hash; revoke ends it at once.",
   options: {
     json: jsonOption,
-    role: { type: "text", value: "ROLE", help: "viewer, operator or admin (viewer)" },
-    scope: { type: "text", value: "SCOPE", help: "what its contracts may hold; repeatable (all)" },
-    "all-runs": { type: "flag", help: "an operator sees every run, not only its own" },
-    days: { type: "text", value: "NUMBER", help: "how long it holds (until it is revoked)" },
+    role: text("ROLE", "viewer, operator or admin (viewer)"),
+    scope: text("SCOPE", "what its contracts may hold; repeatable (all)"),
+    "all-runs": flag("an operator sees every run, not only its own"),
+    days: text("NUMBER", "how long it holds (until it is revoked)"),
   },
   words: { least: 0, most: 2 },
   examples: ["token create dashboard --role viewer", "token list", "token revoke dashboard"],
   run: async (given, io) => {
-    const [word = "list", name] = given.words;
-    const perform = Object.hasOwn(words, word) ? words[word] : undefined;
-    if (perform === undefined) {
-      const known = Object.keys(words).join(", ");
-      const sentence = `token knows ${known}; it does not know ${JSON.stringify(word)}.`;
-      throw new MandateError("usage", sentence);
-    }
-    await perform({ given, io, name, file: findPlaces(io.environment).tokens });
+    const [word, name] = given.words;
+    await chosenFrom(
+      "token",
+      words,
+      word,
+    )({ given, io, name, file: findPlaces(io.environment).tokens });
     return exitCode.done;
   },
 };
@@ -69,7 +67,7 @@ const words: Readonly<Record<string, (asked: Asked) => Promise<void> | void>> = 
 function list({ given, io, file }: Asked): Promise<void> {
   return withStore(io, async (store) => {
     const tokens = await new AccessTokens(store, file).list();
-    if (given.flag("json")) return void io.stdout.write(`${printableJson(tokens, 2)}\n`);
+    if (given.flag("json")) return void printJson(io, tokens);
     if (tokens.length === 0) {
       io.stderr.write(
         "There are no named tokens. `mandate token show` prints the installation's own.\n",
@@ -112,7 +110,7 @@ function create(asked: Asked): Promise<void> {
       owner,
     );
     if (given.flag("json")) {
-      return void io.stdout.write(`${printableJson({ token, ...about }, 2)}\n`);
+      return void printJson(io, { token, ...about });
     }
     const sees = about.allRuns ? "sees all runs" : "sees its own runs";
     io.stderr.write(`The token of ${name} (${about.role}, ${sees}). It is shown this once:\n`);
@@ -127,7 +125,7 @@ function revoke(asked: Asked): Promise<void> {
     const revoked = await new AccessTokens(store, file).revoke(name, owner);
     if (!revoked)
       throw new MandateError("usage", `There is no token called ${JSON.stringify(name)}.`);
-    if (given.flag("json")) return void io.stdout.write(`${printableJson({ revoked: name }, 2)}\n`);
+    if (given.flag("json")) return void printJson(io, { revoked: name });
     io.stdout.write(`Revoked ${printableLine(name)}.\n`);
   });
 }

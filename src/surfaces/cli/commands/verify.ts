@@ -12,11 +12,11 @@ import { controlRunId } from "../../../ports/identity.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";
-import { type Arguments, type Command, jsonOption } from "../command.ts";
+import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import type { Io } from "../io.ts";
-import { printableJson, printableLine } from "../printable.ts";
+import { printableLine, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -39,16 +39,11 @@ export const verifyCommand: Command = {
     "`--against` compares with one, and names each run that is missing or changed since.",
   options: {
     json: jsonOption,
-    run: { type: "text", value: "ID", help: "only this run" },
-    head: { type: "flag", help: "print a checkpoint of the log, if it holds" },
-    against: { type: "text", value: "FILE", help: "the log must go on from this checkpoint" },
-    key: {
-      type: "text",
-      value: "FILE",
-      help: "Ed25519 key in PEM: signs with --head, must have signed with --against",
-    },
+    run: text("ID", "only this run"),
+    head: flag("print a checkpoint of the log, if it holds"),
+    against: text("FILE", "the log must go on from this checkpoint"),
+    key: text("FILE", "Ed25519 key in PEM: signs with --head, must have signed with --against"),
   },
-  words: { least: 0, most: 0 },
   examples: [
     "verify --head --key private.pem > checkpoint.json",
     "verify --against checkpoint.json --key public.pem",
@@ -103,7 +98,7 @@ async function check(store: Store, given: Arguments, io: Io): Promise<number> {
   if (given.flag("json")) {
     const { ok, events, delegations, heads, pruned, violations } = report;
     const more = { ...(heads !== undefined && { heads }), ...(pruned && { pruned }) };
-    io.stdout.write(`${printableJson({ ok, events, delegations, ...more, violations }, 2)}\n`);
+    printJson(io, { ok, events, delegations, ...more, violations });
     return code;
   }
   tellViolations(report, io, io.stdout);

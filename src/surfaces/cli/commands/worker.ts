@@ -5,7 +5,7 @@ import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { RunningWorker } from "../../../start-worker.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, type Command, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Io, untilStopped } from "../io.ts";
 import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
@@ -22,30 +22,16 @@ export const workerCommand: Command = {
     "machines; what one of them leaves when it dies the others recover. Ctrl-C, or SIGTERM,\n" +
     "has it take nothing more and end what it has; a second one ends it at once.",
   options: {
-    queues: { type: "text", value: "NAMES", help: "take work from these alone, with commas (all)" },
-    tenant: {
-      type: "text",
-      value: "NAME",
-      help: "work for this tenant; repeatable (the configured one)",
-    },
-    concurrency: {
-      type: "text",
-      value: "NUMBER",
-      help: "delegations at work at the same time (agents.delegation.maxConcurrent)",
-    },
-    health: {
-      type: "text",
-      value: "PORT",
-      help: "answer GET /health there, on loopback (nowhere)",
-    },
-    "drain-within": {
-      type: "text",
-      value: "TIME",
-      help: "how long what it has may take when it is stopped (30s)",
-    },
+    queues: text("NAMES", "take work from these alone, with commas (all)"),
+    tenant: text("NAME", "work for this tenant; repeatable (the configured one)"),
+    concurrency: text(
+      "NUMBER",
+      "delegations at work at the same time (agents.delegation.maxConcurrent)",
+    ),
+    health: text("PORT", "answer GET /health there, on loopback (nowhere)"),
+    "drain-within": text("TIME", "how long what it has may take when it is stopped (30s)"),
     ...runtimeOptions,
   },
-  words: { least: 0, most: 0 },
   examples: ["worker", "worker --queues default,gpu --concurrency 20 --health 4849"],
   run: work,
 };

@@ -5,7 +5,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { createRuntime, type Runtime } from "../../../runtime.ts";
 import { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import { reportOutcome } from "../attend.ts";
-import type { Arguments, Command } from "../command.ts";
+import { type Arguments, type Command, flag, text } from "../command.ts";
 import type { Io } from "../io.ts";
 import { demoApplication, demoPlaybook } from "../open-runtime.ts";
 import type { WorkOutcome } from "../work-on.ts";
@@ -28,12 +28,11 @@ export const demoCommand: Command = {
     "Kill it in the middle and start it again: it goes on where it was.\n\n" +
     "With --serve it also opens the dashboard on it, and serves that until Ctrl-C.",
   options: {
-    serve: { type: "flag", help: "show it in the dashboard too, until Ctrl-C" },
-    port: { type: "text", value: "NUMBER", help: "where (4848, or the next that is free; 0: any)" },
-    speed: { type: "text", value: "NUMBER", help: "so many times faster" },
-    quiet: { type: "flag", short: "q", help: "show nothing while it works" },
+    serve: flag("show it in the dashboard too, until Ctrl-C"),
+    port: text("NUMBER", "where (4848, or the next that is free; 0: any)"),
+    speed: text("NUMBER", "so many times faster"),
+    quiet: flag("show nothing while it works", "q"),
   },
-  words: { least: 0, most: 0 },
   run: demo,
 };
 

@@ -7,7 +7,7 @@ import { talkingModels } from "../commands/doctor.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { printable, printableJson, printableLine } from "../printable.ts";
+import { printable, printableLine, printJson } from "../printable.ts";
 import { withControl } from "../with-store.ts";
 
 /** Writes a commented mandate.yaml into this folder, after three questions or without any. */
@@ -33,7 +33,7 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
     await trustWritten(file, io);
   }
   if (given.flag("json")) {
-    io.stdout.write(`${printableJson({ file, ...answers, written: isWritten }, 2)}\n`);
+    printJson(io, { file, ...answers, written: isWritten });
     return exitCode.done;
   }
   if (!isWritten) {
