@@ -1,7 +1,12 @@
 import { isIPv6 } from "node:net";
 import type { Selection } from "./selection.ts";
 
-/** The addresses of a text, each as it is fetched: `href` without its fragment. */
+/**
+ * Addresses and hosts: found in the texts of people, and matched by the `network` and `ways_out` of a
+ * contract. Imports selections only.
+ */
+
+/** The addresses in a text, each as it would be fetched: `href` without its fragment. */
 export function addressesIn(text: string): ReadonlySet<string> {
   const found = new Set<string>();
   for (const { index } of text.matchAll(/https?:\/\//gi)) {
@@ -14,8 +19,8 @@ export function addressesIn(text: string): ReadonlySet<string> {
 }
 
 /**
- * The origins that a person named: of whole addresses, and of bare host names. A file's name can look
- * like a host's, so bare names count under a few well-known endings only.
+ * The origins that a person named, by whole addresses and by bare host names. A file name can look like
+ * a host name, so bare names count only under a few well-known top-level domains.
  */
 export function originsIn(text: string): readonly string[] {
   const origins = [...addressesIn(text)].map((href) => new URL(href).origin);
@@ -26,10 +31,10 @@ export function originsIn(text: string): readonly string[] {
 const bareHost =
   /(?<![\w@./:-])(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+(?:com|org|net|edu|gov|io|dev)(?![\w-]|\.\w)/gi;
 
-/** Longer ones are not fetched. */
+/** Longer addresses are not fetched. */
 const longest = 4096;
 
-/** An address as it stands, and without the signs at its end that may belong to the sentence. */
+/** An address as written, and without the punctuation at its end, which may belong to the sentence. */
 function* spellingsAt(text: string, start: number): Generator<string> {
   const [run = ""] = /^[^\s<>"`\\^{}|]+/.exec(text.slice(start, start + longest)) ?? [];
   const [written = ""] = run.split("](", 1);
@@ -48,8 +53,9 @@ function readAddress(text: string): URL | undefined {
 }
 
 /**
- * Whether a selection of hosts names where an address leads: by the host's name, by `*.example.com`
- * for all below example.com (not itself), or with a port for that port alone.
+ * Whether a selection of hosts includes the host of an address. An entry is a host name,
+ * `*.example.com` for every subdomain (without example.com), or either with a port.
+ * @example coversHost(["*.example.com"], new URL("https://api.example.com/v1")) // true
  */
 export function coversHost(hosts: Selection, url: URL): boolean {
   if (hosts === "*") return true;
@@ -64,7 +70,7 @@ function covers(entry: string, url: URL): boolean {
   return isPattern ? url.hostname.endsWith(`.${named.host}`) : url.hostname === named.host;
 }
 
-/** Spelled as addresses are; an entry that is more or less than a host names nothing. */
+/** The host and port of an entry, normalized like a URL; undefined: the entry is not a host. */
 function parseEntry(entry: string): { host: string; port: number | undefined } | undefined {
   const text = isIPv6(entry) ? `[${entry}]` : entry;
   if (!/^[^\s/\\?#@%*\p{Cc}]+$/u.test(text)) return undefined;

@@ -3,8 +3,8 @@ import type { RuleSet } from "./tool-rule.ts";
 import { intersectRoots, rootsWithin } from "./write-roots.ts";
 
 /**
- * Everything that can be held and handed on, without limits in amount. One type serves `mayUse`
- * and `mayDelegate`, so that a new kind of authority cannot be forgotten in one of them.
+ * The rights that an agent can hold or delegate; amounts are not part of it. `mayUse` and
+ * `mayDelegate` share this type, so that a new right cannot be forgotten in one of them.
  */
 export interface Authority {
   readonly tools: Selection;
@@ -17,9 +17,9 @@ export interface Authority {
   readonly write_roots: readonly string[];
   /** Hosts that may be reached. */
   readonly network: Selection;
-  /** Hosts and tools that lead out and stay open whatever was read; absent: none. */
+  /** The egress allowlist: hosts and tools that need no approval even when tainted; absent: none. */
   readonly ways_out?: Selection;
-  /** Rules that every call has to pass as well; absent: none. */
+  /** Rules that every call must pass in addition; absent: none. */
   readonly rules?: readonly RuleSet[];
 }
 
@@ -39,7 +39,7 @@ export function intersectAuthority(left: Authority, right: Authority): Authority
   return rules.length === 0 ? both : { ...both, rules };
 }
 
-/** More rules allow less: what is bound by both lists is bound by each of their sets. */
+/** More rules allow less: a call must pass every set of both lists. */
 function joinRules(
   left: readonly RuleSet[] = none,
   right: readonly RuleSet[] = none,
@@ -59,7 +59,7 @@ function keepsRules(inner: readonly RuleSet[] = none, outer: readonly RuleSet[] 
   return outer.every((rules) => kept.has(JSON.stringify(rules)));
 }
 
-/** The fields in which `inner` holds more than `outer`; empty means contained. */
+/** The fields in which `inner` holds more than `outer`; empty: `inner` is contained in `outer`. */
 export function authorityExcess(inner: Authority, outer: Authority): readonly (keyof Authority)[] {
   const excess: (keyof Authority)[] = [];
   if (!isSubset(inner.tools, outer.tools)) excess.push("tools");

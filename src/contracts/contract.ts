@@ -7,10 +7,9 @@ import type { TokenPrice } from "./token-price.ts";
 import type { RuleSet } from "./tool-rule.ts";
 
 /**
- * What one child was granted: frozen at creation, stored in `sub_agents.context_json`, hashed into
- * `agent.subagent_created` and checked again at every transition. `parent`, `step`, `permissions`,
- * `execution` and `outputs` are the names of the execution specification; the rest is what code
- * needs to enforce them. Written once, never patched.
+ * All that one child was granted. The contract is created with the delegation and never changes. It is
+ * stored in `sub_agents.context_json`; its hash is in `agent.subagent_created`, and is compared whenever
+ * the contract is read. The field names are a stored format.
  */
 export interface Contract {
   readonly version: 1;
@@ -18,17 +17,16 @@ export interface Contract {
     readonly run_id: string;
     /** Null when the caller is a person, or an agent that Mandate does not run. */
     readonly sub_agent_id: string | null;
-    /** Of a watcher: the delegation whose session it watches. */
+    /** Only of a watcher: the delegation that it watches. */
     readonly watches?: string;
     /**
-     * What it begins with may hold more than its own tools could bring: a stranger's words that its
-     * caller had read (or the delegation it continues, or its prompt's files), and with them what that
-     * one could read. Absent: neither.
+     * Whether its first messages may contain untrusted input, or private data that its own tools could
+     * not read: from its caller, the delegation it continues, or files in its prompt. Absent: neither.
      */
     readonly carries?: readonly Carried[];
     /**
-     * Addresses in its task that no agent composed after untrusted input: they may be fetched as they
-     * are without asking. Absent: none.
+     * Addresses in its task that were not written by a tainted agent: fetching exactly these needs no
+     * approval. Absent: none.
      */
     readonly addresses?: readonly string[];
     readonly step_idx: number;
@@ -45,11 +43,11 @@ export interface Contract {
   readonly profile: {
     readonly id: string;
     readonly hash: string;
-    /** Hash of the system prompt as assembled at creation; the text is kept beside the log. */
+    /** Hash of the assembled system prompt; the text is stored beside the log. */
     readonly prompt: string;
-    /** The handle it was delegated to by, when it was by one. */
+    /** The registered agent's handle, when the request named one. */
     readonly agent?: string;
-    /** As what it was started; absent: as a subtask. */
+    /** Its role in the run; absent: a subtask. */
     readonly capability?: "primary" | "watcher" | "orchestrator";
   };
   readonly model: {
@@ -60,14 +58,13 @@ export interface Contract {
     readonly temperature: number | null;
     readonly top_p?: number;
     readonly effort?: Effort;
-    /** Tokens of the window that may be used, where that is less than the model's own. */
+    /** Usable tokens of the context window, where that is less than the model's own. */
     readonly context_window?: number;
-    /** Tried in order, as `provider/model`, when the model cannot be had. */
+    /** `provider/model` names, tried in order when the model is unavailable. */
     readonly fallbacks?: readonly string[];
     /**
-     * What its models cost, by `provider/model`: its requests reserve dollars by it, and are settled
-     * by it. Absent where nothing has a price and nothing is capped, and in contracts that are older
-     * than the field.
+     * Prices by `provider/model`, by which requests reserve and settle dollars. Absent where no model
+     * has a price and no cost is capped, and in contracts that are older than the field.
      */
     readonly prices?: Readonly<Record<string, TokenPrice>>;
   };
@@ -76,72 +73,72 @@ export interface Contract {
     readonly allowed_tools: readonly string[];
     readonly can_spawn_children: boolean;
     readonly max_delegation_depth: number;
-    /** Tools that it lacks only because no level of delegation is left; absent: none. */
+    /** Tools that are missing only because no level of delegation is left; absent: none. */
     readonly beyond_depth?: readonly string[];
     readonly skills: Selection;
     readonly mcp_servers: Selection;
     readonly scopes: Selection;
     readonly write_roots: readonly string[];
     readonly network: Selection;
-    /** Egress that stays allowed after untrusted input: hosts and tools; absent: none. */
+    /** The egress allowlist: hosts and tools that need no approval even when tainted; absent: none. */
     readonly ways_out?: Selection;
-    /** As what it may save memories; absent in contracts that are older than the field. */
+    /** The widest scope in which it may save memories; absent in contracts that are older than the field. */
     readonly memory?: MemoryPermission;
-    /** Rules that calls have to pass: its own and those of all its ancestors. */
+    /** Rules that every call must pass: its own and those of all its ancestors. */
     readonly rules?: readonly RuleSet[];
-    /** Null: the same as what it may use itself. */
+    /** Null: the same as `mayUse`. */
     readonly may_delegate: Authority | null;
   };
-  /** The MCP servers that its profile brings and the contract grants, as they were declared then. */
+  /** The granted MCP servers that its profile declares itself, as declared at creation. */
   readonly servers?: Readonly<Record<string, McpServer>>;
   readonly execution: {
     readonly attempt_timeout_ms: number;
     readonly max_retries: number;
-    /** Model turns of one attempt; absent: as many as the budget holds. */
+    /** Model turns of one attempt; absent: limited by the budget alone. */
     readonly max_turns?: number;
     readonly close_on_completion: true;
   };
   readonly outputs: {
     readonly report_format: "markdown";
-    /** Null: the report is kept in the log only. */
+    /** Null: no report file is written. */
     readonly report_path_pattern: string | null;
-    /** What `<idx>` is in the pattern: of a step's further try `2-2`, below another planner `1.2`. */
+    /** The value of `<idx>` in the pattern: `2-2` for the second try of step 2, `1.2` below another planner. */
     readonly report_index?: string;
-    /** Its caller may read what it said and did, once it is closed; absent: that is sealed. */
+    /** Its caller may read its transcript once it is closed; absent: only its result. */
     readonly transcript?: true;
   };
   readonly budget: {
     readonly tokens: number;
     readonly cost: number | null;
-    /** Kept back so that a last turn can still return the best result. */
+    /** Tokens kept back for a last turn that returns the best result. */
     readonly reserve: number;
   };
   readonly workspace: {
-    /** `shared`: in its caller's folder; `sandbox`: in a copy of its own; `custom`: in a part of it. */
+    /** `shared`: its caller's folder; `sandbox`: a working copy of its own; `custom`: a subfolder. */
     readonly isolation: "shared" | "sandbox" | "custom";
     readonly root: string | null;
     readonly allow_writes: boolean;
-    /** Of a copy: the commit that it starts from. */
+    /** Of a working copy: the commit that it starts from. */
     readonly base: string | null;
-    /** Patterns, relative to the root, that every path it changes must match; none: any path. */
+    /** Patterns, relative to the root, that every changed path must match; empty: any path. */
     readonly owns: readonly string[];
-    /** Of a copy: its id, and the folder that it stands for. Write roots are named in that one. */
+    /** Of a working copy: its id, and the original folder, to which `write_roots` refer. */
     readonly copy?: { readonly id: string; readonly of: string };
-    /** Commands that the merged files have to pass, each in a sandbox, before they are taken over. */
+    /** Commands that must succeed on the merged files, each in a sandbox, before the merge is accepted. */
     readonly checks?: readonly string[];
-    /** A person is asked before its changes are taken over. */
+    /** A person must approve the merge of its changes. */
     readonly approval?: true;
   };
   readonly exit: {
     readonly tools: readonly string[];
     readonly output_schema: Readonly<Record<string, unknown>> | null;
     readonly evidence: "none" | "tool_calls" | "files";
-    /** Who looks at what it hands in, and how often before a person decides. */
+    /** The reviewer of its output, and the number of rounds before a person decides. */
     readonly review?: { readonly profile: string; readonly rounds: number };
   };
   readonly on_parent_interrupt: "cancel" | "pause" | "continue";
   readonly join: { readonly max_tokens: number };
-  /** Milliseconds. `total` counts over all attempts; the others are about the moment. */
+  /** Milliseconds. `total` covers all attempts; the others each cover one wait. */
   readonly deadlines: {
     readonly first_token: number;
     readonly stall: number;
@@ -152,21 +149,21 @@ export interface Contract {
 }
 
 /**
- * `delegated`: for itself and its own line, unless it is the root of its session, which saves for
- * all; `shared`: for all in its workspace.
+ * `delegated`: memories for itself and its ancestors, except that the root of a session may save shared
+ * ones; `shared`: memories for every agent in its workspace.
  */
 export type MemoryPermission = (typeof memoryPermissions)[number];
 
-/** From the least to the most. */
+/** From the narrowest to the widest. */
 export const memoryPermissions = ["none", "delegated", "shared"] as const;
 
 /**
- * The provider in the contract of an agent that another program runs: its turns are made elsewhere,
- * and the log has only its calls.
+ * The provider in the contract of an agent that another program runs: that program makes its turns, and
+ * the log contains only its calls.
  */
 export const externalProvider = "external";
 
-/** The profile in such a contract. No profile can have this name: see `clientOf` for the program's. */
+/** The profile in such a contract. No real profile can have this name; `clientOf` gives the program's. */
 export const externalProfile = "external";
 
 /** The name of the program that runs the agent; undefined for an agent that Mandate runs. */
@@ -174,7 +171,7 @@ export function clientOf({ model }: Pick<Contract, "model">): string | undefined
   return model.provider === externalProvider ? model.model : undefined;
 }
 
-/** What the holder of a contract may use itself. */
+/** The authority that the holder of a contract may use itself. */
 export function mayUse(contract: Contract): Authority {
   const { permissions } = contract;
   return {
@@ -190,12 +187,12 @@ export function mayUse(contract: Contract): Authority {
   };
 }
 
-/** What the holder of a contract may hand on. */
+/** The authority that the holder of a contract may delegate. */
 export function mayDelegate(contract: Contract): Authority {
   return contract.permissions.may_delegate ?? mayUse(contract);
 }
 
-/** All that a contract gives, for its holder or to hand on. */
+/** The union of what the holder of a contract may use and may delegate. */
 export function allGrantedBy(contract: Contract): Authority {
   const [own, given] = [mayUse(contract), mayDelegate(contract)];
   return {
@@ -219,7 +216,7 @@ export function modelName(contract: Contract): string {
   return `${contract.model.provider}/${contract.model.model}`;
 }
 
-/** What a child is told besides its task: what its profile always says, and what this caller says. */
+/** A child's context: its profile's `opening`, then what its caller adds. */
 export function contextFor(
   opening: string | undefined,
   context: string | undefined,
@@ -229,7 +226,7 @@ export function contextFor(
   return said === undefined ? opening : `${opening}\n\n${said}`;
 }
 
-/** The child's first message: its context and its task, and nothing of its caller's conversation. */
+/** The child's first message: its context, its task and the success criteria. */
 export function openingOf({ step }: Pick<Contract, "step">): string {
   const criteria = step.success_criteria.map((criterion) => `- ${criterion}`).join("\n");
   return [
@@ -242,18 +239,18 @@ export function openingOf({ step }: Pick<Contract, "step">): string {
 }
 
 /**
- * Where the report of a child is written, relative to the workspace. `<run>` is the run's id, `<id>`
- * the child's, and `<idx>` its index in its plan.
+ * The path of a child's report, relative to the workspace. `<run>` is the run's id, `<id>` the child's
+ * id, and `<idx>` its index in its plan.
  */
 export const defaultReportPattern = ".mandate/reports/<run>/step-<idx>-result.md";
 
-/** Of `.mandate`, what agents cannot write, reports alone have their place. */
+/** The only folder below the protected `.mandate` in which reports may be written. */
 export const ownReportFolder = ".mandate/reports/";
 
-/** What a pattern may hold between `<` and `>`. */
+/** The placeholders of a pattern. */
 export const reportPlaceholders: readonly string[] = ["<run>", "<idx>", "<id>"];
 
-/** The pattern of a child that is no step of a plan: it has no index, and is named by its id. */
+/** The pattern for a child that is not a step of a plan: `<id>` replaces `<idx>`. */
 export function patternById(pattern: string): string {
   return pattern.replaceAll("step-<idx>", "<id>").replaceAll("<idx>", "<id>");
 }

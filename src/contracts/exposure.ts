@@ -1,6 +1,6 @@
 /**
- * What the calls of a tool do with information: the three things that must not come together
- * unwatched in one agent. A tool declares them; contracts are judged by them.
+ * What the calls of a tool do with information: untrusted input, private data, egress. An agent with
+ * all three needs approval for egress. Every tool declares its exposure.
  */
 export interface Exposure {
   /** Its results can contain untrusted input. */
@@ -8,25 +8,25 @@ export interface Exposure {
   /** Its results can contain private data; `workspace`: only where there is a workspace. */
   readonly private: boolean | "workspace";
   /**
-   * What it is given can leave the machine; `any_host`: where the contract may reach every host;
-   * `address`: nothing leaves but a request for the addresses that its `destinations` name.
+   * Whether its input can leave the machine. `any_host`: only where the contract allows every host.
+   * `address`: only as a request for the addresses in its `destinations`.
    */
   readonly wayOut: boolean | "any_host" | "address";
 }
 
-/** A tool that hands nothing in and nothing out. */
+/** A tool without any of the three. */
 export const noExposure: Exposure = Object.freeze({
   untrusted: false,
   private: false,
   wayOut: false,
 });
 
-/** Of what nothing is known that could be relied upon. */
+/** A tool about which nothing reliable is known. */
 export const fullExposure: Exposure = Object.freeze({
   untrusted: true,
   private: true,
   wayOut: true,
 });
 
-/** What a child was told may carry more than its own tools could bring: see `Contract`. */
+/** What the first messages of a child may contain: see `Contract`. */
 export type Carried = "untrusted" | "private";

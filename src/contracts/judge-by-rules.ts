@@ -1,7 +1,7 @@
 import { includes } from "./selection.ts";
 import type { RuleSet, ToolRule } from "./tool-rule.ts";
 
-/** What a call is about, in the words that rules match: paths below the workspace, or plain text. */
+/** The values of a call that rules match: paths below the workspace, or plain text. */
 export interface CallSubjects {
   readonly kind: "path" | "text";
   readonly values: readonly string[];
@@ -10,9 +10,10 @@ export interface CallSubjects {
 export type Ruling = "allow" | "ask" | "deny";
 
 /**
- * What the rules say about a call. Each list decides by its last rule that matches, for each thing
- * the call is about, and the strictest answer of all counts: a child is bound by its own rules and
- * by those of everybody above it.
+ * The ruling on a call. In each list the last matching rule decides, separately for each value of the
+ * call. The strictest ruling over all lists and values counts: a child must obey its own rules and
+ * those of all its ancestors.
+ * @example judgeByRules([[{ tool: "shell", match: "rm *", action: "deny" }]], "shell", { kind: "text", values: ["rm -r x"] }) // "deny"
  */
 export function judgeByRules(
   sets: readonly RuleSet[],
@@ -33,7 +34,7 @@ export function judgeByRules(
   return strictest;
 }
 
-/** Whether no call of this tool can ever pass: then it is not offered at all. */
+/** Whether every call of this tool is denied: then the tool is not offered. */
 export function isDeniedOutright(sets: readonly RuleSet[], tool: string): boolean {
   return sets.some((rules) => {
     const about = rules.filter((rule) => concerns(rule, tool));
@@ -53,27 +54,26 @@ function rulingOf(rules: readonly ToolRule[], value: string | null, isPath: bool
   return rules.findLast((rule) => matches(rule, value, isPath))?.action ?? "allow";
 }
 
-/** In doubt the stricter reading: an exception has to fit exactly, a prohibition only roughly. */
+/** When in doubt, the stricter reading: `allow` must match exactly, `deny` and `ask` only roughly. */
 function matches({ action, match }: ToolRule, value: string | null, isPath: boolean): boolean {
   if (match === undefined || match === "*") return true;
   if (value === null) return action !== "allow";
   if (!isPath) return matchGlob(match, value);
   const path = match.replace(/^(?:\.?\/)+/, "");
   if (action === "allow") return matchGlob(path, value, true);
-  // What forbids a folder's content forbids the folder, and what holds it when that is listed.
+  // A rule about a folder's content also applies to the folder itself.
   const folder = path.replace(/\/\**$/, "");
   return matchGlob(path, value) || matchGlob(folder, value);
 }
 
 /**
- * Whether a text is what a pattern describes: `*` is any run of characters, `?` is one. With
- * `bySegment` neither crosses a `/`, and `**` does. A `**` with the slash after it stands for whole
- * folders, or for none. Patterns come from untrusted files: the time is at most that
- * of one by the other.
+ * Whether a text matches a glob pattern: `*` is any run of characters, `?` is one. With `bySegment`
+ * neither crosses a `/`, and `**` does; `**` followed by a slash stands for any number of folders.
+ * Patterns come from untrusted files: the time is at most proportional to both lengths multiplied.
  */
 export function matchGlob(pattern: string, text: string, bySegment = false): boolean {
   if (!hasEdges(pattern, text)) return false;
-  // Where in the text the pattern may have got to, part by part.
+  // The positions in the text that the parts so far can reach.
   let reached = new Uint8Array(text.length + 1);
   reached[0] = 1;
   for (const part of parse(pattern, bySegment)) {
@@ -103,13 +103,13 @@ export function matchGlob(pattern: string, text: string, bySegment = false): boo
   return reached[text.length] === 1;
 }
 
-/** Whether a text begins and ends as the pattern does; most texts fail by that already. */
+/** Whether a text has the literal start and end of the pattern: a quick test that most texts fail. */
 function hasEdges(pattern: string, text: string): boolean {
   const first = pattern.search(/[*?]/);
   if (first < 0) return pattern === text;
   if (!text.startsWith(pattern.slice(0, first))) return false;
   const last = Math.max(pattern.lastIndexOf("*"), pattern.lastIndexOf("?"));
-  // The slash after two stars belongs to them, and they can stand for nothing.
+  // `**/` can stand for nothing, so its slash is not part of the literal end.
   const end = pattern[last + 1] === "/" ? last + 2 : last + 1;
   return text.endsWith(pattern.slice(end));
 }
@@ -134,7 +134,7 @@ function parse(pattern: string, bySegment: boolean): readonly Part[] {
     else {
       const isDouble = pattern[index + 1] === "*";
       while (pattern[index + 1] === "*") index++;
-      // `src/**/a` also means `src/a`: the slash after the stars belongs to them.
+      // `src/**/a` also matches `src/a`: the slash belongs to the stars.
       const isFolders = isDouble && pattern[index + 1] === "/";
       if (isFolders) index++;
       const run = isFolders ? anyFolders : isDouble || !bySegment ? anyRun : segmentRun;

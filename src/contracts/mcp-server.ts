@@ -1,15 +1,15 @@
 import { createHash } from "node:crypto";
 
 /**
- * How an MCP server is reached. Variables (`${NAME}`, `${NAME:-default}`) stay as they are written
- * until it is started: a profile that is shown, stored or hashed holds no secret.
+ * How an MCP server is started or reached. Variables (`${NAME}`, `${NAME:-default}`) are expanded only
+ * when it is started, so that a shown, stored or hashed profile contains no secret.
  */
 export type McpServer = StdioServer | HttpServer;
 
 interface Common {
-  /** Names of its tools that may be called, `*` at the end allowed; absent: all of them. */
+  /** Names of its tools that may be called, with an optional `*` at the end; absent: all tools. */
   readonly tools?: readonly string[];
-  /** One process for everybody, or one for each delegation that uses it. */
+  /** One process for all delegations, or one for each. */
   readonly sharing?: "shared" | "delegation";
   readonly timeoutMs?: number;
   readonly disabled?: boolean;
@@ -19,11 +19,11 @@ export interface StdioServer extends Common {
   readonly kind: "stdio";
   readonly command: string;
   readonly args?: readonly string[];
-  /** All it gets of the environment, beside what every program needs (PATH, HOME, LANG, TMPDIR). */
+  /** Its environment, in addition to PATH, HOME, LANG and TMPDIR. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Where it starts; absent: in an empty private folder. From a project's file it is ignored. */
+  /** Its current directory; absent: an empty private folder. Ignored in a project's file. */
   readonly cwd?: string;
-  /** The person's own file or program declares it. Never read from a file: set where one is read. */
+  /** Declared by the user's own file or program. Set by the reader of the file, never by its content. */
   readonly isOwn?: true;
 }
 
@@ -33,7 +33,7 @@ export interface HttpServer extends Common {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-/** Whether two declarations say the same. */
+/** Whether two declarations are equal, apart from `isOwn`. */
 export function isSameServer(one: McpServer | undefined, other: McpServer | undefined): boolean {
   const text = (server: McpServer | undefined): string | undefined =>
     JSON.stringify(server === undefined ? server : { ...server, isOwn: undefined });
@@ -44,9 +44,9 @@ const longestName = 64;
 const longestServer = 32;
 
 /**
- * The name under which agents, contracts and rules know a server's tool: `mcp__server__tool`. The
- * server's part never holds two underscores in a row nor ends in one, so the name falls apart in
- * one way only and a rule for `mcp__server__*` is about that server alone.
+ * The name of a server's tool in contracts, rules and prompts. The server's part contains no double
+ * underscore and does not end in one, so that `mcp__server__*` matches the tools of one server only.
+ * @example mcpToolName("github", "create_issue") // "mcp__github__create_issue"
  */
 export function mcpToolName(server: string, tool: string): string {
   const prefix = `mcp__${serverSlug(server)}__`;
@@ -55,7 +55,7 @@ export function mcpToolName(server: string, tool: string): string {
   return prefix + (isNothing ? digest(tool) : shorten(slug, tool, longestName - prefix.length));
 }
 
-/** `[a-z0-9_-]`, at most 32 of them. What differs only in other characters comes out the same. */
+/** At most 32 of `[a-z0-9_-]`. Names that differ only in other characters have the same slug. */
 export function serverSlug(server: string): string {
   const slug = server
     .toLowerCase()
@@ -66,12 +66,12 @@ export function serverSlug(server: string): string {
   return shorten(slug, server, longestServer);
 }
 
-/** What stands for all tools of a server. */
+/** The pattern for all tools of a server. */
 export function serverPattern(server: string): string {
   return `mcp__${serverSlug(server)}__*`;
 }
 
-/** Keeps the beginning; the digest of the whole tells long names apart that begin alike. */
+/** The beginning, and a digest of the whole: long names with the same beginning stay different. */
 function shorten(slug: string, whole: string, longest: number): string {
   if (slug.length <= longest) return slug;
   return `${slug.slice(0, longest - 9).replace(/_+$/, "")}_${digest(whole)}`;

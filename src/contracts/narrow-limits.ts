@@ -4,14 +4,14 @@ import { includes, intersect, type Selection } from "./selection.ts";
 
 export interface NarrowedModels {
   readonly model: string;
-  /** In order, for when the model cannot be had. */
+  /** Tried in order when the model is unavailable. */
   readonly fallbacks: readonly string[];
   readonly allow: Selection;
 }
 
 /**
- * Which models the child runs on: the profile's own choice, in its order, as far as the caller may
- * hand it on. An override chooses among what the profile allows; anything else is clamped.
+ * The child's models: those of its profile, in that order, as far as the caller may delegate them. An
+ * override selects one of the models that the profile allows; any other override is clamped.
  */
 export function narrowModels(
   { ceiling, profile, request, rules }: Narrowing,
@@ -25,7 +25,7 @@ export function narrowModels(
     return {
       allowed: false,
       rule: "models",
-      reason: `"${profile.name}" runs on ${choices.join(" or ")}, which its caller may not hand on or the operator does not allow.`,
+      reason: `"${profile.name}" runs on ${choices.join(" or ")}, which its caller may not delegate or the operator does not allow.`,
     };
   }
   const policy = [...choices, ...(profile.modelAllow ?? [])];
@@ -40,7 +40,7 @@ export function narrowModels(
     granted: model,
     ...(isInPolicy ? {} : { reason: `not in the model policy of "${profile.name}"` }),
   });
-  // Who asks for one model in particular is not served by another in its place.
+  // A request for one particular model gets no fallbacks.
   return { model, fallbacks: isInPolicy ? [] : fallbacks, allow };
 }
 
@@ -84,7 +84,7 @@ export function unpriced(model: string, cost: number): string {
   );
 }
 
-/** Levels that may follow below the child. */
+/** The levels of delegation below the child. */
 export function narrowDepth(
   { ceiling, profile, request, rules, mayNest }: Narrowing,
   receipt: ReceiptLine[],
@@ -94,7 +94,7 @@ export function narrowDepth(
     Math.min(rules.maxDepth, ceiling.depth - 1, profile.depth ?? rules.maxDepth),
   );
   const asked = request.depth;
-  // Whatever is no whole number of levels grants the levels that are whole, or none.
+  // Anything but a whole number is rounded down; NaN grants none.
   const granted = mayNest ? Math.floor(Math.max(0, Math.min(allowed, asked ?? allowed))) || 0 : 0;
   if (asked !== undefined) {
     receipt.push({
@@ -120,25 +120,28 @@ export function narrowTokens(
       requested: wanted,
       granted,
       ...(granted < wanted
-        ? { reason: "limited by the profile, the configuration, or what the callers have left" }
+        ? {
+            reason:
+              "limited by the profile, the configuration, or the remaining budget of its ancestors",
+          }
         : {}),
     });
   }
-  // Asked this way round, what is not a number at all is refused too.
+  // NaN is refused as well.
   if (!(granted > 0)) {
     const reason =
-      limit >= 1 ? `${wanted} tokens are not enough to do anything with.` : nothingLeft(ceiling);
+      limit >= 1 ? `${wanted} tokens are too few for a single request.` : nothingLeft(ceiling);
     return { allowed: false, rule: "budget", reason };
   }
   return granted;
 }
 
 function nothingLeft({ kept = 0, tokens }: Narrowing["ceiling"]): string {
-  if (kept === 0) return "The callers above have no tokens left to hand on.";
+  if (kept === 0) return "The caller and its ancestors have no tokens left to delegate.";
   return `All of the ${tokens + kept} tokens that the caller has left are kept to read results and answer. Delegate less at once.`;
 }
 
-/** In dollars; null: no limit is set. */
+/** The cost cap in dollars; null: none. */
 export function narrowCost(
   { ceiling, profile, request }: Narrowing,
   receipt: ReceiptLine[],
@@ -152,12 +155,12 @@ export function narrowCost(
     requested: asked,
     granted,
     ...(granted < asked
-      ? { reason: "limited by the profile, or by what the callers may cost" }
+      ? { reason: "limited by the profile, or by the remaining cost cap of its ancestors" }
       : {}),
   });
-  // Asked this way round, what is not a number at all is refused too.
+  // NaN is refused as well.
   if (granted > 0) return granted;
-  return { allowed: false, rule: "budget", reason: `For $${asked} nothing can be done.` };
+  return { allowed: false, rule: "budget", reason: `A cost cap of $${asked} allows no request.` };
 }
 
 export function narrowTime(
@@ -172,11 +175,11 @@ export function narrowTime(
       field: "timeout",
       requested: wanted,
       granted,
-      ...(granted < wanted ? { reason: "limited by the time that the caller has left" } : {}),
+      ...(granted < wanted ? { reason: "limited by the remaining time of its caller" } : {}),
     });
   }
   if (!(granted > 0)) {
-    return { allowed: false, rule: "time", reason: "The caller has no time left to hand on." };
+    return { allowed: false, rule: "time", reason: "The caller has no time left to delegate." };
   }
   return granted;
 }

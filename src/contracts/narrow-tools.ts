@@ -6,19 +6,19 @@ import { difference, everything, intersect, type Selection } from "./selection.t
 
 export interface ToolNarrowing extends Narrowing {
   readonly depth: number;
-  /** The servers that were granted: their tools are known by pattern only. */
+  /** The granted servers. Their tools are known only as patterns. */
   readonly servers: readonly string[];
-  /** What profile and ceiling both allow. */
+  /** The intersection of profile and ceiling. */
   readonly within: Authority;
 }
 
 export interface HeldTools {
   readonly tools: readonly string[];
-  /** Tools that it would hold if a level of delegation were left. */
+  /** Tools that are withheld only because no level of delegation is left. */
   readonly beyondDepth: readonly string[];
 }
 
-/** The tools of the child, written out: names, and a pattern for each MCP server it may use. */
+/** The tools of the child: names, and a pattern for each granted MCP server. */
 export function narrowTools(narrowing: ToolNarrowing, receipt: ReceiptLine[]): HeldTools | Refused {
   const { ceiling, profile, request, rules, within } = narrowing;
   const offered =
@@ -26,7 +26,7 @@ export function narrowTools(narrowing: ToolNarrowing, receipt: ReceiptLine[]): H
       ? ceiling.authority.tools
       : within.tools;
   const selected = request.tools === undefined ? offered : intersect(request.tools, offered);
-  // The root's tools were written out when it was created; without that list nothing is granted.
+  // The root's tools are an explicit list; without one nothing is granted.
   const concrete = selected === "*" ? [] : selected;
   const isDenied = (tool: string): boolean => isDeniedOutright(within.rules ?? [], tool);
   const tools = settle(concrete, serverTools(narrowing, selected), (tool) => {
@@ -49,14 +49,14 @@ export function narrowTools(narrowing: ToolNarrowing, receipt: ReceiptLine[]): H
     return {
       allowed: false,
       rule: "depth_exhausted",
-      reason: `"${profile.name}" could only delegate (${list(beyondDepth)}), and no level of delegation is left for that. Do its work yourself, or delegate from higher up.`,
+      reason: `"${profile.name}" has only tools that delegate (${list(beyondDepth)}), and no level of delegation is left. Do the work yourself, or delegate from a higher level.`,
     };
   }
   if (tools.length === 0 && asked.length > 0) {
     return {
       allowed: false,
       rule: "tools",
-      reason: `None of the tools asked for "${profile.name}" (${list(asked)}) can be granted: there is no such tool here, or its caller may not hand it on.`,
+      reason: `None of the tools asked for "${profile.name}" (${list(asked)}) can be granted: they do not exist here, or its caller may not delegate them.`,
     };
   }
   return { tools, beyondDepth };
@@ -65,10 +65,10 @@ export function narrowTools(narrowing: ToolNarrowing, receipt: ReceiptLine[]): H
 function whyDropped(dropped: readonly string[], beyondDepth: readonly string[]): string {
   return dropped.every((tool) => beyondDepth.includes(tool))
     ? "no level of delegation is left below it"
-    : "not in what the profile and the caller allow";
+    : "not allowed by the profile or by the caller";
 }
 
-/** What of `tools` is held back because no level of delegation is left, and for no other reason. */
+/** The tools that are withheld only because no level of delegation is left. */
 function beyond(
   narrowing: ToolNarrowing,
   tools: readonly string[],
@@ -83,7 +83,7 @@ function beyond(
 
 const nothing: readonly string[] = Object.freeze([]);
 
-/** The same list when nothing is to be changed: a thousand siblings share it. */
+/** Returns the same list when nothing changes, because a thousand siblings share it. */
 function settle(
   tools: readonly string[],
   ofServers: readonly string[],
@@ -99,8 +99,8 @@ function isServerTool(tool: string): boolean {
 }
 
 /**
- * The tools of the granted servers: those that the profile's list names, or all of a server that
- * was granted by itself; always within the ceiling, and within what the call selects.
+ * The tools of the granted servers: those named in the profile's list, or all tools of a server of
+ * which the list names none. Always within the ceiling and the request.
  */
 function serverTools(
   { ceiling, profile, request, rules, servers }: ToolNarrowing,
@@ -120,7 +120,7 @@ function serverTools(
   return chosen === "*" ? [] : chosen;
 }
 
-/** Delegating further is never inherited in silence: a profile or a call has to name it. */
+/** Tools that create children are not inherited: the profile or the request must name them. */
 function maySpawn(
   { inheritsSpawning, profile, request, rules }: ToolNarrowing,
   tool: string,
@@ -134,9 +134,9 @@ function list(selection: Selection): string {
 }
 
 /**
- * The MCP servers of the child. A profile that lists tools and says nothing of servers has those
- * that its list speaks of: a short list of tools must not bring every server along. One that names
- * an unknown server is refused, since what it was meant to do cannot be done.
+ * The MCP servers of the child. A profile that lists tools but no servers gets the servers of those
+ * tools: a short list of tools must not grant every server. A profile that names an unknown server is
+ * refused, because its work cannot be done.
  */
 export function narrowServers(
   { ceiling, entry, profile, rules }: Narrowing,
@@ -151,7 +151,7 @@ export function narrowServers(
     return {
       allowed: false,
       rule: "mcp_servers",
-      reason: `"${profile.name}" brings an MCP server of its own called ${twin}, which is the name of a configured one: a grant for the one must not be taken for the other. Rename it.`,
+      reason: `"${profile.name}" declares an MCP server named ${twin}, and a configured server has the same name: a grant could not tell them apart. Rename the server in the profile.`,
     };
   }
   const unknown = claimed.filter(
@@ -161,7 +161,7 @@ export function narrowServers(
     return {
       allowed: false,
       rule: "mcp_servers",
-      reason: `"${profile.name}" needs the MCP server ${unknown.join(", ")}, which is not configured. Declare it under mcp.servers, or take it out of the profile.`,
+      reason: `"${profile.name}" needs the MCP server ${unknown.join(", ")}, which is not configured. Declare it under mcp.servers, or remove it from the profile.`,
     };
   }
   const held = intersect(claimed, ceiling.authority.mcp_servers);
@@ -175,26 +175,26 @@ export function narrowServers(
       requested: wanted,
       granted,
       dropped,
-      reason: "not in what the caller may hand on or the registry entry gives",
+      reason: "not allowed by the caller or by the registry entry",
     });
   }
-  // Most have none, and a thousand siblings share the one list that says so.
+  // Most children have none, and share this list.
   return granted === "*" || granted.length === 0 ? none : granted;
 }
 
 const none: readonly string[] = Object.freeze([]);
 
-/** The servers that a profile asks for: those it names, or those that follow from its tools. */
+/** The servers that a profile requests: those it names, or those of its tools. */
 export function claimedServers(
   profile: Pick<ProfileClaims, "mcp_servers" | "ownServers" | "tools">,
   rules: Pick<NarrowingRules, "serverPattern" | "servers">,
 ): readonly string[] {
-  const asked = profile.mcp_servers ?? unsaidServers(profile, rules);
+  const asked = profile.mcp_servers ?? impliedServers(profile, rules);
   const all = asked === "*" ? [...rules.servers, ...(profile.ownServers ?? none)] : asked;
   return [...new Set(all)];
 }
 
-function unsaidServers(
+function impliedServers(
   { ownServers = none, tools }: Pick<ProfileClaims, "ownServers" | "tools">,
   { serverPattern, servers }: Pick<NarrowingRules, "serverPattern" | "servers">,
 ): Selection {

@@ -13,24 +13,24 @@ import { difference, everything, includes, intersect, type Selection } from "./s
 import type { RuleSet } from "./tool-rule.ts";
 
 /**
- * Works out what a child is granted: never more than its caller may hand on, whatever is asked.
- * Pure: it decides, and says why; nothing is created here.
+ * Computes the grant of a child: never more than its caller may delegate, whatever is requested. Pure:
+ * it returns a decision with its reasons. Imports authority, selections and rules only.
  */
 
-/** What the caller holds for handing on. */
+/** The most that the caller can delegate. */
 export interface Ceiling {
   readonly authority: Authority;
-  /** Levels that may still follow below the caller. */
+  /** Levels of delegation below the caller. */
   readonly depth: number;
-  /** Tokens that every ancestor has left, the least of them. */
+  /** The smallest number of tokens that the caller or an ancestor has left. */
   readonly tokens: number;
-  /** Of what its caller has left, those that it needs to report. Absent: none. */
+  /** Tokens that the caller keeps back to read results and answer; absent: none. */
   readonly kept?: number;
   readonly cost: number | null;
   readonly timeMs: number;
 }
 
-/** What the profile says of itself; an absent field inherits from the ceiling. */
+/** The claims of a profile; an absent field inherits from the ceiling. */
 export interface ProfileClaims {
   readonly name: string;
   readonly tools?: Selection | undefined;
@@ -40,15 +40,15 @@ export interface ProfileClaims {
   readonly network?: Selection | undefined;
   readonly ways_out?: Selection | undefined;
   readonly write_roots?: readonly string[] | undefined;
-  /** What it hands in is looked at by a child of its own. */
+  /** A reviewer, which is a child of its own, checks its output. */
   readonly hasReviewer?: boolean | undefined;
   readonly rules?: RuleSet | undefined;
-  /** Further lists of rules, each of which binds by itself. */
+  /** Further lists of rules, each evaluated by itself. */
   readonly addedRules?: readonly RuleSet[] | undefined;
-  /** Servers that it brings itself, which count as asked for. */
+  /** Servers that the profile declares itself; they count as requested. */
   readonly ownServers?: readonly string[] | undefined;
   readonly model: string;
-  /** Tried in order when the model cannot be had. */
+  /** Tried in order when the model is unavailable. */
   readonly fallbacks?: readonly string[] | undefined;
   readonly modelAllow?: readonly string[] | undefined;
   readonly mayDelegate?: Partial<Authority> | undefined;
@@ -58,7 +58,7 @@ export interface ProfileClaims {
   readonly depth?: number | undefined;
 }
 
-/** What the agent registry allows to be forwarded. Absent `allowed…` adds no restriction. */
+/** The claims of a registry entry. An absent `allowed…` field adds no restriction. */
 export interface EntryClaims {
   readonly defaultForwardSkills?: readonly string[];
   readonly allowedForwardSkills?: readonly string[];
@@ -66,7 +66,7 @@ export interface EntryClaims {
   readonly allowedMcpServers?: readonly string[];
 }
 
-/** What the call asks for; an absent field asks for nothing in particular. */
+/** The claims of the request; an absent field requests nothing in particular. */
 export interface RequestClaims {
   readonly tools?: readonly string[] | undefined;
   readonly forwardSkills?: readonly string[] | undefined;
@@ -82,15 +82,15 @@ export interface NarrowingRules {
   readonly defaultTokens: number;
   readonly maxTokens: number;
   readonly defaultTimeMs: number;
-  /** Whether the operator allows a model at all. */
+  /** Whether the operator allows a model. */
   readonly allowsModel: (name: string) => boolean;
-  /** Tools that make children: withdrawn where no level is left, and from children of `spawn`. */
+  /** Tools that create children. Withheld where no level is left, and from children of `spawn`. */
   readonly spawningTools: ReadonlySet<string>;
-  /** The MCP servers that someone inherits who is given all of them and names none. */
+  /** The configured MCP servers: `*` stands for these. */
   readonly servers: readonly string[];
-  /** What stands for all tools of a server: `mcp__server__*`. */
+  /** The pattern for all tools of a server: `mcp__server__*`. */
   readonly serverPattern: (server: string) => string;
-  /** "override": the call's tools replace the profile's, under the same ceiling. */
+  /** "override": the request's tools replace the profile's, under the same ceiling. */
   readonly explicitTools: "select" | "override";
 }
 
@@ -100,11 +100,11 @@ export interface Narrowing {
   readonly entry?: EntryClaims | undefined;
   readonly request: RequestClaims;
   readonly rules: NarrowingRules;
-  /** Whether this way of delegating lets the child delegate in turn at all. */
+  /** Whether a child that is created in this way may delegate. */
   readonly mayNest: boolean;
-  /** Whether tools that make children are among what a profile inherits that names no tools. */
+  /** Whether a profile without a list of tools inherits tools that create children. */
   readonly inheritsSpawning: boolean;
-  /** Whether the price of a model is known, zero included: a cap in dollars cannot hold without it. */
+  /** Whether the price of a model is known, zero included. Without it a cost cap cannot be enforced. */
   readonly hasPrice: (model: string) => boolean;
 }
 
@@ -120,7 +120,7 @@ export interface Granted {
   readonly timeMs: number;
   readonly depth: number;
   readonly canSpawn: boolean;
-  /** Tools that it would hold if a level of delegation were left. */
+  /** Tools that are withheld only because no level of delegation is left. */
   readonly beyondDepth: readonly string[];
   readonly receipt: readonly ReceiptLine[];
 }
@@ -131,6 +131,12 @@ export interface Refused {
   readonly reason: string;
 }
 
+/**
+ * Decides a request for a child.
+ * @example
+ * const grant = narrow(narrowing);
+ * if (!grant.allowed) throw new Error(grant.reason);
+ */
 export function narrow(narrowing: Narrowing): Granted | Refused {
   const { ceiling, profile, rules } = narrowing;
   const receipt: ReceiptLine[] = [];
@@ -171,7 +177,7 @@ export function narrow(narrowing: Narrowing): Granted | Refused {
   return {
     allowed: true,
     mayUse,
-    mayDelegate: canSpawn ? handedOn(narrowing, mayUse) : null,
+    mayDelegate: canSpawn ? delegable(narrowing, mayUse) : null,
     model: models.model,
     fallbacks: models.fallbacks,
     tokens,
@@ -201,12 +207,12 @@ function claimedAuthority({ ceiling, profile }: Narrowing): Authority {
 }
 
 /**
- * What the child may hand on: what it may use, unless its profile says otherwise, and always under
- * the ceiling. Models and servers are the exception in what is not given: an agent may still hand
- * on every one that its own caller could, since which of them it uses is about itself. Its own
- * rules bind those below it too, unless it was said apart what they may use.
+ * The authority that the child may delegate: what it may use, unless its profile declares another, and
+ * always under the ceiling. Models and inherited servers are the exception: the child may delegate all
+ * that its caller could, because its own choice is about itself. Its rules also bind its descendants,
+ * unless its profile declares their tools separately.
  */
-function handedOn({ ceiling, entry, profile }: Narrowing, mayUse: Authority): Authority {
+function delegable({ ceiling, entry, profile }: Narrowing, mayUse: Authority): Authority {
   const said = profile.mayDelegate ?? {};
   const authority = withinEntry(ceiling.authority, entry);
   const servers =
@@ -219,7 +225,7 @@ function handedOn({ ceiling, entry, profile }: Narrowing, mayUse: Authority): Au
   return intersectAuthority(unbound, authority);
 }
 
-/** What the registry does not let an agent have, it does not let it hand on either. */
+/** What a registry entry does not allow an agent to use, the agent cannot delegate either. */
 function withinEntry(authority: Authority, entry: EntryClaims | undefined): Authority {
   const { allowedForwardSkills: skills, allowedMcpServers: servers } = entry ?? {};
   return {
@@ -229,7 +235,7 @@ function withinEntry(authority: Authority, entry: EntryClaims | undefined): Auth
   };
 }
 
-/** The names of a server's tools follow from its grant, so the ceiling's own patterns go with it. */
+/** With the ceiling's servers come the ceiling's patterns for their tools. */
 function withServerTools(tools: Selection, ceiling: Authority): Selection {
   if (tools === "*" || ceiling.tools === "*") return tools;
   return [...new Set([...tools, ...ceiling.tools.filter((tool) => tool.startsWith("mcp__"))])];
@@ -271,8 +277,8 @@ function narrowSkills(
 }
 
 /**
- * What both grants allow: `granted` is what a profile gets with the layers of a project, `most` what
- * it gets without them. Whatever those layers say, no field comes out above `most`.
+ * The intersection of two grants: `granted` is that of a profile with the layers of a project, `most`
+ * that without them. So a project's layer cannot widen any field.
  */
 export function withinGrant(granted: Granted, most: Granted): Granted {
   const both = intersectAuthority(granted.mayUse, most.mayUse);
@@ -314,6 +320,6 @@ function toolsLine({ mayUse }: Granted, most: Granted): readonly ReceiptLine[] {
   const granted = intersect(mayUse.tools, most.mayUse.tools);
   const dropped = difference(mayUse.tools, granted);
   if (dropped.length === 0) return [];
-  const reason = "not in what this profile gets without the project's file";
+  const reason = "not granted to this profile without the project's file";
   return [{ field: "tools", requested: mayUse.tools, granted, dropped, reason }];
 }

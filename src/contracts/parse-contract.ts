@@ -3,7 +3,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
 
-/** A dollar for a token is no price; far above that, sums would not be numbers any more. */
+/** At most a dollar for one token, so that sums stay exact enough. */
 const rate = z.number().nonnegative().max(1_000_000);
 const rates = {
   input: rate,
@@ -12,7 +12,7 @@ const rates = {
   cacheWrite: rate.optional(),
 };
 
-/** A price, as people configure it and as contracts keep it. */
+/** A price, in the configuration and in contracts. */
 export const tokenPriceSchema = z.strictObject({
   ...rates,
   longPrompt: z.strictObject({ over: z.int().positive(), ...rates }).optional(),
@@ -166,8 +166,8 @@ const contractSchema = z.strictObject({
 });
 
 /**
- * Reads a stored contract. It fails closed: whatever does not parse, in whole, is no contract, and
- * the delegation that held it may do nothing.
+ * Reads a stored contract. Throws unless all of it parses: a delegation without a readable contract may
+ * do nothing.
  */
 export function parseContract(json: string): Contract {
   let value: unknown;
@@ -182,13 +182,13 @@ export function parseContract(json: string): Contract {
   return parsed.data as Contract;
 }
 
-/** A fleet is upgraded one worker after the other: what this one does not know yet, others do. */
+/** Workers are upgraded one after the other: another worker may know a version that this one does not. */
 function requireKnownVersion(value: unknown): void {
   const version = (value as { version?: unknown } | null)?.version;
   if (!Number.isInteger(version) || Number(version) <= knownVersion) return;
   throw new MandateError(
     "contract-newer",
-    `A stored contract has version ${version}, and this program knows ${knownVersion}: a newer one has to work on it.`,
+    `A stored contract has version ${version}, and this program supports up to version ${knownVersion}. Upgrade it, or let a newer worker continue the run.`,
   );
 }
 

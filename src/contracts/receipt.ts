@@ -1,7 +1,6 @@
 /**
- * One field of a request: what was asked, what was granted, what was left out and which side left it out. A
- * receipt is made before the first model call and holds a line for each field that was asked for
- * explicitly or that came out smaller than asked.
+ * One field of a request: what was requested, what was granted, and why they differ. A receipt has one
+ * line for each field that was requested explicitly or granted only in part.
  */
 export interface ReceiptLine {
   readonly field: string;

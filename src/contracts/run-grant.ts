@@ -1,7 +1,7 @@
 import type { Authority } from "./authority.ts";
 import { intersect, type Selection } from "./selection.ts";
 
-/** The most that a run may hold and hand on, by the person or program that starts it. */
+/** The most that a run may use and delegate, by the principal that starts it. */
 export interface RunGrant {
   readonly authority: Authority;
   /** The tools that a session of another program's agent may call. */
@@ -13,7 +13,7 @@ export interface RunGrant {
   readonly cost: number | null;
 }
 
-/** The principal of a run that is started for another one than this process was opened for. */
+/** The principal of a run, where it is not the one that this process was opened for. */
 export interface RunPrincipal {
   readonly id: string;
   readonly role: string;
@@ -21,7 +21,7 @@ export interface RunPrincipal {
   readonly scopes?: Selection | undefined;
 }
 
-/** The same grant for another principal: never more, and less where scopes are named. */
+/** The grant for another principal: the same, or less where that principal has scopes. */
 export function grantTo(grant: RunGrant, by: RunPrincipal | undefined): RunGrant {
   if (by === undefined) return grant;
   const { id, role, scopes = "*" } = by;
@@ -30,12 +30,12 @@ export function grantTo(grant: RunGrant, by: RunPrincipal | undefined): RunGrant
 }
 
 /**
- * The origins that a person named in the task stay open after untrusted input. They are told apart
- * from configured hosts by their scheme, so that a continued session keeps them.
+ * Adds the origins that a person named in the task to the egress allowlist. Their scheme distinguishes
+ * them from configured hosts, so that a continued session keeps them.
  */
 export function grantNamed(grant: RunGrant, origins: readonly string[]): RunGrant {
   const { ways_out: open = [] } = grant.authority;
-  // An empty list means none, whatever is named.
+  // An empty list means none: a person's task does not extend it.
   if (open === "*" || open.length === 0 || origins.length === 0) return grant;
   const opened = [...new Set([...open, ...origins])];
   return { ...grant, authority: { ...grant.authority, ways_out: opened } };
@@ -45,7 +45,7 @@ export function namedOrigins(open: Selection | undefined): readonly string[] {
   return open === "*" || open === undefined ? [] : open.filter((entry) => /^https?:/.test(entry));
 }
 
-/** A workspace brings the right to write in it; without one there is nothing to write. */
+/** The grant in a workspace: the right to write in it, unless it is read-only. */
 export function grantIn(grant: RunGrant, workspace: string | null, readOnly?: boolean): RunGrant {
   const roots = workspace === null || readOnly ? [] : [workspace];
   return { ...grant, authority: { ...grant.authority, write_roots: roots } };

@@ -1,9 +1,9 @@
 /**
- * A list of names someone may use. `"*"` is all, `[]` is none. «Not said» is `undefined` and is
- * resolved before a selection exists: there is no third value that could be taken for «all».
+ * The names that an agent may use. `"*"` is all, `[]` is none. An absent field is resolved before a
+ * selection exists, so that no third value can be mistaken for "all".
  *
- * A name that ends in `__*` stands for all that begin like it: the tools of an MCP server are not
- * known before it runs, and a contract has to speak of them all the same.
+ * A name that ends in `__*` matches every name with that prefix: the tools of an MCP server are not known
+ * before it runs.
  */
 export type Selection = "*" | readonly string[];
 
@@ -15,13 +15,13 @@ export function includes(selection: Selection, name: string): boolean {
   );
 }
 
-/** What both allow. Order follows the narrower list, so that receipts read as they were asked. */
+/** The intersection, in the order of `left`, so that receipts keep the order of the request. */
 export function intersect(left: Selection, right: Selection): Selection {
   if (left === "*") return right;
   if (right === "*") return left;
   if (left === right) return left;
   const kept = left.filter((name) => includes(right, name));
-  // The same list where nothing is lost: a thousand siblings share it.
+  // Returns the same list where nothing is removed: a thousand siblings share it.
   const common = kept.length === left.length ? left : kept;
   if (!left.some(isPattern)) return common;
   const narrower = right.filter((name) => !common.includes(name) && includes(left, name));
@@ -34,7 +34,7 @@ export function isSubset(inner: Selection, outer: Selection): boolean {
   return inner.every((name) => includes(outer, name));
 }
 
-/** What of `requested` did not survive in `granted`. */
+/** The names in `requested` that `granted` does not include. */
 export function difference(requested: Selection, granted: Selection): readonly string[] {
   if (requested === "*" || granted === "*") return [];
   return requested.filter((name) => !includes(granted, name));

@@ -5,24 +5,24 @@ import type { ModelUsage } from "../ports/model.ts";
 export interface TokenRates {
   readonly input: number;
   readonly output: number;
-  /** Input that came from the provider's cache; absent: as any input. */
+  /** Input that came from the provider's cache; absent: the rate of `input`. */
   readonly cachedInput?: number;
-  /** Input that was written to the cache; absent: as any input. */
+  /** Input that was written to the cache; absent: the rate of `input`. */
   readonly cacheWrite?: number;
 }
 
 export interface TokenPrice extends TokenRates {
-  /** What a request with a longer prompt costs instead, all of it. */
+  /** The rates of a whole request whose prompt is longer than `over` tokens. */
   readonly longPrompt?: TokenRates & { readonly over: number };
 }
 
-/** In dollars, with nothing smaller than a billionth. */
+/** The cost in dollars, rounded up to a billionth. */
 export function costOf(price: TokenPrice, usage: ModelUsage): number {
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
   const { longPrompt } = price;
   const rates = longPrompt !== undefined && prompt > longPrompt.over ? longPrompt : price;
   const { cachedInput = rates.input, cacheWrite: written = rates.input, input, output } = rates;
-  // Counts that contradict each other must not give money back.
+  // Contradictory counts must not make a cost negative.
   const fresh = Math.max(0, prompt - cached - cacheWrite);
   const whole =
     billionthsFor(fresh, input) +
@@ -33,8 +33,8 @@ export function costOf(price: TokenPrice, usage: ModelUsage): number {
 }
 
 /**
- * The most that a token can cost in a request whose prompt has at most so many: it is not known before
- * how much of it comes from a cache, or goes into one.
+ * The highest rates of a request whose prompt has at most `prompt` tokens. How many of them come from a
+ * cache, or are written to one, is not known before.
  */
 export function dearestRates(
   { longPrompt, ...usual }: TokenPrice,

@@ -5,37 +5,36 @@ import { includes, type Selection } from "./selection.ts";
 
 /**
  * Untrusted input, private data and egress: an agent that holds all three can be talked into
- * sending the second through the third. Pure: what the log says that it has read, and what its
- * contract grants, decide; the gate acts.
+ * sending the second through the third. Pure: the agent's log and its contract decide; the gate acts.
  */
 
-/** What a tool of this name does with information; undefined: there is no such tool. */
+/** Finds the exposure of a tool by its name; undefined: unknown tool. */
 export type FindExposure = (tool: string) => Exposure | undefined;
 
-/** What an agent holds of the three, by its contract alone. */
+/** Which of the three an agent holds, by its contract alone. */
 export interface Trifecta {
   readonly untrusted: boolean;
   readonly private: boolean;
   readonly wayOut: boolean;
 }
 
-/** A call that could carry something out. */
+/** An egress call. */
 export interface WayOut {
   readonly tool: string;
-  /** Where it leads; absent: that cannot be told before it is made. */
+  /** The addresses that the call contacts; absent: unknown before the call. */
   readonly destinations?: readonly URL[] | undefined;
-  /** Whether an address is in the agent's conversation already, and no agent composed it. */
+  /** Whether the agent received this address, instead of composing it. */
   readonly isKnown?: ((url: URL) => boolean) | undefined;
-  /** A message can have brought private data that the agent's own tools and contract could not. */
+  /** A message to the agent may have contained private data that its own tools could not read. */
   readonly wasToldPrivate?: boolean | undefined;
 }
 
-/** A contract that holds all three is marked: in it the rule below can close something. */
+/** Which of the three a contract grants. Only with all three can `isEgressOpen` be false. */
 export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifecta {
   const { carries = [] } = contract.parent;
   const { allowed_tools: own, can_spawn_children: hasChildren } = contract.permissions;
   const exposures = own.map((tool) => exposureFor(tool, exposureOf));
-  // What its children can read comes to it as their results.
+  // The agent receives what its children read, in their results.
   const below = hasChildren ? namesOf(mayDelegate(contract).tools) : [];
   const brought = [...exposures, ...below.map((tool) => exposureFor(tool, exposureOf))];
   const hasWorkspace = contract.workspace.root !== null;
@@ -48,16 +47,15 @@ export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifec
   };
 }
 
-/** Whether a tool can carry something out under this contract. */
+/** Whether a tool is egress under this contract. */
 export function isEgress({ permissions }: Contract, { wayOut }: Exposure): boolean {
   return wayOut === "any_host" ? permissions.network === "*" : wayOut !== false;
 }
 
 /**
- * Whether an egress call may be made without a person's approval, for an agent that has read
- * `untrusted` (the tool that brought it; null: nothing yet). Open stay the hosts and tools that the
- * person configured, the origins that the person named in the task, and known addresses. A contract
- * with an empty list leaves nothing open.
+ * Whether an egress call needs no approval. `untrusted` is the tool that brought untrusted input; null:
+ * the agent is not tainted. Without approval a tainted agent may use the configured hosts and tools, the
+ * origins that the person named in the task, and known addresses; with an empty allowlist none of them.
  */
 export function isEgressOpen(
   contract: Contract,
@@ -69,7 +67,7 @@ export function isEgressOpen(
   const { ways_out: open = [] } = contract.permissions;
   if (includes(open, call.tool)) return true;
   const { destinations = [], isKnown } = call;
-  // Of a tool that sends more than the address, a known address says nothing of the rest.
+  // A tool that sends more than the address could leak data to a known address.
   const sendsAddress = exposureFor(call.tool, exposureOf).wayOut === "address";
   const leadsToOpen = destinations.every(
     (url) =>
@@ -83,12 +81,12 @@ export function isEgressOpen(
 }
 
 function exposureFor(tool: string, exposureOf: FindExposure): Exposure {
-  // A server's tools are known by pattern until it runs, and by its own word afterwards.
+  // The exposure of a server's tools is unknown, or known only from the server itself.
   if (tool.startsWith("mcp__")) return fullExposure;
   return exposureOf(tool) ?? noExposure;
 }
 
-/** That any server at all might be handed on says nothing yet of one that there is. */
+/** `mcp__*` names no server that exists, so it is left out. */
 function namesOf(selection: Selection): readonly string[] {
   return selection === "*" ? [] : selection.filter((tool) => tool !== "mcp__*");
 }

@@ -9,7 +9,7 @@ export function isBelow(path: string, root: string): boolean {
   return asFolder(path).startsWith(asFolder(root));
 }
 
-/** With its separator at the end, whether or not it was written so: `/a` and `/a/` are one place. */
+/** The path with a separator at its end: `/a` and `/a/` are the same folder. */
 function asFolder(path: string): string {
   const normal = normalize(path);
   return normal.endsWith(sep) ? normal : normal + sep;

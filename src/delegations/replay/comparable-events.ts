@@ -9,22 +9,22 @@ import {
 } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
 
-/** An event without what no two runs can have in common. */
+/** An event without the fields that always differ between two runs. */
 export interface ComparableEvent {
   readonly type: string;
   readonly payload: unknown;
-  /** Where it stands in its own log. */
+  /** The event's number in its own log. */
   readonly seq: number;
 }
 
-/** The events of the run itself, beside those of its delegations. */
+/** The path under which events of the run itself are compared. */
 const ofTheRun = "the run itself";
 
 /**
- * The events of a run by the place of their delegation in the tree. Times, ids, sequence numbers,
- * hashes and delays are left out; an id that is part of a text is named after whom it stands for.
- * `withAmounts`: tokens and costs count as well, which no two live runs have in common, since what
- * a caller is told of its children says how long they took.
+ * The events of a run, grouped by the path of their delegation in the tree. Times, ids, sequence
+ * numbers, hashes and delays are left out. An id inside a text is replaced by the path of the
+ * delegation it names. `withAmounts` compares tokens and costs as well: they always differ between
+ * two live runs, because results of children contain durations.
  */
 export function comparableEvents(
   events: readonly StoredEvent[],
@@ -37,11 +37,11 @@ export function comparableEvents(
   const name = namesFor(events, paths, calls);
   const found = new Map<string, ComparableEvent[]>();
   for (const event of events) {
-    // That something came too late is about time alone, and who worked on it is no part of it.
+    // Late results depend on timing alone, and claims on which worker was free.
     if (event.type === "run.late_result" || event.type === "agent.claimed") continue;
     const { seq, sub_agent_id: id, type } = event;
     const own = id === undefined ? ofTheRun : (paths.get(id) ?? id);
-    // Between which events of its receiver a message was sent is a matter of time.
+    // The position of a sent message among its receiver's events depends on timing.
     const path = type === "agent.message_sent" ? `messages to ${own}` : own;
     const comparable = {
       type,
@@ -55,7 +55,7 @@ export function comparableEvents(
   return found;
 }
 
-/** Without what differs by worker or by version: causes count, and the sentences made of them do not. */
+/** The payload without fields that depend on the worker or the version. Causes count, their sentences do not. */
 function whole(event: StoredEvent, calls: CallNames): unknown {
   switch (event.type) {
     case "run.started":
@@ -65,15 +65,15 @@ function whole(event: StoredEvent, calls: CallNames): unknown {
     case "agent.subagent_created":
       return { ...event.payload, budget: undefined, bundle: undefined };
     case "agent.tool_started": {
-      // What a tool is, its definition says, and that is a matter of the version.
+      // The other fields come from the tool's definition, which depends on the version.
       const { call_id, tool } = event.payload;
       return { call_id, tool };
     }
     case "agent.subagent_waiting_for_merge":
       return { ...event.payload, bundle: undefined };
     case "agent.asked": {
-      // How the runtime words a question is a matter of its version. The call, plan, change or answer
-      // that the question is about has events of its own.
+      // The wording of the runtime's questions depends on the version. The call, plan or change that
+      // such a question is about has events of its own.
       const { about: _, question, ...asked } = event.payload;
       const isOwn = asked.kind === undefined && calls.has(event.sub_agent_id, asked.call_id);
       return isOwn ? { ...asked, question } : asked;
@@ -99,14 +99,14 @@ function whole(event: StoredEvent, calls: CallNames): unknown {
     }
     case "agent.interjected": {
       const { message, ...said } = event.payload;
-      // A watcher is shown what the events say that it is shown.
+      // The text that a watcher is shown is made from other events.
       if (said.from === "session") return said;
       if (said.cause === undefined) return { ...said, message };
       return { ...said, cause: [said.cause.code, describeReminder(said.cause)] };
     }
     case "run.finished": {
       const { cause, outcome } = event.payload;
-      // Why its root failed is compared where it did.
+      // The root's cause is compared in the root's own events.
       return { outcome, cause: isOfRoot(cause) ? closeReasonOf(cause) : describeRunCause(cause) };
     }
     default:
@@ -119,8 +119,8 @@ function isToolsOwn({ code }: CallCause): boolean {
 }
 
 /**
- * A cause with what its details come to: those of earlier versions were read from rounded numbers and
- * shortened lists. Which kind of fault it was, and how long to wait for it, they did not record.
+ * A cause as its code and sentence: earlier versions recorded rounded numbers and shortened lists. They
+ * did not record `fault` and `wait_ms`.
  */
 function causeIn(cause: Cause): readonly [code: string, details: string] {
   const { fault: _, wait_ms: __, ...rest } = cause as Extract<Cause, { code: "model_unavailable" }>;
@@ -132,20 +132,20 @@ const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];
 export const incidental: ReadonlySet<string> = new Set([
   // Times and delays.
   ...["deadline_at", "delay_ms", "duration"],
-  // Ids that are no more than that, and places that are named after one.
+  // Ids, and paths that contain one.
   ...["worker", "fence", "up_to", "output_path", "worktree_path", "branch", "taken_from"],
-  // A memory has an id, and a replay saves none. So has a message.
+  // Memories and messages have ids, and a replay saves no memory.
   ...["memory", "message_id"],
-  // Hashes of what has ids or times in it. Those of files stay: they are what was made.
+  // Hashes over ids or times. Hashes of files are compared.
   ...["contract_hash", "output_hash", "hash", "commit", "base_ref"],
 ]);
 
 type Rename = (text: string) => string;
 
-/** A value, or a text that is one, with ids renamed and without the fields that are left out. */
+/** A value, or a text that is JSON, with ids renamed and without the fields in `leftOut`. */
 export function plainValue(value: unknown, rename: Rename, leftOut: ReadonlySet<string>): unknown {
   if (typeof value === "string") {
-    // What a caller is told of its children has times and hashes in it as well.
+    // Results of children are JSON in a text, with times and hashes inside.
     const written = asWritten(value);
     return written === undefined ? rename(value) : plainValue(written, rename, leftOut);
   }
@@ -169,7 +169,7 @@ function asWritten(text: string): object | undefined {
 
 const longestWritten = 1_000_000;
 
-/** Looks like an id of ours; which of them is one, the run's own events say. */
+/** Text that looks like an id. Only those that the run's events contain are renamed. */
 const idLike = /\b[rq]?(?:[0-9a-f]{8}|[0-9a-f]{6})\b/g;
 
 function namesFor(
@@ -194,14 +194,14 @@ function namesFor(
   };
 }
 
-/** Whose calls an event speaks of: a child's first event names the call that made it. */
+/** The delegation whose call ids the event contains: the first event of a child names its caller's call. */
 function callerIn(event: StoredEvent): string {
   if (event.type === "agent.subagent_created") return event.payload.parent_id ?? "";
   if (event.type === "run.planned") return event.payload.by;
   return event.sub_agent_id ?? "";
 }
 
-/** Ids of calls are the model's own words, and unique only within one delegation: they are counted. */
+/** Models choose the ids of calls, unique only within one delegation. They are replaced by numbers. */
 class CallNames {
   readonly #names = new Map<string, Map<string, string>>();
 
@@ -220,7 +220,7 @@ class CallNames {
     return this.#names.get(delegation)?.has(call) === true;
   }
 
-  /** The call itself, or a part of it: the children of one call are told apart by what follows. */
+  /** Renames the id of a call. Children of one call have its id, a slash and a key. */
   of(delegation: string): (text: string) => string | undefined {
     const own = this.#names.get(delegation);
     return (text) => {
@@ -233,7 +233,7 @@ class CallNames {
   }
 }
 
-/** Where each delegation stands in the tree of its run: `boss`, `boss › 2 writer`. */
+/** The path of each delegation in the tree of its run: `boss`, `boss › 2 writer`. */
 function delegationPaths(events: readonly StoredEvent[]): ReadonlyMap<string, string> {
   const created = events.filter((event) => event.type === "agent.subagent_created");
   const children = Map.groupBy(created, ({ payload }) => payload.parent_id);
@@ -246,7 +246,7 @@ function delegationPaths(events: readonly StoredEvent[]): ReadonlyMap<string, st
       const isRoot = parent === null && index === 0;
       const own = isRoot ? payload.profile : `${index + 1} ${payload.profile}`;
       const path = above === "" ? own : `${above} › ${own}`;
-      // A log that goes in circles is for the checker; here it must only not go on for ever.
+      // The checker reports a cycle in a log; here the recursion only has to end.
       if (paths.has(id)) continue;
       paths.set(id, path);
       visit(id, path);

@@ -3,27 +3,27 @@ import type { StoredEvent } from "../../events/event.ts";
 import { clip, tailOf } from "../../text.ts";
 import { type ComparableEvent, comparableEvents } from "./comparable-events.ts";
 
-/** Where two runs part, in one delegation. */
+/** The first difference between two runs in one delegation. */
 export interface RunDifference {
-  /** The delegation's place in the tree, or that it is about the run itself. */
+  /** The delegation's path in the tree, or `the run itself`. */
   readonly path: string;
-  /** The first event that differs, in the log of each; null where it has none any more. */
+  /** The number of the first event that differs, in each log; null where that log has ended. */
   readonly seq: { readonly one: number | null; readonly other: number | null };
   readonly message: string;
 }
 
 export interface ComparisonOptions {
-  /** How the two are called in sentences. */
+  /** The names of the two runs in messages. */
   readonly names?: readonly [one: string, other: string];
-  /** Tokens and costs count as well: for one and the same run, replayed. */
+  /** Compares tokens and costs as well. For a run and its own replay. */
   readonly withAmounts?: boolean;
-  /** The first one's log ends where nobody has written on: what the other has more is none. */
+  /** The first run is still open: further events of the other one are no difference. */
   readonly isUnfinished?: boolean;
 }
 
 /**
- * The first difference of each delegation of two runs, by its place in the tree. Times, ids,
- * sequence numbers, hashes and delays do not count. Nothing: they are the same.
+ * The first difference of each delegation of two runs, by its path in the tree. Times, ids, sequence
+ * numbers, hashes and delays are not compared. Empty when the runs are equal.
  */
 export function compareRuns(
   one: readonly StoredEvent[],
@@ -60,11 +60,11 @@ function isSame(left: ComparableEvent, right: ComparableEvent): boolean {
 
 export interface DifferenceNames {
   readonly names: readonly [one: string, other: string];
-  /** The how-manieth event of its delegation it is, from 0. */
+  /** The index of the event among those of its delegation. */
   readonly index: number;
 }
 
-/** In what two events differ, in a sentence. */
+/** One sentence about the difference between two events. */
 export function describeDifference(
   one: ComparableEvent | undefined,
   other: ComparableEvent | undefined,
@@ -74,15 +74,15 @@ export function describeDifference(
   if (one === undefined || other === undefined) {
     const [longer, shorter] = one === undefined ? [second, first] : [first, second];
     const type = (one ?? other)?.type ?? "";
-    if (index === 0) return `it is only in ${longer}.`;
-    return `${which} is ${type} in ${longer}; ${shorter} has nothing there.`;
+    if (index === 0) return `it exists only in ${longer}.`;
+    return `${which} is ${type} in ${longer}; ${shorter} ends before it.`;
   }
   if (one.type !== other.type)
-    return `${which} is ${one.type} in ${first}, and ${other.type} in ${second}.`;
+    return `${which} is ${one.type} in ${first} and ${other.type} in ${second}.`;
   const { left, path, right } = deepest(one.payload, other.payload);
-  const field = path.length === 0 ? "what it says" : path.join(".");
+  const field = path.length === 0 ? "the payload" : path.join(".");
   const [said, instead] = shownBoth(left, right);
-  return `${which}, ${one.type}: ${field} is ${said} in ${first}, and ${instead} in ${second}.`;
+  return `${which}, ${one.type}: ${field} is ${said} in ${first} and ${instead} in ${second}.`;
 }
 
 interface Place {
@@ -91,7 +91,7 @@ interface Place {
   readonly right: unknown;
 }
 
-/** Down to the first field that is not the same. */
+/** The innermost first field that differs. */
 function deepest(left: unknown, right: unknown, path: readonly string[] = []): Place {
   if (!isContainer(left) || !isContainer(right)) return { path, left, right };
   if (Array.isArray(left) !== Array.isArray(right)) return { path, left, right };
@@ -104,7 +104,7 @@ function isContainer(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Of long texts, the part where they begin to differ. */
+/** Both values as JSON. Long ones are cut around the first difference. */
 function shownBoth(left: unknown, right: unknown): readonly [string, string] {
   const [one, other] = [written(left), written(right)];
   if (one.length <= longest && other.length <= longest) return [one, other];

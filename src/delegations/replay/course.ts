@@ -4,24 +4,24 @@ import { WorkingTime } from "../working-time.ts";
 import { endedByOthers, recordedEnds } from "./recorded-stops.ts";
 
 /**
- * How far a replay has come in what was recorded. What comes from outside (an answer, a result, a
- * cancel) is let in when everything that the log has before it has happened again, so that the
- * order in which the tree met it is the recorded one, whatever the timing. Events of different
- * delegations may change places in between: each delegation has its own order only.
+ * The position of a replay in the recorded log. An input from outside (an answer, a result, a cancel)
+ * is injected once every event that the log has before it has happened again. So the run meets its
+ * inputs in the recorded order, whatever the timing. Only the order within one delegation is kept:
+ * events of different delegations may change places.
  */
 export class Course {
-  /** Changes with every event: whoever waits for too long can see that nothing moves. */
+  /** Grows with every event, so that a standstill can be noticed. */
   steps = 0;
   readonly #events: readonly StoredEvent[];
   readonly #own: ReadonlyMap<string, readonly StoredEvent[]>;
-  /** Of delegations that others ended: how many events of their own they have before that. */
+  /** For each delegation that was ended from outside: how many events it has before that. */
   readonly #ended: ReadonlyMap<string, number>;
-  /** Where each began to end, or those who fell with it. */
+  /** The first event of each delegation's end, or of the ends of descendants that ended with it. */
   readonly #ends: ReadonlyMap<string, number>;
   readonly #ordinal = new Map<number, number>();
   readonly #seen = new Map<string, number>();
   readonly #strayed = new Set<string>();
-  /** When the run was taken up by another worker; those that are still to come. */
+  /** The remaining events at which another worker recovered the run. */
   readonly #deaths: number[];
   #next = 0;
   #waiting: Waiting[] = [];
@@ -45,11 +45,11 @@ export class Course {
 
   see(events: readonly NewEvent[]): void {
     for (const event of events) {
-      // Messages are let in beside the course, and no delegation waits for one.
+      // Messages have no place in the recorded order, and no delegation waits for one.
       if (event.type === "agent.message_sent") continue;
       const key = keyOf(event);
       const count = this.#seen.get(key) ?? 0;
-      // Who goes another way than recorded is not waited for any more.
+      // The replay does not wait for a delegation that has diverged from the recording.
       if (this.#own.get(key)?.[count]?.type !== event.type) this.#strayed.add(key);
       this.#seen.set(key, count + 1);
       if (event.type === "run.resumed") this.#deaths.shift();
@@ -76,8 +76,8 @@ export class Course {
   }
 
   /**
-   * The log has nothing more of this delegation before its worker died: whatever it was about to
-   * write then, nobody wrote.
+   * The delegation has no further event before its worker died, so the events that it was about to
+   * write were never written.
    */
   isBeyondDeath(delegationId: string): boolean {
     const death = this.#deaths[0];
@@ -87,37 +87,38 @@ export class Course {
   }
 
   /**
-   * When a delegation that could go on at once may do so: it had waited then, for a slot or for time
-   * to pass, and what it can reserve depends on what others have reserved by then. Undefined: now.
+   * Delays a delegation that need not wait in a replay. In the recorded run it waited for a slot or
+   * for time to pass, and how much it could reserve depended on what others had reserved by then.
+   * Undefined: no delay.
    */
   pace(delegationId: string): Promise<void> | undefined {
     if (this.hasStrayed(delegationId)) return undefined;
     const seen = this.seenOf(delegationId);
     const next = this.#own.get(delegationId)?.[seen];
-    // It never came to go on: somebody will stop it, or the log ends here.
+    // The delegation did not continue: it was stopped, or the log ends here.
     if (next === undefined || this.#ended.get(delegationId) === seen) return never();
-    // With its end, others may fall before it.
+    // Its descendants may have ended before it, with it.
     return this.when(Math.min(next.seq, this.endOf(delegationId)));
   }
 
-  /** Where it began to end, or those who fell with it. */
+  /** The first event of the delegation's end, or of the ends of descendants that ended with it. */
   endOf(delegationId: string): number {
     return this.#ends.get(delegationId) ?? Number.POSITIVE_INFINITY;
   }
 
-  /** Undefined: now. */
+  /** Resolves when everything before that event has happened again. Undefined: it has. */
   when(seq: number): Promise<void> | undefined {
     return this.hasReached(seq) ? undefined : this.arrival(seq);
   }
 
-  /** Everything before that event has happened again. */
+  /** Whether everything before that event has happened again. */
   hasReached(seq: number): boolean {
     return this.#hasGivenUp || this.next === undefined || seq <= this.next.seq;
   }
 
   /**
-   * Its own end was under way when others ended it: it had answered, and had not handed that in. Its
-   * own end is then never heard of again; the end that others make of it is.
+   * The delegation was ended from outside after its final answer and before that answer was handed
+   * in. Its own end was never recorded; the end from outside was.
    */
   isOvertaken(delegationId: string): boolean {
     const own = this.#own.get(delegationId) ?? [];
@@ -127,18 +128,18 @@ export class Course {
     return (turn.payload.calls ?? []).length === 0;
   }
 
-  /** Acts as soon as everything before that event has happened again, and `isReady` besides. */
+  /** Calls `act` once everything before that event has happened again and `isReady` is true. */
   at(seq: number, act: () => void, isReady: () => boolean = always): void {
     this.#waiting.push({ seq, act, isReady });
     this.#advance();
   }
 
-  /** Not in the same breath: what follows by itself from the event before comes first. */
+  /** Resolves in a later turn of the event loop, after the consequences of the event before. */
   arrival(seq: number): Promise<void> {
     return new Promise((resolve) => this.at(seq, () => setImmediate(resolve)));
   }
 
-  /** Nothing moves any more: whatever waits for its turn is let in. */
+  /** After a standstill: everything that waits is let through. */
   giveUp(): void {
     this.#hasGivenUp = true;
     this.#advance();
@@ -155,7 +156,7 @@ export class Course {
       );
       const [due] = index < 0 ? [] : this.#waiting.splice(index, 1);
       if (due === undefined) return;
-      // What it does may be seen at once, and let in more.
+      // `act` may append events, which advance the position further.
       due.act();
     }
   }
@@ -183,11 +184,11 @@ function keyOf({ sub_agent_id: id = "" }: NewEvent): string {
   return id;
 }
 
-/** Nobody waits for slots or for time to pass in a replay: an agent goes on when it went on. */
-export function keepPace(agent: LiveDelegation, course: Course): void {
+/** A replay has no slots and no delays: each delegation continues when it continued in the recording. */
+export function followCourse(agent: LiveDelegation, course: Course): void {
   const { time } = agent.process;
   time.takeSlot = () => {
-    // There is always one.
+    // There is always a free slot.
     WorkingTime.prototype.takeSlot.call(time);
     return course.pace(agent.id);
   };
@@ -195,7 +196,7 @@ export function keepPace(agent: LiveDelegation, course: Course): void {
     await WorkingTime.prototype.untilReleased.call(time);
     await course.pace(agent.id);
   };
-  // Before it ends it waits for what it left running: there it waits until it ended.
+  // Before it ends it releases its processes: `release` delays it there until its recorded end.
   agent.process.holdsProcesses = true;
   agent.work.sleep = async () => {
     await agent.work.interruptible(course.pace(agent.id) ?? Promise.resolve());

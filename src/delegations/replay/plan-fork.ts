@@ -12,25 +12,25 @@ export interface ForkRequest {
   /** Another profile than the root agent had, or its handle. */
   readonly profile?: string | undefined;
   readonly model?: string | undefined;
-  /** What is said next; absent: it goes on where it was. */
+  /** The next task; absent: the old task continues. */
   readonly task?: string | undefined;
 }
 
 /** A fork that can be started. */
 export interface PlannedFork {
   readonly request: RunRequest;
-  /** How many turns of the root agent it shares. */
+  /** How many turns of the root agent the fork shares. */
   readonly turns: number;
-  /** The last event that it shares, by its number in the run: the end of a turn, or the beginning. */
+  /** The last shared event, by its number in the run: the end of a turn, or the first event. */
   readonly sharedUpTo: number;
-  /** The event that was asked for, by its number in the store. */
+  /** The requested event, by its number in the store. */
   readonly reach: number;
 }
 
 /**
- * What to ask for, to go on from the middle of a run: the root agent's conversation up to the last
- * turn that was complete by then, its calls answered. The new run is the person's own: it is granted
- * what any run of theirs would be, and never more tools than the old one had.
+ * The request that continues a run from its middle: with the root agent's conversation up to the last
+ * turn whose calls all had results. The new run gets the grant of any run of its principal, and no
+ * more tools than the old one had.
  */
 export async function planFork(store: Store, fork: ForkRequest): Promise<PlannedFork> {
   const recording = await recordingOf(fork.runId, store);
@@ -44,20 +44,23 @@ export async function planFork(store: Store, fork: ForkRequest): Promise<Planned
   }
   const [root] = delegations.values();
   if (root === undefined) {
-    throw new MandateError("not-resumable", `Run ${fork.runId} never came to have an agent.`);
+    throw new MandateError(
+      "not-resumable",
+      `Run ${fork.runId} has no agent: it ended before its root was created.`,
+    );
   }
   const client = clientOf(root.contract);
   if (client !== undefined) {
     throw new MandateError(
       "not-resumable",
-      `The root of ${fork.runId} is an agent of another program (${client}): its conversation is not here.`,
+      `The root of ${fork.runId} is an agent of another program (${client}), which keeps its conversation: fork it there.`,
     );
   }
   const { runSeq, seq, turns } = lastTurn(root, recording, fork.at);
   const history = { resumedFrom: root.id, resumedAt: seq };
   const { session, workspace } = started;
   const asked = requestFor(root, fork);
-  // What its session's mode alone took away is for that mode to say again.
+  // Read-only only because of the session's mode: the session decides again.
   const readOnly = asked.readOnly && session?.read_only !== true;
   const request = { ...asked, readOnly, workspace, session: session?.id, ...history };
   const reach = events.findLast((event) => event.run_seq <= fork.at)?.seq ?? seq;
@@ -65,8 +68,8 @@ export async function planFork(store: Store, fork: ForkRequest): Promise<Planned
 }
 
 /**
- * The latest moment by then at which no call of the root agent was unanswered, and no job of its own
- * was still to be waited for: jobs belong to their run, and the new one would wait in vain.
+ * The latest event up to `at` after which every call of the root agent has its result and no
+ * background child is unawaited: background children belong to the old run.
  */
 function lastTurn(root: RecordedDelegation, { events }: Recording, at: number) {
   const own = jobsOf(root);
@@ -88,7 +91,7 @@ function lastTurn(root: RecordedDelegation, { events }: Recording, at: number) {
   return shared;
 }
 
-/** Children that their own call did not wait for: it was completed without their results. */
+/** Background children: the call that made them completed without their results. */
 function jobsOf({ calls }: RecordedDelegation): ReadonlySet<string> {
   const jobs = new Set<string>();
   for (const { acts, result } of calls.values()) {
@@ -112,7 +115,7 @@ function requestFor(
     profile: who,
     context: step.context ?? undefined,
     successCriteria: step.success_criteria,
-    // Without a folder there is no report either, and nothing to be kept from writing.
+    // Without a folder there are no reports and no writes.
     readOnly: workspace.root !== null && outputs.report_path_pattern === null,
     ...(profile === undefined && { tools: permissions.allowed_tools }),
     ...(model !== undefined && { modelOverride: model }),

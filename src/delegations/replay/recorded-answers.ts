@@ -7,14 +7,14 @@ import { incidental, plainValue } from "./comparable-events.ts";
 import { type RecordedDelegation, type Recording, recordingOf } from "./recording.ts";
 
 interface RecordedAnswer {
-  /** What it was shown before. */
+  /** The conversation before it, as `shownMessages` writes it. */
   readonly shown: string;
   readonly reply: ModelReply;
 }
 
 /**
- * The answers of a finished child, for one that was given the same to do: each as long as everything
- * that led to it is the same. From the first difference on there are none.
+ * The answers of a finished child, in order, for a child with the same key. Each is given only while
+ * the conversation before it is the same; after the first difference there are no more.
  */
 export class RecordedAnswers {
   readonly #left: RecordedAnswer[];
@@ -29,7 +29,7 @@ export class RecordedAnswers {
   next({ caller, messages, tools }: ModelRequest, nameOf: NameOf): ModelReply | undefined {
     this.#tools ??= tools.length;
     const answer = this.#left.shift();
-    // Another attempt, or one to which the tools were taken: it did not come to that then.
+    // The recorded child had one attempt, and kept its tools.
     const isTheSame =
       caller.attempt === 1 &&
       tools.length === this.#tools &&
@@ -40,7 +40,7 @@ export class RecordedAnswers {
   }
 }
 
-/** Of the attempt that succeeded. */
+/** The answers of the attempt that succeeded. */
 function answersOf(recorded: RecordedDelegation, nameOf: NameOf, find: FindTool): RecordedAnswer[] {
   const transcript = new Transcript(recorded.opening);
   let answers: RecordedAnswer[] = [];
@@ -59,7 +59,7 @@ function answersOf(recorded: RecordedDelegation, nameOf: NameOf, find: FindTool)
   return answers;
 }
 
-/** A delegation and those below it, by the place of each: `0`, `0.1`. */
+/** Names a delegation and its descendants by their position: `0`, `0.1`. */
 export function namesBelow(
   id: string,
   children: ReadonlyMap<string | null, readonly string[]>,
@@ -87,14 +87,13 @@ function parentsIn({ delegations }: Recording): ReadonlyMap<string | null, reado
 }
 
 /**
- * What a child was given to do, and with what: two with the same key are asked the same question by
- * the same means. Whose children they are, their place in the run, and their limits are not in it;
- * a child that a limit had cut is no one to follow.
+ * The task of a child and its means: two children with the same key were asked the same thing. Their
+ * caller, their place in the run and their limits are not part of the key.
  */
 export function contentKey(contract: Contract): string {
   const { execution, exit, model, permissions, profile, servers, step, workspace } = contract;
   return JSON.stringify([
-    // The assembled prompt has what it was shown of the workspace, and whom it could delegate to.
+    // The assembled prompt lists parts of the workspace, and the profiles to delegate to.
     [profile.hash, profile.prompt, profile.capability],
     [step.description, step.context, step.success_criteria],
     model,
@@ -102,18 +101,18 @@ export function contentKey(contract: Contract): string {
     servers,
     exit,
     execution.max_turns,
-    // Which state of the folder it was: what it was shown of that is compared turn by turn.
+    // The folder's content is not compared here: what the child saw of it is, turn by turn.
     [workspace.isolation, workspace.allow_writes, workspace.owns],
   ]);
 }
 
-/** A finished child, for one that was given the same to do. */
+/** A finished child, whose answers a child with the same key can use. */
 export interface Predecessor {
   readonly key: string;
   answers(): RecordedAnswers;
 }
 
-/** The children that a run had finished by one of its events, in the order of their creation. */
+/** The children of a run that had completed by the event `upTo`, in the order of their creation. */
 export async function predecessorsIn(
   runId: string,
   store: Store,
@@ -129,7 +128,7 @@ export async function predecessorsIn(
     }));
 }
 
-/** Well, and by itself: what a limit had cut would not have ended there. */
+/** Completed, and not cut short by a limit: without that limit the child would have continued. */
 function wasFinished({ events }: RecordedDelegation, upTo: number): boolean {
   const end = events.find((event) => event.type === "agent.subagent_closed");
   const output = events.find((event) => event.type === "agent.subagent_waiting_for_merge");
@@ -137,16 +136,16 @@ function wasFinished({ events }: RecordedDelegation, upTo: number): boolean {
   return end.payload.final_status === "completed" && output?.payload.truncated !== true;
 }
 
-/** Gives what two conversations have in common where they mean the same delegation. */
+/** The name of a delegation that is the same in two runs; undefined: no delegation of that id. */
 export type NameOf = (id: string) => string | undefined;
 
-/** The tool of a name, for what its definition says of its results. */
+/** Finds the definition of a tool, which says whether its results describe children. */
 export type FindTool = (name: string) => Pick<Tool, "describesChildren"> | undefined;
 
 /**
- * What a model was shown, in one text: equal for two requests to which the same is an answer. Ids of
- * its own children are named after their place, and what its caller is told of a child is without
- * times, hashes and costs. Everything else counts to the letter.
+ * The messages of a request as one text, to compare two requests. Ids of children are replaced by
+ * their position, and results that describe children lose times, hashes and costs. Everything else
+ * must be equal to the letter.
  */
 export function shownMessages(
   messages: readonly Message[],

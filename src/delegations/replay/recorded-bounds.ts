@@ -15,11 +15,11 @@ import {
 } from "../budget.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
-/** What the prompts of a recording were bounded by, however their texts are worded now. */
+/** The bounds of the recorded prompts. They do not follow from today's prompt texts. */
 export interface RecordedBounds {
-  /** By delegation: the size of what its model was shown of its tools. */
+  /** By delegation: the tokens of its tool descriptions. */
   readonly toolTokens: ReadonlyMap<string, number>;
-  /** Undefined: no bound explains what was reserved. */
+  /** The bound of one prompt; undefined: no bound explains the recorded reservation. */
   promptOf(delegationId: string, request: number): number | undefined;
 }
 
@@ -36,16 +36,16 @@ function keyOf({ delegation, request }: Request): string {
   return `${delegation.id} ${request}`;
 }
 
-/** Earlier versions did not record it: what was reserved tells, once it is known what could be. */
+/** The recorded bound. Earlier versions did not record it; then it is inferred from the reservation. */
 function promptBehind(request: Request): number | undefined {
   const { prompt } = request.reserved;
   return prompt ?? possiblePrompts(request).find((each) => explains(request, each));
 }
 
 /**
- * How much the tools that each delegation's model was shown can cost in a prompt. The log does not
- * have their descriptions; what was reserved for first requests tells. Where the budget was short
- * several sizes would do: the one that explains most is taken.
+ * The tokens of each delegation's tool descriptions. The descriptions are not in the log; their size is
+ * inferred from the reservations of first requests. Where a short budget allows several sizes, the one
+ * that explains most reservations is taken.
  */
 function toolTokensIn(requests: readonly Request[]): ReadonlyMap<string, number> {
   const tokens = new Map<string, number>();
@@ -65,11 +65,11 @@ interface Request {
   readonly delegation: RecordedDelegation;
   readonly request: number;
   readonly reserved: Held;
-  /** What it could reserve, apart from the prompt. */
+  /** The inputs of `planTurn`, apart from the prompt. */
   readonly bounds: Omit<TurnBounds, "prompt">;
 }
 
-/** Who may call the same tools is shown the same. */
+/** Delegations with the same tools and servers were shown the same descriptions. */
 function toolsOf({ delegation }: Request): string {
   const { allowed_tools: tools, mcp_servers: servers } = delegation.contract.permissions;
   return JSON.stringify([tools, servers]);
@@ -81,7 +81,7 @@ function possibleSizes(request: Request, least: number): readonly number[] {
   return prompts.map((each) => each - least).filter((size) => size >= 0);
 }
 
-/** All that the model can say was reserved, or as much as leaves room, or money, for a last turn. */
+/** A request reserves its whole output, or less, so that tokens or dollars for a last turn remain. */
 function possiblePrompts({ bounds, reserved }: Request): readonly number[] {
   const { available, keepBack, maxOutput, price } = bounds;
   const { tokens } = reserved;
@@ -93,21 +93,21 @@ function possiblePrompts({ bounds, reserved }: Request): readonly number[] {
   return prompts.filter((prompt) => prompt >= 0);
 }
 
-/** So many tokens cost so much: the dearer ones were for the answer. */
+/** The prompt's part of a reservation, from its tokens and its cost. Negative: both rates are equal. */
 function promptIn({ cost, tokens }: Amount, rates: ReturnType<typeof dearestRates>): number {
   const { input, output } = rates;
   if (input === output) return -1;
   return Math.round((billionthsFor(tokens, output) - cost) / billionthsFor(1, output - input));
 }
 
-/** Where tokens alone would fit several sizes, their cost tells prompt from answer. */
+/** Whether a prompt of this size leads to the recorded reservation, in tokens and in cost. */
 function explains({ bounds, reserved }: Request, prompt: number): boolean {
   const plan = planTurn({ ...bounds, prompt });
   if (!("reserve" in plan)) return false;
   return plan.reserve.tokens === reserved.tokens && plan.reserve.cost === reserved.cost;
 }
 
-/** Follows the budgets of all delegations through the run. */
+/** All reservations, each with the budget of its delegation at that moment. */
 function requestsIn(recording: Recording): readonly Request[] {
   const run = new Budget(null, recording.started.budget.tokens);
   const budgets = new Map<string, Budget>();
@@ -121,7 +121,7 @@ function requestsIn(recording: Recording): readonly Request[] {
     const above = budgets.get(delegation.parentId ?? "") ?? run;
     const budget =
       budgets.get(id) ?? new Budget(above, contract.budget.tokens, contract.budget.cost);
-    // What the root may cost is for the whole run.
+    // The root's cost cap is that of the whole run.
     if (budgets.size === 0) run.cost = budget.cost;
     budgets.set(id, budget);
     if (event.type === "agent.budget_reserved") {
@@ -143,7 +143,7 @@ function stateAfter(before: Delegation | null, event: StoredEvent): Delegation |
   return before && spending.has(event.type) ? apply(before, event) : null;
 }
 
-/** What the spending of a delegation, and what it keeps back, depends on. */
+/** The events that change what a delegation has spent, or keeps back. */
 const spending: ReadonlySet<string> = new Set([
   "agent.subagent_started",
   "agent.subagent_attempt",
@@ -166,7 +166,7 @@ function boundsOf(contract: Contract, { available, unspent }: Budget): Request["
   return { available, unspent, maxOutput, keepBack: budget.reserve, price };
 }
 
-/** The bound on its first prompt, were there no tools. */
+/** The bound of the first prompt without tool descriptions. */
 function withoutTools({ events, opening, system }: RecordedDelegation): number {
   const transcript = new Transcript(opening);
   for (const event of events.slice(0, firstIn(events))) transcript.apply(event);

@@ -17,12 +17,12 @@ export interface RecordedModelOptions {
   readonly bounds: Pick<RecordedBounds, "promptOf">;
 }
 
-/** The only model of a replay: it gives the recorded answer, or has none. */
+/** The only model of a replay. It gives the recorded answers, and throws where there is no recorded one. */
 export class RecordedModel implements ModelSource {
   readonly defaultModel = "recording/recording";
   readonly #options: RecordedModelOptions;
   readonly #costs = new WeakMap<ModelUsage, number>();
-  /** Of answers whose usage was estimated: by what the estimate came to. */
+  /** Costs of estimated answers, by the tokens of the estimate. */
   readonly #estimated = new Map<string, number>();
 
   constructor(options: RecordedModelOptions) {
@@ -47,12 +47,12 @@ export class RecordedModel implements ModelSource {
     return this.#costs.get(usage) ?? this.#estimated.get(keyOf(usage)) ?? 0;
   }
 
-  /** The contracts of a recording have theirs; a replay pays for nothing beyond them. */
+  /** Recorded contracts contain their prices; everything else is free in a replay. */
   price(): TokenPrice {
     return nothing;
   }
 
-  /** Turns that somebody's middleware had refused are refused again, in the same words. */
+  /** Refuses the turns that middleware had refused, with the same message. */
   readonly turn: NonNullable<Middleware["turn"]> = async ({ delegationId }, next) => {
     const recorded = this.#requestOf(delegationId);
     if (recorded?.kind !== "refused") return next();
@@ -97,7 +97,7 @@ function keyOf({ completion, prompt }: ModelUsage): string {
   return `${prompt} ${completion}`;
 }
 
-/** A fault that the loop treats as it treated the recorded one. */
+/** A fault to which the engine reacts as it did to the recorded one. */
 export function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
   if (cause.code === "model_stalled") return new StalledRequest(cause);
   const kept = partial === undefined ? {} : { partial };
@@ -118,7 +118,7 @@ export function faultOf({ cause, isCharged, partial, then }: RecordedFault): Mod
   }
 }
 
-/** After how many tries a passing fault counted as a lasting one; many, where none ever did. */
+/** The number of tries after which the recorded run stopped retrying; very large where it never did. */
 export function recordedTries({ delegations }: Recording): number {
   const lasting = [...delegations.values()].flatMap(({ requests }) =>
     [...requests.values()].flatMap((request) =>
@@ -133,10 +133,11 @@ function isLasting({ isCharged, then }: RecordedFault): boolean {
 }
 
 /**
- * A model that gives the recorded answers, for tests of one's own agents: profiles, tools and
- * settings may be others than then, and the answers are the same. Each delegation gets those of the
- * recorded one with its profile, depth and task, in their order; of several that are alike, the
- * earliest that nobody has taken. What the recording does not have is a fault that says so.
+ * A model that gives recorded answers, for tests of your own agents: profiles, tools and settings may
+ * have changed since. Each delegation gets, in order, the answers of the earliest recorded delegation
+ * with the same profile, depth and task that has not been used yet. A missing answer is a `ModelFault`.
+ * @example
+ * const mandate = await createMandate({ scripted: replayModel(await recordingOf("r1a2b3c", store)) });
  */
 export function replayModel(recording: Recording): Model {
   const left = [...recording.delegations.values()];
@@ -165,7 +166,7 @@ function take(
   return place < 0 ? undefined : left.splice(place, 1)[0];
 }
 
-/** What came to nothing then is not waited for now. */
+/** Without requests that had no outcome. */
 function answersOf(recorded: RecordedDelegation | undefined): RecordedRequest[] {
   return [...(recorded?.requests.values() ?? [])].filter(({ kind }) => kind !== "cut");
 }

@@ -5,19 +5,19 @@ import { promptOfLeast } from "../budget.ts";
 import type { RecordedKeeps } from "../engine-parts.ts";
 import { isCut } from "./recorded-stops.ts";
 
-/** What became of one request to a model. */
+/** One recorded request to a model and its outcome. */
 export type RecordedRequest = Outcome & {
-  /** Bytes of its answer that had arrived, as its estimate counted them; 0: it was no estimate. */
+  /** Bytes of its answer that had arrived, by its estimate; 0: its usage was reported. */
   readonly received: number;
-  /** Its reservation says how much of it was for the prompt: earlier versions did not record that. */
+  /** Its reservation names the prompt's part. Earlier versions did not record it. */
   readonly isBounded: boolean;
-  /** Of its reservation, or of the one that was too large. */
+  /** The prompt's part of its reservation, or of the reservation that did not fit the budget. */
   readonly promptBound: number | undefined;
   readonly keeps: RecordedKeeps;
-  /** How its conversation was shortened in this attempt before it. */
+  /** How its conversation was shortened before it, in the same attempt. */
   readonly shortenings: readonly EventPayloads["agent.compacted"][];
   readonly isSent: boolean;
-  /** It was too long, and the delegation failed. */
+  /** The conversation was too long, and the delegation failed for it. */
   readonly hasFailed: boolean;
 };
 
@@ -29,7 +29,7 @@ type Outcome =
       readonly cost: number;
     }
   | RecordedFault
-  /** Somebody's middleware did not let the turn through, perhaps after it was answered. */
+  /** Middleware refused the turn, perhaps after the model had answered. */
   | {
       readonly kind: "refused";
       readonly seq: number;
@@ -37,19 +37,19 @@ type Outcome =
       readonly cost: number;
       readonly message: string;
     }
-  /** Nothing came of it: the delegation was stopped, its process died, or it was never sent. */
+  /** No outcome: the delegation was stopped, its process died, or the request was never sent. */
   | { readonly kind: "cut" };
 
 export interface RecordedFault {
   readonly kind: "fault";
   readonly seq: number;
   readonly cause: ModelCause;
-  /** It was settled as an estimate: the provider's progress is unknown. */
+  /** Tokens were settled for it, as an estimate. */
   readonly isCharged: boolean;
   readonly partial: string | undefined;
-  /** What the loop did about it. */
+  /** The engine's reaction. */
   readonly then: "retry" | "compact" | "next-model" | "next-attempt" | "fail";
-  /** The how-manieth try of its turn it was, from 1. */
+  /** The number of the try within its turn, from 1. */
   readonly tries: number;
 }
 
@@ -132,14 +132,14 @@ function isFailure(event: StoredEvent | undefined): boolean {
   return event?.type === "agent.subagent_failed";
 }
 
-/** What others said in between is no consequence of anything. */
+/** Whether an event can be the consequence of a request. Interjections of others are not. */
 function isConsequence(event: StoredEvent): boolean {
   if (event.type !== "agent.interjected") return true;
   const { from } = event.payload;
   return from === "runtime" || from === "repair";
 }
 
-/** Whether the next request is the first try of its turn, or of its model. */
+/** Whether the next request is the first try of a turn or of a model. */
 function startsAfresh(outcome: Outcome): boolean {
   return outcome.kind !== "fault" || (outcome.then !== "retry" && outcome.then !== "compact");
 }
@@ -167,9 +167,9 @@ function usageIn(settled: EventPayloads["agent.budget_settled"]): ModelReply["us
   return estimated ? null : { prompt, completion };
 }
 
-/** A request that left no turn: what followed says what had gone wrong. */
+/** A request without a turn. The event after it tells what went wrong. */
 function withoutTurn(settled: Settled, next: StoredEvent | undefined, tries: number): Outcome {
-  // An answer came, and was refused: only what was reported can overrun a reservation.
+  // Only a reported usage can overrun a reservation: the model answered, and the turn was refused.
   if (settled.payload.overrun) return refused(settled, "It was refused.");
   switch (next?.type) {
     case "agent.compacted":
@@ -180,7 +180,7 @@ function withoutTurn(settled: Settled, next: StoredEvent | undefined, tries: num
       return fault(settled, cause, consequences[what], tries);
     }
     case "agent.subagent_waiting_for_merge":
-      // Its best text was handed in, since nothing more could be removed.
+      // The conversation could not be shortened further, so its best text was handed in.
       return next.payload.reason === "no_progress"
         ? fault(settled, tooLong, "compact", tries)
         : { kind: "cut" };
@@ -209,7 +209,7 @@ function refused({ payload, seq }: Settled, message: string): Outcome {
   return { kind: "refused", seq, reply: prompt + completion > 0 ? reply : null, cost, message };
 }
 
-/** What a fault of a model can end a request, an attempt or a delegation with. */
+/** The causes that a fault of a model can have. */
 export type ModelCause = Extract<
   Cause,
   { code: "model_unavailable" | "model_stalled" | "window_exceeded" }

@@ -2,19 +2,19 @@ import { type Cause, closeReasonOf } from "../../events/cause.ts";
 import type { CloseReason } from "../../events/close-reason.ts";
 import type { EventPayloads, StoredEvent } from "../../events/event.ts";
 
-/** An end that came from outside: a person, a deadline, a disk, another process. */
+/** An end from outside the delegation's own work: a person, a deadline, a full disk, another process. */
 export interface RecordedStop {
   readonly delegationId: string;
   readonly cause: Cause;
-  /** Written by somebody beside the process that worked on it. */
+  /** Written by another process than the one that worked on the delegation. */
   readonly isForeign: boolean;
-  /** How many events of its own it has before its end begins. */
+  /** How many events the delegation has before its end begins. */
   readonly after: number;
-  /** The first event of its end, or of the end of those that fell with it. */
+  /** The first event of its end, or of the ends of descendants that ended with it. */
   readonly seq: number;
 }
 
-/** Whether a delegation failed for something that its own work does not lead to again. */
+/** Whether the cause came from outside: a replay of the delegation's own work does not lead to it. */
 function isStop(cause: Cause): boolean {
   return outside.has(closeReasonOf(cause)) && !fromWithin.has(cause.code);
 }
@@ -23,7 +23,7 @@ const outside: ReadonlySet<CloseReason> = new Set([
   ...(["cancelled", "storage_full", "timeout", "worker_lost", "policy_denied"] as const),
 ]);
 
-/** What follows again from the model's answers, from recovery, or from what was changed. */
+/** Causes that follow again from the model's answers, from recovery, or from the changed files. */
 const fromWithin: ReadonlySet<Cause["code"]> = new Set([
   "model_stalled",
   ...(["resumptions_exhausted", "working_copy_gone"] as const),
@@ -31,10 +31,10 @@ const fromWithin: ReadonlySet<Cause["code"]> = new Set([
   ...(["wrote_outside", "wrote_protected", "changes_refused", "merge_not_approved"] as const),
 ]);
 
-/** An attempt that ended because its time was over, and what it was doing with it. */
+/** An attempt that ended at its deadline. */
 export interface RecordedCut {
   readonly cause: Cause;
-  /** How many events of its own the delegation has before that. */
+  /** How many events the delegation has before the deadline. */
   readonly after: number;
   readonly seq: number;
 }
@@ -48,23 +48,23 @@ export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedC
   return events.flatMap((event, index) => {
     if (event.type !== "agent.retried" || !isCut(event.payload)) return [];
     let after = index;
-    while (after > 0 && isLoose(events[after - 1], events[after - 2])) after--;
+    while (after > 0 && isClosedBeforeEnd(events[after - 1], events[after - 2])) after--;
     return { cause: event.payload.cause, after, seq: events[after]?.seq ?? event.seq };
   });
 }
 
-/** A moment at which a delegation was told to rest, or its caller stopped. */
-export interface RecordedRest {
+/** A moment at which a delegation was suspended, or interrupted with its caller. */
+export interface RecordedSuspension {
   readonly event: StoredEvent<"agent.paused"> | StoredEvent<"agent.interrupted">;
-  /** How many events of its own it has before that. */
+  /** How many events the delegation has before that. */
   readonly after: number;
   readonly seq: number;
 }
 
-/** From the events of one delegation. Who was interrupted rests by itself, once others have ended. */
-export function recordedRests(events: readonly StoredEvent[]): readonly RecordedRest[] {
+/** From the events of one delegation. An interrupted one suspends by itself, after its descendants. */
+export function recordedSuspensions(events: readonly StoredEvent[]): readonly RecordedSuspension[] {
   let isInterrupted = false;
-  return events.flatMap((event, index): RecordedRest[] => {
+  return events.flatMap((event, index): RecordedSuspension[] => {
     if (event.type === "agent.resumed") isInterrupted = false;
     if (event.type === "agent.interrupted") {
       isInterrupted = true;
@@ -74,19 +74,19 @@ export function recordedRests(events: readonly StoredEvent[]): readonly Recorded
     if (event.type !== "agent.paused" || event.payload.reason === "budget") return [];
     if (isInterrupted) return [];
     let after = index;
-    while (after > 0 && isLoose(events[after - 1], events[after - 2])) after--;
+    while (after > 0 && isClosedBeforeEnd(events[after - 1], events[after - 2])) after--;
     return [{ event, after, seq: events[after]?.seq ?? event.seq }];
   });
 }
 
-/** It fell with its caller, in one transaction with it. */
-function fellWithCaller(cause: Cause): boolean {
-  return closeReasonOf(cause) === "parent_closed" || withCaller.has(cause.code);
+/** Whether it ended because its caller did, in the same transaction. */
+function endedWithCaller(cause: Cause): boolean {
+  return closeReasonOf(cause) === "parent_closed" || endingWithCaller.has(cause.code);
 }
 
-const withCaller: ReadonlySet<Cause["code"]> = new Set(["caller_cancelled", "caller_ended"]);
+const endingWithCaller: ReadonlySet<Cause["code"]> = new Set(["caller_cancelled", "caller_ended"]);
 
-/** The ends from outside, without those of delegations that only fell with others. */
+/** The ends from outside, without the ends of descendants that ended with their caller. */
 export function recordedStops(events: readonly StoredEvent[]): readonly RecordedStop[] {
   const ends = recordedEnds(events);
   return [...Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)].flatMap(
@@ -94,8 +94,8 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
       const failed = failureIn(about);
       if (failed === undefined) return [];
       const { cause } = failed.payload;
-      if (!isStop(cause) || fellWithCaller(cause)) return [];
-      const isForeign = wasEndedBeside(about);
+      if (!isStop(cause) || endedWithCaller(cause)) return [];
+      const isForeign = wasEndedFromOutside(about);
       const seq = ends.get(delegationId) ?? failed.seq;
       return { delegationId, cause, isForeign, after: endOf(about), seq };
     },
@@ -103,12 +103,12 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
 }
 
 /**
- * The first event of each delegation's end, or of the ends of those that fell with it. `closing`:
- * where it began to end by its own work, which may be long before.
+ * The first event of each delegation's end, or of the ends of descendants that ended with it.
+ * `withOutput`: its output counts as its end as well, which may be long before its failure.
  */
 export function recordedEnds(
   events: readonly StoredEvent[],
-  closing = false,
+  withOutput = false,
 ): ReadonlyMap<string, number> {
   const own = Map.groupBy(events, ({ sub_agent_id: id = "" }) => id);
   const children = Map.groupBy(
@@ -118,24 +118,24 @@ export function recordedEnds(
   const firstOf = (id: string, types: ReadonlySet<string>): number => {
     const fallen = (children.get(id) ?? []).flatMap(({ sub_agent_id: child = "" }) => {
       const failed = failureIn(own.get(child) ?? []);
-      return failed !== undefined && fellWithCaller(failed.payload.cause)
+      return failed !== undefined && endedWithCaller(failed.payload.cause)
         ? firstOf(child, failing)
         : [];
     });
     const events = own.get(id) ?? [];
     return Math.min(events[endOf(events, types)]?.seq ?? Number.POSITIVE_INFINITY, ...fallen);
   };
-  return new Map([...own.keys()].map((id) => [id, firstOf(id, closing ? ending : failing)]));
+  return new Map([...own.keys()].map((id) => [id, firstOf(id, withOutput ? ending : failing)]));
 }
 
-/** Of delegations that others ended: how many events of their own they have before that. */
+/** For each delegation that was ended from outside: how many events it has before that. */
 export function endedByOthers(events: readonly StoredEvent[]): ReadonlyMap<string, number> {
   const ended = new Map<string, number>();
   for (const [id, own] of Map.groupBy(events, ({ sub_agent_id: id = "" }) => id)) {
     const failed = failureIn(own);
     if (failed === undefined) continue;
     const { cause } = failed.payload;
-    if (isStop(cause) || fellWithCaller(cause)) ended.set(id, endOf(own));
+    if (isStop(cause) || endedWithCaller(cause)) ended.set(id, endOf(own));
   }
   return ended;
 }
@@ -144,8 +144,8 @@ function failureIn(events: readonly StoredEvent[]) {
   return events.find((event) => event.type === "agent.subagent_failed");
 }
 
-/** The process that works on a delegation knows which model its contract asks for. */
-function wasEndedBeside(events: readonly StoredEvent[]): boolean {
+/** The process that works on a delegation records the requested model in the seal; others cannot. */
+function wasEndedFromOutside(events: readonly StoredEvent[]): boolean {
   const closed = events.find((event) => event.type === "agent.subagent_closed");
   return closed !== undefined && closed.payload.seal.requested === undefined;
 }
@@ -153,14 +153,17 @@ function wasEndedBeside(events: readonly StoredEvent[]): boolean {
 const failing: ReadonlySet<string> = new Set(["agent.subagent_failed"]);
 const ending: ReadonlySet<string> = new Set([...failing, "agent.subagent_waiting_for_merge"]);
 
-/** Where its end begins: what was under way is brought to an end first. */
+/** The index at which its end begins: open calls and requests are closed before the failure. */
 function endOf(events: readonly StoredEvent[], types = failing): number {
   let index = events.findIndex(({ type }) => types.has(type));
-  while (index > 0 && isLoose(events[index - 1], events[index - 2])) index--;
+  while (index > 0 && isClosedBeforeEnd(events[index - 1], events[index - 2])) index--;
   return index < 0 ? events.length : index;
 }
 
-function isLoose(event: StoredEvent | undefined, before: StoredEvent | undefined): boolean {
+function isClosedBeforeEnd(
+  event: StoredEvent | undefined,
+  before: StoredEvent | undefined,
+): boolean {
   switch (event?.type) {
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown":

@@ -18,11 +18,11 @@ export interface RecordedToolsOptions {
   readonly recording: Recording;
   readonly course: Course;
   find(delegationId: string): LiveDelegation | undefined;
-  /** Makes a child again, unless it is there already. */
+  /** Creates a recorded child, unless it exists already. */
   makeChild(id: string): void;
 }
 
-/** What calls do in a replay: what they did, when they did it, and nothing else. */
+/** Gives the calls of a replay their recorded effects and results, at their recorded moments. */
 export class RecordedTools implements RecordedBehaviour {
   readonly #options: RecordedToolsOptions;
 
@@ -30,17 +30,17 @@ export class RecordedTools implements RecordedBehaviour {
     this.#options = options;
   }
 
-  /** Before the gate: when it began, whether a person was asked, and what middleware had made of the call. */
+  /** Before the gate: waits until the call began, repeats its approval, and applies the recorded name. */
   readonly call: NonNullable<Middleware["call"]> = async ({ call, delegationId }, next) => {
     const recorded = this.#callOf(delegationId, call.id);
     const agent = this.#options.find(delegationId);
     const { course } = this.#options;
     if (agent === undefined) return next(call);
     if (recorded === undefined) {
-      // It never began: it waited for another one when its agent was stopped.
+      // The call never began: it waited for another call when its delegation was stopped.
       return course.hasStrayed(delegationId) ? next(call) : agent.work.interruptible(never());
     }
-    // After its worker died it may come again when it has long begun.
+    // After a recovery the call may be repeated long after it first began.
     await course.when(recorded.seq);
     if (recorded.approval !== null) {
       const { approval: question } = recorded;
@@ -50,7 +50,7 @@ export class RecordedTools implements RecordedBehaviour {
     return next(isRenamed ? { ...call, name: recorded.tool } : call);
   };
 
-  /** Refusals are in the log, in the words that the model read. */
+  /** Refuses what was refused, with the recorded message. */
   readonly preflight = (_input: unknown, { callId, delegationId }: ToolContext): void => {
     const result = this.#callOf(delegationId, callId)?.result;
     if (result?.kind === "denied") throw new CallDenied(result.rule, result.text);
@@ -71,7 +71,7 @@ export class RecordedTools implements RecordedBehaviour {
       await this.#options.course.arrival(act.seq);
       if (agent.work.stopReason !== null) return never();
       const acting = this.#act(act, context);
-      // It may be stopped before anybody looks.
+      // The delegation may be stopped before this promise is awaited.
       acting.catch(() => undefined);
       asking.push(acting);
     }
@@ -117,7 +117,7 @@ export class RecordedTools implements RecordedBehaviour {
     const { artifact, delivered, exit, files, isError, text } = result;
     const [child] = delivered ?? [];
     const isPlain = artifact === undefined && exit === undefined && files === undefined;
-    // What a child hands to its caller is never cut: it is written together with the child's end.
+    // A child's result is written in the transaction that closes the child, and is never truncated.
     const isOwn = child !== undefined && this.#options.recording.delegations.has(child);
     if (isOwn && delivered?.length === 1 && isPlain) {
       return delegator.joinAndComplete(child, () => ({ text, ...(isError && { isError }) }));
@@ -139,18 +139,18 @@ export class RecordedTools implements RecordedBehaviour {
   }
 }
 
-/** Where it was cut, the log shows; a character that would have been halved was left out. */
+/** The bytes of a truncated output before its note. A character is never cut in half. */
 function shownBytes(text: string): number {
   const end = text.lastIndexOf("\n[… cut: ");
   return Buffer.byteLength(end < 0 ? text : text.slice(0, end));
 }
 
-/** Whoever waits for it has been stopped, or will be. */
+/** For callers that have been stopped, or will be. */
 function never(): Promise<never> {
   return new Promise(() => undefined);
 }
 
-/** What a tool of the replay does: the recorded, and nothing else. */
+/** What every tool of a replay does: its recorded effects. */
 export type RecordedBehaviour = Pick<Tool, "preflight" | "execute">;
 
 export interface ReplayToolboxOptions {
@@ -158,7 +158,7 @@ export interface ReplayToolboxOptions {
   readonly bounds: Pick<RecordedBounds, "toolTokens">;
 }
 
-/** The tools of a replay: every name that was called, and none that does anything by itself. */
+/** The tools of a replay: one for every recorded name, all with the recorded effects. */
 export class ReplayToolbox extends Toolbox {
   readonly #flags: ToolFlags;
   readonly #behaviour: RecordedBehaviour;
@@ -186,7 +186,7 @@ export class ReplayToolbox extends Toolbox {
     return tool;
   }
 
-  /** Nobody is shown them: there is no model to choose among them. Their size counts all the same. */
+  /** No model reads the descriptions, so they are empty. Their size still counts in the budget. */
   override offer(names: readonly string[]): OfferedTools {
     return this.#offered.get(names.join(",")) ?? none;
   }
@@ -197,9 +197,9 @@ const none: OfferedTools = { descriptions: [], tokens: 2 };
 type Flags = Omit<Tool, "preflight" | "execute">;
 
 /**
- * How the engine has to treat a tool, where that shows in the log: as the recording says, or else as
- * the product's own tool of that name. All of them count as reading: when calls begin is recorded,
- * and so is what was refused.
+ * The properties of a tool that the engine acts upon: as the recording shows them, or else those of
+ * the product's tool of that name. Every tool has the effect "read", because the order of calls and
+ * all refusals are recorded.
  */
 class ToolFlags {
   readonly #known: ReadonlyMap<string, Tool>;
@@ -207,7 +207,7 @@ class ToolFlags {
   readonly #called = new Map<string, StartedTool>();
   readonly #repeatable = new Map<string, boolean>();
   readonly #waiting = new Set<string>();
-  /** Tools that ended a delegation, and those of them whose end no review had accepted. */
+  /** Exit tools that ended a delegation, and those of them whose output no reviewer had accepted. */
   readonly #ending = new Set<string>();
   readonly #unreviewed = new Set<string>();
 
@@ -242,7 +242,7 @@ class ToolFlags {
       input: z.unknown(),
       scopes: [],
       effect: "read",
-      // Whose words a result held is recorded, and so is what people said of ways out.
+      // Taint is recorded with each result, and so are answers about egress.
       exposure: noExposure,
       idempotent: this.#repeatable.get(name) ?? idempotent,
       ...(isWaiting && { waits: true }),
@@ -291,7 +291,7 @@ class ToolFlags {
           this.#repeatable.set(payload.tool, false);
           break;
         case "agent.resumed":
-          // An agent that was resumed by a person is not counted as resumed after a crash.
+          // A delegation that a person resumed is not counted as recovered.
           for (const tool of open.values()) {
             this.#learnFromDeath(tool, !isSuspended && payload.resumption === 0);
           }
@@ -302,10 +302,10 @@ class ToolFlags {
     }
   }
 
-  /** It was open when its worker died, and its outcome is not unknown: it was made again. */
+  /** The call was open when its worker died and has no unknown outcome: the tool is idempotent. */
   #learnFromDeath(tool: string, isUncounted: boolean): void {
     if (!this.#repeatable.has(tool)) this.#repeatable.set(tool, true);
-    // What only waits for others cannot be what killed the worker.
+    // The recovery was not counted as one without progress: the tool only waits for others.
     if (isUncounted) this.#waiting.add(tool);
   }
 }

@@ -9,41 +9,41 @@ import type { Store } from "../../ports/store.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
 import { type RecordedRequest, recordedRequests } from "./recorded-requests.ts";
 
-/** What one delegation was given, and what it met from outside, as its log has it. */
+/** One recorded delegation: its contract, its opening, and the answers and results it received. */
 export interface RecordedDelegation {
   readonly id: string;
   readonly parentId: string | null;
   readonly callId: string | null;
   readonly contract: Contract;
   readonly system: string;
-  /** What stands before its first turn: its task, or the conversation that it goes on from. */
+  /** The conversation before its first turn: its task, or the conversation that it continues. */
   readonly opening: string | readonly Message[];
   readonly events: readonly StoredEvent[];
-  /** What became of its requests to a model, by their number. */
+  /** Its requests to a model and their outcome, by number. */
   readonly requests: ReadonlyMap<number, RecordedRequest>;
-  /** What became of its calls, by their id. */
+  /** Its calls and their result, by id. */
   readonly calls: ReadonlyMap<string, RecordedCall>;
 }
 
-/** All that a run met from outside: enough to have it again without asking anybody. */
+/** A recorded run with all its inputs: enough to replay it without models, tools or people. */
 export interface Recording {
   readonly runId: string;
   readonly started: EventPayloads["run.started"];
-  /** False: it was still open when it was read, and goes as far as its log did then. */
+  /** False: the run was still open when it was read, and the recording ends where its log ended. */
   readonly isFinished: boolean;
-  /** In the order of the log. What came too late for anybody is left out, and so are messages. */
+  /** In the order of the log, without late results, claims and sent messages. */
   readonly events: readonly StoredEvent[];
-  /** Messages to running agents. Between which events of its receiver one was sent is a matter of time. */
+  /** Messages to running agents. Their position among the receiver's events depends on timing. */
   readonly messages: readonly StoredEvent<"agent.message_sent">[];
-  /** In the order in which they were made. */
+  /** In the order of their creation. */
   readonly delegations: ReadonlyMap<string, RecordedDelegation>;
   /** Bodies that were too large for the log, by their hash. */
   readonly artifacts: ReadonlyMap<string, string>;
 }
 
 /**
- * Reads what a run met from outside. Refuses a log that the checker finds fault with: what it tells
- * may not have happened.
+ * Reads a run with all its inputs. Throws when the checker finds a violation in its log: such a log
+ * may tell of events that did not happen.
  */
 export async function recordingOf(runId: string, store: Store): Promise<Recording> {
   const found = await store.findRun(runId);
@@ -61,7 +61,7 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
       messages.push(event);
       continue;
     }
-    // Who worked on something is no part of what happened: a replay must not wait for it.
+    // Claims depend on which worker was free: a replay must not wait for one.
     if (event.type !== "run.late_result" && event.type !== "agent.claimed") events.push(event);
   }
   const [first] = events;
@@ -88,7 +88,7 @@ async function requireSound(runId: string, store: Store): Promise<void> {
   const more = violations.length > 1 ? ` (and ${violations.length - 1} more)` : "";
   throw new MandateError(
     "database-unusable",
-    `The log of run ${runId} does not hold${at}, and nothing is made of it: ${first.invariant} ${first.message}${more} See all of it: mandate verify`,
+    `The log of run ${runId} is damaged${at} and cannot be replayed: ${first.invariant} ${first.message}${more} List all violations: mandate verify`,
   );
 }
 
@@ -148,7 +148,7 @@ async function artifactsOf(
     if (body === undefined) {
       throw new MandateError(
         "database-unusable",
-        `The artifact ${hash.slice(0, 12)} that event ${event.seq} (${event.type}) speaks of is missing: the run cannot be replayed without it. Artifacts lie beside the database; bring back that folder.`,
+        `The artifact ${hash.slice(0, 12)} of event ${event.seq} (${event.type}) is missing, and the run cannot be replayed without it. Artifacts are in a folder beside the database: restore that folder.`,
       );
     }
     found.set(hash, body);
@@ -156,21 +156,21 @@ async function artifactsOf(
   return found;
 }
 
-/** What the output of a delegation refers to is in its event as well, whole. */
+/** Only artifacts that are read during a replay. */
 function artifactIn(event: StoredEvent): string | undefined {
   if (event.type === "agent.tool_completed") return event.payload.artifact?.hash;
   return event.type === "agent.worktree_merged" ? event.payload.diff?.hash : undefined;
 }
 
-/** What one call did and came to. */
+/** One recorded call: what it did, and its result. */
 export interface RecordedCall {
-  /** By the name under which it was made, which middleware may have changed. */
+  /** The name of the called tool, after middleware. */
   readonly tool: string;
-  /** The first event that speaks of it. */
+  /** The first event of the call. */
   readonly seq: number;
-  /** The children that it made, its questions and its plans, in their order. */
+  /** Its children, questions and plans, in their order. */
   readonly acts: readonly RecordedAct[];
-  /** Whether a person was asked first if it may be made. */
+  /** The question for approval before the call began; null: no person was asked. */
   readonly approval: string | null;
   readonly result: RecordedResult;
 }
@@ -192,7 +192,7 @@ export type RecordedResult =
       readonly kind: "completed";
       readonly seq: number;
       readonly text: string;
-      /** The whole of a text that was too large for the log. */
+      /** The hash of the whole text, where it was too large for the log. */
       readonly artifact: string | undefined;
       readonly delivered: readonly string[] | undefined;
       readonly isError: true | undefined;
@@ -211,9 +211,9 @@ export type RecordedResult =
       readonly untrusted: true | undefined;
     }
   | { readonly kind: "denied"; readonly rule: string; readonly text: string }
-  /** Nobody knows: it had begun when its process died, and was not to be repeated. */
+  /** The call was running when its process died, and must not be repeated. */
   | { readonly kind: "unknown"; readonly rule: string; readonly advice: string }
-  /** Nothing came of it: it was cut off. */
+  /** The call ended without a result. */
   | { readonly kind: "cut" };
 
 /** The calls of one delegation, from the events of its run. */
@@ -250,7 +250,7 @@ interface Draft extends RecordedCall {
   result: RecordedResult;
 }
 
-/** Several children of one call bear its id and a key; the id is the model's own, slashes and all. */
+/** Several children of one call have its id, a slash and a key. Ids of calls may contain slashes too. */
 function callBehind(callId: string, calls: ReadonlyMap<string, Draft>): string {
   if (calls.has(callId)) return callId;
   const slash = callId.lastIndexOf("/");
@@ -265,7 +265,7 @@ function note(event: StoredEvent, draft: (id: string, seq: number) => Draft): vo
     case "agent.asked": {
       const { call_id: callId, kind, question } = event.payload;
       const call = draft(callId, event.seq);
-      // What a call has asked once it had begun is its own question: whether a plan may begin.
+      // Once the call has begun, an approval is its own question: whether a plan may start.
       if (kind === "approval" && call.tool === "") call.approval = question;
       else call.acts.push({ kind: "ask", seq: event.seq, question, of: kind });
       break;
@@ -294,7 +294,7 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
     return { kind: "unknown", rule: cause.rule, advice: cause.text };
   }
   if (type === "agent.tool_failed") {
-    // Not what the tool said: its delegation had ended.
+    // The delegation had ended: the text is not the tool's own.
     const { cause, error: text, exit_code: exitCode, spawn_failed: spawnFailed } = payload;
     if (cause.code === "delegation_closed") return { kind: "cut" };
     const { untrusted } = payload;

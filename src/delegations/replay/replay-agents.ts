@@ -11,36 +11,36 @@ import type { IntegrationResult } from "../../workspaces/git/integration/integra
 import type { MergeOrder } from "../changes/merge-order.ts";
 import { Conversation, LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
-import { type Course, keepPace } from "./course.ts";
+import { type Course, followCourse } from "./course.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 
-export interface MakeAgentOptions {
+export interface AgentOptions {
   readonly run: LiveRun;
   readonly recorded: RecordedDelegation;
-  /** Of the tools that its model was shown; undefined: nobody knows, and it does not matter. */
+  /** Tokens of its tool descriptions; undefined: unknown, because it never asked a model. */
   readonly toolTokens: number | undefined;
   readonly merges: MergeOrder;
   readonly course: Course;
 }
 
-/** Makes a delegation again, under the id and the contract that it had. It waits to be started. */
-export function makeAgent(options: MakeAgentOptions, before: readonly NewEvent[]): LiveDelegation {
+/** Creates a recorded delegation under its recorded id and contract. It waits to be started. */
+export function createAgent(options: AgentOptions, before: readonly NewEvent[]): LiveDelegation {
   const { recorded, run } = options;
-  const agent = agentFor(options);
+  const agent = liveAgentFor(options);
   const { contract, id } = agent;
   const created = run.append([...before, ...createdEvents(recorded, agent.state.contractHash)], {
     contracts: new Map([[id, JSON.stringify(contract)]]),
   });
   agent.process.appends.add(created);
   run.delegations.add(agent);
-  // Whether a plan was carried out is asked by the calls of its steps.
+  // Plans look up their children by call.
   if (recorded.callId !== null)
     run.delegations.byCall.set(`${recorded.parentId} ${recorded.callId}`, agent);
   return agent;
 }
 
-/** The living part alone, of a delegation that is in the log already and has not begun. */
-export function agentFor(options: MakeAgentOptions): LiveDelegation {
+/** Only the live delegation, for one that is in the replay's log already and has not started. */
+export function liveAgentFor(options: AgentOptions): LiveDelegation {
   const { course, merges, recorded, run, toolTokens } = options;
   const { id, opening, parentId, system } = recorded;
   const parent = parentId === null ? null : (run.delegations.byId.get(parentId) ?? null);
@@ -58,7 +58,7 @@ export function agentFor(options: MakeAgentOptions): LiveDelegation {
     new Conversation(opening),
   );
   agent.process.merges = merges;
-  keepPace(agent, course);
+  followCourse(agent, course);
   if (toolTokens !== undefined)
     agent.process.tools.offered = { descriptions: [], tokens: toolTokens };
   return agent;
@@ -81,16 +81,16 @@ const making: ReadonlySet<string> = new Set([
   "agent.skills_clamped",
 ]);
 
-/** Where it worked, by name: tools of a replay open nothing. */
+/** Its recorded folder, as a name only: tools of a replay open no files. */
 function bindingOf({ contract }: RecordedDelegation): WorkspaceBinding | null {
   const { allow_writes: allowWrites, isolation, root } = contract.workspace;
   return root === null ? null : { root, isolation, allowWrites, writeRoots: [] };
 }
 
 /**
- * The contract under which a delegation lives again: the recorded one, without what is about the
- * world outside. Deadlines do not run, since what ran into one is in the log; no folder is opened
- * and no report written; what a rule said of a call, and whether a person was asked, is in the log.
+ * The contract of a replayed delegation: the recorded one without its effects outside the log. No
+ * deadline runs, no folder is opened and no report is written. Rules are left out, because refusals
+ * and approvals are recorded.
  */
 function replayableContract({ contract, events }: RecordedDelegation): Contract {
   const { rules: _rules, ...permissions } = contract.permissions;
@@ -100,7 +100,7 @@ function replayableContract({ contract, events }: RecordedDelegation): Contract 
     execution: { ...contract.execution, attempt_timeout_ms: longest },
     outputs: { ...contract.outputs, report_path_pattern: null },
     workspace: { ...contract.workspace, root: null },
-    // A call that its agent's end left behind is waited for by nobody, but holds a timer so long.
+    // A call that is still open when its delegation ends keeps a timer for so long.
     deadlines: {
       first_token: longest,
       stall: longest,
@@ -111,7 +111,7 @@ function replayableContract({ contract, events }: RecordedDelegation): Contract 
   };
 }
 
-/** Then its write roots decide again; else there is nothing for them to decide. */
+/** Whether it failed for its write roots: then they must decide again. */
 function wroteOutside(events: RecordedDelegation["events"]): boolean {
   return events.some(
     ({ payload, type }) =>
@@ -121,10 +121,10 @@ function wroteOutside(events: RecordedDelegation["events"]): boolean {
 
 const longestCall = 30_000;
 
-/** What a timer can hold. */
+/** The longest delay of a timer. */
 const longest = 2 ** 31 - 1;
 
-/** The copy that a delegation had, by name only: there is no folder behind it. */
+/** The working copy of a recorded delegation, as a name without a folder. */
 export function recordedCopy({ contract }: RecordedDelegation): WorkingCopy | null {
   const { base, copy, root } = contract.workspace;
   if (copy === undefined) return null;
@@ -143,7 +143,7 @@ export function recordedCopy({ contract }: RecordedDelegation): WorkingCopy | nu
   };
 }
 
-/** Copies and merges as the log tells of them, without git and without a single file. */
+/** Working copies and merges from the log, without git and without files. */
 export function recordedCopies(recording: Recording): WorkingCopies {
   const inCopy = (id: string) => {
     const found = [...recording.delegations.values()].filter(
@@ -179,7 +179,7 @@ export function recordedCopies(recording: Recording): WorkingCopies {
     async remove() {},
     retire() {},
   };
-  // A class has its own idea of who is one; what the engine calls of it is all here.
+  // `WorkingCopies` has private fields; these are all the methods that the engine calls.
   return copies as WorkingCopies;
 }
 
@@ -193,7 +193,7 @@ function isGone(delegation: RecordedDelegation | undefined): boolean {
   return endingOf(delegation ?? missing("")).cause?.code === "working_copy_gone";
 }
 
-/** How what it made was received. */
+/** The recorded merge of its changes, or the cause of its failure. */
 function endingOf({ events }: RecordedDelegation) {
   const merge = events.find((event) => event.type === "agent.worktree_merged");
   const failed = events.find((event) => event.type === "agent.subagent_failed");
@@ -208,7 +208,7 @@ function endingOf({ events }: RecordedDelegation) {
   };
 }
 
-/** A seal names five hundred at most; of the others it is known that there were some. */
+/** A seal lists at most five hundred files; the others are known only by number. */
 function asChanged(file: FileEvidence | undefined): ChangedFile {
   return { path: "", before: null, after: null, ...file, mode: "file" };
 }

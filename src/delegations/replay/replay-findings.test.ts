@@ -46,7 +46,7 @@ test("where two runs part is said for each delegation, by its place in the tree"
   const found = compareRuns(one.events, other.events, { names: ["before", "after"] });
   expect(found.map(({ path }) => path)).toEqual(["boss", "boss › 1 worker", "boss › 2 worker"]);
   expect(found[1]?.message).toBe(
-    'event 5, agent.model_turn: text is "did a" in before, and "made a" in after.',
+    'event 5, agent.model_turn: text is "did a" in before and "made a" in after.',
   );
   const shorter = compareRuns(one.events, one.events.slice(0, -1));
   expect(shorter).toMatchObject([{ path: "the run itself", seq: { other: null } }]);
@@ -135,6 +135,6 @@ test("a run that does not exist, or whose log is damaged, is refused in the chec
     "UPDATE sub_agents SET context_json = replace(context_json, 'go', 'no')",
   );
   await expect(replayAgain(engine.store, runId)).rejects.toThrow(
-    /The log of run r[0-9a-f]+ does not hold at event \d+, and nothing is made of it: I2/,
+    /The log of run r[0-9a-f]+ is damaged at event \d+ and cannot be replayed: I2/,
   );
 });

@@ -11,17 +11,17 @@ import { pause, settle, suspendRoot } from "../suspend/interrupt.ts";
 import { performCall } from "../turns/perform-calls.ts";
 import { correctRequest } from "../turns/request-model.ts";
 import { queue } from "../work.ts";
-import { type RecordedStop, recordedCuts, recordedRests } from "./recorded-stops.ts";
+import { type RecordedStop, recordedCuts, recordedSuspensions } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import type { Replayer } from "./replayer.ts";
 
-/** Lets in, each at its place, what neither a model nor a tool brings into a run. */
-export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]): void {
+/** Schedules every recorded input that comes neither from a model nor from a tool. */
+export function scheduleInputs(replayer: Replayer, stops: readonly RecordedStop[]): void {
   const { course, recording } = replayer;
-  for (const delegation of recording.delegations.values()) letInto(replayer, delegation);
+  for (const delegation of recording.delegations.values()) scheduleInputsOf(replayer, delegation);
   for (const stop of stops) {
     const isReady = (): boolean => course.seenOf(stop.delegationId) >= stop.after;
-    course.at(stop.seq, () => stopAgain(replayer, stop), isReady);
+    course.at(stop.seq, () => replayStop(replayer, stop), isReady);
   }
   for (const { payload, seq, sub_agent_id, type } of recording.messages) {
     const sent: NewEvent = { type, ...(sub_agent_id !== undefined && { sub_agent_id }), payload };
@@ -32,7 +32,7 @@ export function letInInputs(replayer: Replayer, stops: readonly RecordedStop[]):
   for (const [index, { seq, type }] of recording.events.entries()) {
     if (type !== "run.resumed") continue;
     const isResumed = continuesRoot(recording.events.slice(index + 1), root);
-    course.at(seq, () => replayer.recoverAgain(isResumed));
+    course.at(seq, () => replayer.recover(isResumed));
   }
 }
 
@@ -47,35 +47,37 @@ function continuesRoot(after: readonly StoredEvent[], root: string | undefined):
   return false;
 }
 
-function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
+function scheduleInputsOf(replayer: Replayer, delegation: RecordedDelegation): void {
   const { course } = replayer;
   for (const { after, cause, seq } of recordedCuts(delegation.events)) {
     const cut = (): void =>
       replayer.run.delegations.byId.get(delegation.id)?.work.cutAttempt(cause);
     course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
   }
-  letInRests(replayer, delegation);
+  scheduleSuspensions(replayer, delegation);
   const isSession = delegation.contract.model.provider === externalProvider;
   const { watches } = delegation.contract.parent;
   let shown = 0;
   for (const recorded of delegation.events) {
     const { payload, seq, type } = recorded;
     if (type === "agent.subagent_created" && watches !== undefined) {
-      course.at(seq, () => replayer.makeAgain(delegation.id));
+      course.at(seq, () => replayer.createAgain(delegation.id));
     } else if (type === "agent.subagent_started") {
-      const begin = isSession ? holdAgain : start;
-      // It is being made at this moment: its first event is what let this in.
+      const begin = isSession ? replaySession : start;
+      // Its first event triggers this, while the delegation is still being created.
       course.at(seq, () => queueMicrotask(() => begin(replayer, delegation)));
     } else if (type === "agent.budget_corrected") {
       const { completion, prompt, request } = payload;
-      course.at(seq, () => correctAgain(replayer, delegation.id, request, { prompt, completion }));
+      course.at(seq, () =>
+        replayCorrection(replayer, delegation.id, request, { prompt, completion }),
+      );
     } else if (type === "agent.answered") {
-      course.at(seq, () => answerAgain(replayer, delegation.id, payload));
+      course.at(seq, () => replayAnswer(replayer, delegation.id, payload));
     } else if (type === "agent.interjected") {
       const { from, up_to: upTo } = payload;
       if (from === "session" && upTo !== undefined && watches !== undefined) {
         const after = shown;
-        course.at(seq, () => showAgain(replayer, delegation.id, { watches, after, upTo }));
+        course.at(seq, () => replayShown(replayer, delegation.id, { watches, after, upTo }));
         shown = upTo;
       } else if (isFromOutside(payload)) {
         course.at(seq, () => interject(replayer, delegation.id, payload));
@@ -84,11 +86,11 @@ function letInto(replayer: Replayer, delegation: RecordedDelegation): void {
   }
 }
 
-/** Its caller stopped, or it was told to rest: each when it was, and what follows happens by itself. */
-function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): void {
+/** Schedules interruptions and suspensions. Their consequences follow by themselves. */
+function scheduleSuspensions(replayer: Replayer, { events, id }: RecordedDelegation): void {
   const { course } = replayer;
   const find = () => replayer.run.delegations.byId.get(id);
-  for (const { after, event, seq } of recordedRests(events)) {
+  for (const { after, event, seq } of recordedSuspensions(events)) {
     const rest = async (): Promise<void> => {
       const agent = find();
       if (agent === undefined || agent.process.end.isEnding) return;
@@ -101,14 +103,14 @@ function letInRests(replayer: Replayer, { events, id }: RecordedDelegation): voi
   }
 }
 
-/** Everything but what the loop says by itself, and what is said of servers while they are opened. */
+/** Whether an interjection has to be injected: the engine's own, and those of opening servers, have not. */
 function isFromOutside({
   cause,
   from,
   message_id: id,
   severity,
 }: EventPayloads["agent.interjected"]): boolean {
-  // Its loop reads what was sent to it, and tells it of its children.
+  // The engine itself delivers messages and names running children.
   if (id !== undefined || cause?.code === "children_running") return false;
   if (from === "mcp") return severity === "info";
   return from !== "runtime" && from !== "repair" && from !== "person" && from !== "session";
@@ -119,8 +121,8 @@ function start({ run }: Replayer, { id }: RecordedDelegation): void {
   if (agent?.state.status === "created" && !agent.process.end.isEnding) queue(agent);
 }
 
-/** An agent of another program: we have its calls, and what they were given is in no log. */
-function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
+/** Replays the session of another program's agent. The inputs of its calls are not recorded. */
+function replaySession(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
   const agent = replayer.run.delegations.byId.get(id);
   if (agent === undefined) return;
   const session = new Session(agent);
@@ -134,8 +136,8 @@ function holdAgain(replayer: Replayer, { calls, events, id }: RecordedDelegation
   if (end) replayer.course.at(end.seq, () => void session.close().catch(() => undefined));
 }
 
-/** A report that came late comes again, when everything before it has happened. */
-function correctAgain(
+/** Repeats a late usage report, once everything before it has happened again. */
+function replayCorrection(
   { run }: Replayer,
   delegationId: string,
   request: number,
@@ -145,7 +147,7 @@ function correctAgain(
   if (agent !== undefined) correctRequest(agent, request, usage);
 }
 
-function answerAgain(
+function replayAnswer(
   replayer: Replayer,
   delegationId: string,
   payload: EventPayloads["agent.answered"],
@@ -171,8 +173,8 @@ function answerAgain(
   const tell = (tries = 0): void => {
     const hear = replayer.run.asks.get(askId);
     if (hear) hear(outcome);
-    // It is just being taken up, and has not come to its question again.
-    else if (tries < patience) setImmediate(() => tell(tries + 1));
+    // The delegation is being recovered and has not repeated its question yet.
+    else if (tries < mostRetries) setImmediate(() => tell(tries + 1));
   };
   answered.then(
     () => tell(),
@@ -180,7 +182,7 @@ function answerAgain(
   );
 }
 
-const patience = 1000;
+const mostRetries = 1000;
 
 function interject(
   { run }: Replayer,
@@ -198,27 +200,27 @@ interface Shown {
   readonly upTo: number;
 }
 
-/** A watcher is shown what it was shown: how much of it was there by then is a matter of time. */
-function showAgain(replayer: Replayer, watcher: string, shown: Shown, tries = 0): void {
+/** Shows a watcher the recorded events: how many had arrived by then depends on timing. */
+function replayShown(replayer: Replayer, watcher: string, shown: Shown, tries = 0): void {
   const { after, upTo, watches } = shown;
   const { recording, store } = replayer;
   const isShown = ({ seq }: StoredEvent): boolean => seq > after && seq <= upTo;
   const events = (recording.delegations.get(watches)?.events ?? []).filter(isShown);
-  if (store.show(watcher, events) || tries >= patience) return;
-  setImmediate(() => showAgain(replayer, watcher, shown, tries + 1));
+  if (store.show(watcher, events) || tries >= mostRetries) return;
+  setImmediate(() => replayShown(replayer, watcher, shown, tries + 1));
 }
 
-function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
+function replayStop(replayer: Replayer, stop: RecordedStop, tries = 0): void {
   const { cause, delegationId, isForeign } = stop;
   if (isForeign) {
-    endBeside(replayer, stop).catch(() => undefined);
+    endFromOutside(replayer, stop).catch(() => undefined);
     return;
   }
   const { run } = replayer;
   const agent = run.delegations.byId.get(delegationId);
-  // It is being made at this moment, or taken up.
+  // It is being created or recovered at this moment.
   if (agent === undefined || run.lost) {
-    if (tries < patience) setImmediate(() => stopAgain(replayer, stop, tries + 1));
+    if (tries < mostRetries) setImmediate(() => replayStop(replayer, stop, tries + 1));
     return;
   }
   if (agent.process.end.isEnding) return;
@@ -226,13 +228,16 @@ function stopAgain(replayer: Replayer, stop: RecordedStop, tries = 0): void {
   closeWith(agent, failure(cause)).catch(() => undefined);
 }
 
-/** Somebody beside the process that worked on it ended it, and that process found out. */
-async function endBeside(replayer: Replayer, { cause, delegationId }: RecordedStop): Promise<void> {
+/** Another process ended the delegation, and its own process noticed. */
+async function endFromOutside(
+  replayer: Replayer,
+  { cause, delegationId }: RecordedStop,
+): Promise<void> {
   const { recording, store } = replayer;
   const { runId } = recording;
-  // With the whole run its worker has nothing more to say, whatever it was about to do.
+  // The root ended, and with it the run: its worker writes nothing more.
   if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
-  // Whoever is beside it knows only what is written.
+  // Another process sees only committed events.
   await new Promise((resolve) => setImmediate(resolve));
   await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, cause);
   const state = await store.store.readRun(runId);

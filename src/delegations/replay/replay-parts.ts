@@ -18,13 +18,13 @@ export interface ReplayPartsOptions {
   readonly course: Course;
   find(delegationId: string): LiveDelegation | undefined;
   makeChild(id: string): void;
-  /** Around everybody's life, from the first slot or from where it was taken up. */
+  /** Runs around each delegation, from its first slot or from its recovery. */
   readonly live: NonNullable<Middleware["delegation"]>;
   readonly scheduler: EngineParts["scheduler"];
   readonly bounds: RecordedBounds;
 }
 
-/** The engine's parts, none of which knows anything but the recording. */
+/** The parts of an engine whose only source is the recording. */
 export function replayParts(options: ReplayPartsOptions): EngineParts {
   const { recording, store } = options;
   const model = new RecordedModel(options);
@@ -46,7 +46,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
       refresh: () => undefined,
       pinned: async () => undefined,
     },
-    // Nothing begins in a replay, and no folder is opened.
+    // A replay starts no new run and opens no folder.
     consentTo: async () => "read-only",
     skills: { all: () => [] },
     servers: recordedServers(recording),
@@ -54,9 +54,9 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     hasCopies: () => false,
     worktrees: "",
     checksFor: () => async () => ({ passed: true }),
-    release: endAgain(options),
+    release: recordedRelease(options),
     endStrays: async () => undefined,
-    // The log that is replayed has all ends that there were.
+    // Ends that were not written are not in the recording either.
     unwritten: { add: () => undefined },
     toolbox: new ReplayToolbox(options, tools),
     middleware: compose([{ turn: model.turn, call: tools.call, delegation: options.live }]),
@@ -67,12 +67,12 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     forbidden: [],
     guarded: guardedIn(recording),
     isProtected: () => false,
-    mailOf: mailAgain(options),
+    mailOf: recordedMail(options),
     endsWithAnswer: (id) => endedWithAnswer(recording, id),
   };
 }
 
-/** Its children were closed because it had completed: later versions wait for them. */
+/** Whether its children were closed when it completed, as in earlier versions. Later ones wait for them. */
 function endedWithAnswer({ delegations }: Recording, id: string): boolean {
   const own = delegations.get(id)?.events ?? [];
   if (!own.some(({ type }) => type === "agent.subagent_completed")) return false;
@@ -86,13 +86,13 @@ function endedWithAnswer({ delegations }: Recording, id: string): boolean {
   );
 }
 
-/** Messages are delivered where the recording delivered them, whenever they were sent. */
-function mailAgain({ course }: ReplayPartsOptions): NonNullable<EngineParts["mailOf"]> {
+/** Delivers messages where the recording did, whenever they were sent. */
+function recordedMail({ course }: ReplayPartsOptions): NonNullable<EngineParts["mailOf"]> {
   return async ({ id }) => {
     const delivered = course.nextOf(id, isDelivery).filter(isDelivery);
     const [first] = delivered;
     if (first === undefined) return [];
-    // What was sent before has been let in by then.
+    // Every message sent before that event has been appended by then.
     await course.when(first.seq);
     return delivered.map(({ payload }) => payload);
   };
@@ -105,14 +105,14 @@ function isDelivery(event: StoredEvent): event is Delivery {
 }
 
 /**
- * Everybody waits here before they end, until they ended. The first to end a delegation that was
- * overtaken is itself, and comes too late.
+ * Delays each delegation before it closes, until its recorded end. A delegation that was ended from
+ * outside while it closed by itself does not get further.
  */
-function endAgain({ course, find }: ReplayPartsOptions): EngineParts["release"] {
+function recordedRelease({ course, find }: ReplayPartsOptions): EngineParts["release"] {
   const overtaken = new Set<string>();
   return async (id) => {
     const agent = find(id);
-    // Who comes to rest does not end yet.
+    // A delegation that is being suspended does not end yet.
     if (course.hasStrayed(id) || agent?.work.isParked) return;
     const isStopped = (agent?.work.stopReason ?? null) !== null;
     if (course.isOvertaken(id) && !isStopped && !overtaken.has(id)) {
@@ -125,7 +125,7 @@ function endAgain({ course, find }: ReplayPartsOptions): EngineParts["release"] 
 
 const longest = 2 ** 31 - 1;
 
-/** Limits that were kept are in the log; those that are asked again are read from it. */
+/** No limits: those that were enforced are in the log. Those that the engine asks for again are read from it. */
 function limitsOf(recording: Recording): EngineLimits {
   return {
     maxDepth: longest,
@@ -165,7 +165,7 @@ function defaultAnswer({ events }: Recording): string | null {
   return asked?.type === "agent.asked" ? asked.payload.default : null;
 }
 
-/** Paths that were refused as configuration when somebody had changed them. */
+/** The protected paths whose change had failed a delegation. */
 function guardedIn({ delegations }: Recording): readonly string[] {
   return [...delegations.values()].flatMap(({ contract, events }) =>
     events.flatMap(({ payload, type }) => {
@@ -176,7 +176,7 @@ function guardedIn({ delegations }: Recording): readonly string[] {
   );
 }
 
-/** No server is opened: those that could not be had are missed again, in the same words. */
+/** Opens no server. Those that were unavailable are so again, with the recorded message. */
 function recordedServers({ delegations }: Recording): ServerSource {
   const complaints = new Map<string, Unavailable[]>();
   for (const { events, id } of delegations.values()) {
@@ -191,7 +191,7 @@ function recordedServers({ delegations }: Recording): ServerSource {
     declared: () => ({ kind: "stdio", command: "" }),
     async open(name, _server, { delegationId }) {
       const said = complaints.get(delegationId) ?? [];
-      // Earlier versions did not record which server it was: there the order says so.
+      // Earlier versions did not record the server's name: then the order decides.
       const index = said.findIndex(({ server = name }) => server === name);
       const [complaint] = index < 0 ? [] : said.splice(index, 1);
       if (complaint !== undefined) throw new Error(complaint.text);

@@ -5,7 +5,7 @@ import { compareRuns, type RunDifference } from "./compare-runs.ts";
 import { type Recording, recordingOf } from "./recording.ts";
 import { Replayer } from "./replayer.ts";
 
-/** A run that happened again, held against the first time. */
+/** A replay, compared with its recording. */
 export interface ReplayedRun {
   readonly runId: string;
   readonly delegations: number;
@@ -13,14 +13,16 @@ export interface ReplayedRun {
   readonly events: number;
   /** False: the run is still open, and was replayed as far as its log goes. */
   readonly isFinished: boolean;
-  /** What is different, by delegation; nothing: it is the same. */
+  /** The first difference of each delegation; empty when they are equal. */
   readonly differences: readonly RunDifference[];
 }
 
 /**
- * Runs a whole tree again from its log: the engine works under the recorded contracts, models and
- * tools only answer what is recorded, and nothing outside is asked, opened or written. `memory` is
- * an empty store, which holds the replay afterwards.
+ * Replays a run from its log: the engine runs under the recorded contracts, models and tools only
+ * give what is recorded, and nothing outside is asked, opened or written. `memory` is an empty store,
+ * which holds the replay afterwards.
+ * @example
+ * const { differences } = await replayRun(store, "r1a2b3c", emptyStore);
  */
 export async function replayRun(store: Store, runId: string, memory: Store): Promise<ReplayedRun> {
   const recording = await recordingOf(runId, store);
@@ -48,7 +50,7 @@ async function replayRecording(
   await untilOver(replayer);
   replayer.abandon();
   const events: StoredEvent[] = [];
-  // Reading waits for nothing: what was appended last is committed by the next turn of the loop.
+  // The last append is committed in the next turn of the event loop.
   await new Promise((resolve) => setImmediate(resolve));
   for await (const event of memory.readEvents({ runId: recording.runId })) {
     events.push(withRecordedAsk(event, replayer.store.recordedAsk));
@@ -56,21 +58,21 @@ async function replayRecording(
   return events;
 }
 
-/** Questions got new ids, and what tools said of them in the recording names the old ones. */
+/** Questions have new ids in a replay; the comparison needs the recorded ones. */
 function withRecordedAsk(event: StoredEvent, recorded: (id: string) => string): StoredEvent {
   if (event.type !== "agent.asked" && event.type !== "agent.answered") return event;
   const payload = { ...event.payload, ask_id: recorded(event.payload.ask_id) };
   return { ...event, payload } as StoredEvent;
 }
 
-/** How long a replay may stand still: nothing in it waits for anybody. */
-const patienceMs = 400;
-/** And how long it may go on after it has gone another way. */
+/** How long a replay may stand still before everything that waits is let through. */
+const standstillMs = 400;
+/** How long it may continue after that. */
 const graceMs = 2000;
-/** What one look counts at most: while the machine was busy elsewhere, the replay could not go on. */
+/** The most that one check counts: the replay could not continue while the machine was busy. */
 const mostOfALookMs = 5;
 
-/** Until everything recorded has happened again, or nothing happens any more. */
+/** Waits until every recorded event has happened again, or the replay stands still. */
 async function untilOver(replayer: Replayer): Promise<void> {
   const { course } = replayer;
   let { steps } = course;
@@ -89,13 +91,13 @@ async function untilOver(replayer: Replayer): Promise<void> {
     if (course.steps !== steps) {
       steps = course.steps;
       stoodMs = 0;
-    } else if (stoodMs > patienceMs) {
+    } else if (stoodMs > standstillMs) {
       if (hasGivenUp) return;
       hasGivenUp = true;
       stoodMs = 0;
       course.giveUp();
     } else if (stoodMs > 5) {
-      // Something is under way that is not in memory alone: no need to spin.
+      // Something waits for a timer or for input and output: do not spin.
       await sleep(systemClock, 1);
     }
   }

@@ -6,17 +6,17 @@ import type { Recording } from "./recording.ts";
 type Listener = (events: readonly StoredEvent[]) => void;
 
 export interface ReplayStoreOptions {
-  /** Empty, and nobody else's: what happens again is written here. */
+  /** Empty, and used by no other caller: the replay is written here. */
   readonly memory: Store;
-  /** Where the recorded run lies; only read. */
+  /** The store of the recorded run; only read. */
   readonly source: Store;
   readonly recording: Recording;
   readonly course: Course;
 }
 
 /**
- * The store of a replay: it takes what happens in memory, tells the course of it, and looks up what
- * belongs to earlier runs where the recorded one lies.
+ * The store of a replay: it writes to `memory`, reports every append to the course, and reads other
+ * runs from the store of the recorded one.
  */
 export class ReplayStore {
   readonly store: Store;
@@ -34,7 +34,7 @@ export class ReplayStore {
       id === recording.runId || recording.delegations.has(id ?? "");
     const overrides: Partial<Store> = {
       append: (append) => {
-        // Who is dead writes nothing, and is never told why.
+        // The append of a dead worker never resolves.
         if (append.by !== "operator" && this.#isDead(append, course)) {
           return new Promise(() => undefined);
         }
@@ -46,7 +46,7 @@ export class ReplayStore {
         if (first?.type === "run.started" || first?.type === "run.resumed") {
           this.#fence = first.payload.fence;
         }
-        // What was decided by reading may be refused, and who is concerned hears of it first.
+        // A conditional append may be refused, and its listeners are called before the course.
         if (append.ifRunSeq === undefined) course.see(append.events);
         else appended.then(() => setImmediate(() => course.see(append.events)), ignore);
         return appended;
@@ -63,7 +63,7 @@ export class ReplayStore {
         this.#feeds.set(this.#watcher, listener);
         return () => undefined;
       },
-      // Its worker lives: it only plays that it died.
+      // The worker of the replay is alive: its death is only simulated.
       claimRun: (runId) => claim(this.store, runId),
     };
     this.store = new Proxy(memory, {
@@ -81,14 +81,14 @@ export class ReplayStore {
     return id;
   };
 
-  /** From here on, the worker that owns the run is dead. */
+  /** From here on, nothing that the present owner of the run appends is written. */
   killWorker(): void {
     this.#deadFence = this.#fence;
-    // What its watchers would be shown is for those who are taken up.
+    // Recovered watchers subscribe again.
     this.#feeds.clear();
   }
 
-  /** Whoever subscribes meanwhile is this watcher: what it is shown is what it was shown. */
+  /** A subscription made by `start` is this watcher's: it gets only the recorded events, by `show`. */
   whileStarting<Result>(watcher: string, start: () => Result): Result {
     this.#watcher = watcher;
     try {
@@ -98,7 +98,7 @@ export class ReplayStore {
     }
   }
 
-  /** False: it does not listen yet. */
+  /** False: the watcher has not subscribed yet. */
   show(watcher: string, events: readonly StoredEvent[]): boolean {
     const feed = this.#feeds.get(watcher);
     feed?.(events);

@@ -9,32 +9,32 @@ import type { DelegationContext } from "../middleware.ts";
 import { recoverRun } from "../recovery/recover.ts";
 import { localExecution } from "../work.ts";
 import { Scheduler } from "../working-time.ts";
-import { Course, keepPace } from "./course.ts";
+import { Course, followCourse } from "./course.ts";
 import { type RecordedBounds, recordedBounds } from "./recorded-bounds.ts";
 import { recordedStops } from "./recorded-stops.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
-import { agentFor, type MakeAgentOptions, makeAgent } from "./replay-agents.ts";
-import { letInInputs } from "./replay-inputs.ts";
+import { type AgentOptions, createAgent, liveAgentFor } from "./replay-agents.ts";
+import { scheduleInputs } from "./replay-inputs.ts";
 import { replayParts } from "./replay-parts.ts";
 import { ReplayStore } from "./replay-store.ts";
 
 /**
- * One run that happens again: the engine's own loop, gate, budgets and closing, on the recorded
- * contracts, with nothing around it but the recording.
+ * One replay of a run: the engine's own loop, gate, budgets and closing, under the recorded contracts,
+ * with the recording as its only source.
  */
 export class Replayer {
   readonly recording: Recording;
   readonly course: Course;
   readonly store: ReplayStore;
-  /** Another one after each time that its process had died. */
+  /** Replaced after each recorded recovery. */
   run: LiveRun;
   readonly #parts: EngineParts;
   readonly #bounds: RecordedBounds;
   readonly #scheduler: ReplayScheduler;
   readonly #merges: RecordedOrder;
   #workers = 0;
-  /** While a run is being taken up: until everybody can be found. */
-  #takingUp: Promise<void> | null = null;
+  /** While the run is being recovered: resolves when every delegation can be found. */
+  #recovering: Promise<void> | null = null;
 
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
@@ -50,7 +50,7 @@ export class Replayer {
       recording,
       course: this.course,
       find: (id) => this.run.delegations.byId.get(id),
-      makeChild: (id) => this.makeAgain(id),
+      makeChild: (id) => this.createAgain(id),
       live: (about, next) => this.#live(about, next),
       scheduler,
       bounds: this.#bounds,
@@ -62,20 +62,20 @@ export class Replayer {
       workspace,
       tokens: budget.tokens,
       ownership: memory.ownership,
-      grant: nobody,
+      grant: noGrant,
       readOnly: false,
     };
     this.run = new LiveRun(this.#parts, settings, localExecution);
-    letInInputs(this, stops);
+    scheduleInputs(this, stops);
   }
 
   begin(): void {
     const [root] = this.recording.delegations.keys();
-    if (root !== undefined) this.makeAgain(root);
+    if (root !== undefined) this.createAgain(root);
   }
 
-  /** After its process had died, a call that comes again finds the child that it had made. */
-  makeAgain(id: string): void {
+  /** Creates a recorded delegation. After a recovery a repeated call finds the child that it had made. */
+  createAgain(id: string): void {
     const { recording, run } = this;
     const recorded = recording.delegations.get(id);
     if (recorded === undefined || run.delegations.byId.has(id)) return;
@@ -83,22 +83,22 @@ export class Replayer {
     const before: NewEvent[] = isFirst
       ? [{ type: "run.started", payload: { ...recording.started, ...run.settings.ownership } }]
       : [];
-    const agent = makeAgent(this.#optionsFor(recorded), before);
+    const agent = createAgent(this.#optionsFor(recorded), before);
     if (isFirst) run.delegations.root = agent;
   }
 
-  /** Its process dies here, and another one takes the run up. */
-  recoverAgain(isResumed: boolean): void {
+  /** Simulates the death of the worker, and the recovery by another one. */
+  recover(isResumed: boolean): void {
     this.store.killWorker();
     this.abandon();
     const worker = ++this.#workers;
-    // What was written until now is there, and what was let go of comes to rest.
+    // In the next turn of the event loop, earlier appends are committed and stopped work has ended.
     setImmediate(() => {
       if (worker === this.#workers) void this.#recover(worker, isResumed).catch(() => undefined);
     });
   }
 
-  /** Nothing more is written, and nobody is told. */
+  /** Stops everything without writing events. */
   abandon(): void {
     const { run } = this;
     run.lost = true;
@@ -111,12 +111,12 @@ export class Replayer {
     }
   }
 
-  /** It had not begun: it gets its place by name, and its slot when it got one. */
+  /** Replaces a recovered delegation that had not started by one that waits for its recorded start. */
   #waitAgain(agent: LiveDelegation): void {
     const recorded = this.recording.delegations.get(agent.id);
     if (recorded === undefined) return;
     agent.process.end.isEnding = true;
-    const again = agentFor(this.#optionsFor(recorded));
+    const again = liveAgentFor(this.#optionsFor(recorded));
     this.run.delegations.byId.set(again.id, again);
     if (this.run.delegations.root === agent) this.run.delegations.root = again;
     const place = this.run.delegations.topLevel.indexOf(agent);
@@ -126,38 +126,38 @@ export class Replayer {
     process.children = process.children.map((child) => (child === agent ? again : child));
   }
 
-  #optionsFor(recorded: RecordedDelegation): MakeAgentOptions {
+  #optionsFor(recorded: RecordedDelegation): AgentOptions {
     const toolTokens = this.#bounds.toolTokens.get(recorded.id);
     return { run: this.run, recorded, toolTokens, merges: this.#merges, course: this.course };
   }
 
   async #recover(worker: number, isResumed: boolean): Promise<void> {
-    // Nobody works before everybody can be found.
+    // No delegation runs before all of them can be found.
     this.#scheduler.hold();
     const { promise, resolve } = Promise.withResolvers<void>();
-    this.#takingUp = promise;
-    const run = await recoverRun(this.#parts, this.recording.runId, nobody, isResumed);
-    // It may have died as well, while it took the run up.
+    this.#recovering = promise;
+    const run = await recoverRun(this.#parts, this.recording.runId, noGrant, isResumed);
+    // This worker may have died as well, during its recovery.
     if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
       for (const agent of run.delegations.byId.values()) {
         agent.process.merges = this.#merges;
-        keepPace(agent, this.course);
+        followCourse(agent, this.course);
         if (agent.state.status === "created") this.#waitAgain(agent);
       }
     }
-    this.#takingUp = null;
+    this.#recovering = null;
     this.#scheduler.release();
     resolve();
   }
 
-  /** A watcher needs no slot: it is held up here, and gets its feed here, when it is taken up too. */
+  /** A watcher takes no slot: it is delayed here during a recovery, and subscribes here. */
   async #live({ contract, delegationId: id }: DelegationContext, next: () => Promise<void>) {
     if (contract.parent.watches === undefined) return next();
-    if (this.#takingUp !== null) {
-      await this.#takingUp;
-      // It had not begun: another one waits in its place.
+    if (this.#recovering !== null) {
+      await this.#recovering;
+      // It had not started: its replacement waits instead.
       const agent = this.run.delegations.byId.get(id);
       if (agent === undefined || agent.process.end.isEnding || agent.state.status === "created")
         return;
@@ -166,8 +166,8 @@ export class Replayer {
   }
 }
 
-/** A replay makes nothing that was not granted then: what is granted is in the contracts. */
-const nobody: RunGrant = {
+/** A replay grants nothing: grants are in the recorded contracts. */
+const noGrant: RunGrant = {
   authority: {
     tools: [],
     skills: [],
@@ -184,7 +184,7 @@ const nobody: RunGrant = {
   cost: null,
 };
 
-/** Who got a slot when is recorded: in a replay nobody waits for one, unless all have to. */
+/** Slots are recorded: a replay delays no delegation, except during a recovery. */
 class ReplayScheduler extends Scheduler {
   #held: (() => void)[] | null = null;
 
@@ -197,7 +197,7 @@ class ReplayScheduler extends Scheduler {
     else super.enter(start);
   }
 
-  /** Those who were held before are forgotten: their worker has died. */
+  /** Forgets those held before: their worker has died. */
   hold(): void {
     this.#held = [];
   }
@@ -209,7 +209,7 @@ class ReplayScheduler extends Scheduler {
   }
 }
 
-/** When whose work was taken over is recorded: its turn comes when its merge does, or never. */
+/** The recorded order of merges: a delegation's turn comes with its recorded merge, or never. */
 class RecordedOrder extends MergeOrder {
   readonly #merges: ReadonlyMap<string, number>;
   readonly #course: Course;
@@ -230,7 +230,7 @@ class RecordedOrder extends MergeOrder {
   }
 }
 
-/** By delegation: steps have the same numbers below different callers. */
+/** By delegation, because steps of different callers have the same numbers. */
 function mergesIn({ delegations }: Recording): ReadonlyMap<string, number> {
   const merges = new Map<string, number>();
   for (const [id, { events }] of delegations) {

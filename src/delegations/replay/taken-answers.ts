@@ -6,29 +6,29 @@ import type { Middleware, TurnContext } from "../middleware.ts";
 import type { FindTool, Predecessor, RecordedAnswers } from "./recorded-answers.ts";
 
 interface Fork {
-  /** Finished children of the old run that nobody follows yet. */
+  /** Finished children of the old run whose answers no child of the fork uses yet. */
   readonly left: Predecessor[];
-  /** Null: it goes its own way. */
+  /** By child of the fork: the recorded answers it uses. Null: it has diverged, or has none. */
   readonly followed: Map<string, RecordedAnswers | null>;
 }
 
-/** Runs that were looked at, forks or not: a process that lives for weeks must forget. */
+/** Bounds the memory of a process that runs for weeks. */
 const mostRuns = 256;
 
 /**
- * Lets children of forked runs go the way of those that the old run had finished: whoever is given
- * the same to do, by whatever tool, gets the old one's answers in place of a model's, as long as it
- * is shown the same. Its calls are made again, through the gate, in the folder as it is now. Each is
- * followed once, so that whoever asks for the same twice gets it done twice.
+ * Reuses recorded answers in forked runs. A child with the same contract as a finished child of the old
+ * run gets the recorded answers instead of asking a model, as long as it is shown the same messages.
+ * Its calls are made again, through the gate, in the folder as it is now. The answers of one finished
+ * child are used once, so work that is requested twice is done twice.
  */
 export class TakenAnswers implements Middleware {
-  /** How far each fork's history goes that was started here: children may have ended since. */
+  /** For forks started by this process: the event up to which finished children count. */
   readonly #reach = new Map<string, number>();
   readonly #runs = new Map<string, Promise<Fork | null>>();
   #store: Store | null = null;
   #find: FindTool = () => undefined;
 
-  /** Before the first fork: until then nothing is looked up. `find`: the tools that there are. */
+  /** Called before the first fork; until then no run is read. `find`: the available tools. */
   begin(store: Store, find: FindTool): void {
     this.#store = store;
     this.#find = find;
@@ -62,7 +62,7 @@ export class TakenAnswers implements Middleware {
     return known;
   }
 
-  /** Whether a run is a fork, and of what, is in its log. */
+  /** Null: the run's log says that it is no fork. */
   async #read(runId: string, store: Store): Promise<Fork | null> {
     const run = await store.readRun(runId);
     const [root] = run?.delegations.values() ?? [];
@@ -84,7 +84,7 @@ function follow(
   const { contract, delegationId, request } = context;
   const known = followed.get(delegationId);
   if (known !== undefined) return known;
-  // Whoever has begun goes its own way.
+  // Only the first turn can begin to reuse answers.
   const key = request.caller.turn === 1 ? contentKey(contract) : undefined;
   const place = left.findIndex((one) => one.key === key);
   const [found] = place < 0 ? [] : left.splice(place, 1);

@@ -148,7 +148,7 @@ it("a misspelt tool in a person's request is an error, and in a model's it is na
     mandate.run({ task: "go", profile: "any", tools: ["grep", "read_fil"] }),
   ).rejects.toThrow('There is no tool "read_fil". Did you mean "read_file"?');
   await expect(mandate.run({ task: "go", profile: "any", tools: ["teleport"] })).rejects.toThrow(
-    "(teleport) can be granted: there is no such tool here, or its caller may not hand it on.",
+    "(teleport) can be granted: they do not exist here, or its caller may not delegate them.",
   );
 });
 
