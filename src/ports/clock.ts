@@ -1,18 +1,17 @@
 /**
- * Time and chance as parameters, so that a test can decide both. `now` is for people and for the
- * log; `monotonic` is for every deadline, so that a clock that jumps, or a laptop that sleeps,
- * expires nothing by itself.
+ * Time and randomness as a parameter, so that tests can control both. `now` is for people and for the
+ * log; `monotonic` is for deadlines, so that a clock change or a sleeping laptop does not expire one.
  */
 export interface Clock {
   /** Milliseconds since 1970. */
   now(): number;
-  /** Milliseconds since some fixed moment; never goes back. */
+  /** Milliseconds since a fixed moment; never decreases. */
   monotonic(): number;
   /** Calls `act` once, `ms` from now. */
   after(ms: number, act: () => void): Timer;
   /** Calls `act` every `ms`, until it is cancelled. */
   every(ms: number, act: () => void): Timer;
-  /** From 0 to below 1, to spread out waits. Ids and secrets are not made of it. */
+  /** From 0 to below 1, for jitter. Not for ids or secrets. */
   random(): number;
 }
 
@@ -24,7 +23,7 @@ export interface Timer {
 
 export const systemClock: Clock = {
   now: () => Date.now(),
-  // Whole milliseconds: every deadline is one, and engines keep small integers without a box.
+  // Whole milliseconds, because engines store small integers without boxing.
   monotonic: () => Math.floor(performance.now()),
   after: (ms, act) => new SystemTimer(ms, act, "once"),
   every: (ms, act) => new SystemTimer(ms, act, "repeated"),
@@ -59,7 +58,7 @@ export function timeoutSignal(clock: Clock, ms: number): AbortSignal {
   return controller.signal;
 }
 
-/** The longest wait that one of Node's timers holds; with a longer one it would go off at once. */
+/** The longest delay of a Node timer. A longer one would fire at once. */
 const longestMs = 2 ** 31 - 1;
 
 class SystemTimer implements Timer {

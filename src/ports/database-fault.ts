@@ -1,6 +1,6 @@
 import { MandateError } from "./mandate-error.ts";
 
-/** The five characters by which Postgres says what is wrong, if it was Postgres who said it. */
+/** The SQLSTATE of an error from Postgres; undefined: another error. */
 export function stateOf(error: unknown): string | undefined {
   const code = error instanceof Error ? (error as { code?: unknown }).code : undefined;
   return typeof code === "string" && /^[0-9A-Z]{5}$/.test(code) && !/^E[A-Z]{4}$/.test(code)
@@ -8,20 +8,20 @@ export function stateOf(error: unknown): string | undefined {
     : undefined;
 }
 
-/** What is over by itself: a server that restarts, a lock that others hold, too many connections. */
+/** Transient states: a restarting server, a lock of another session, too many connections. */
 const passing = new Set([
   ...["57P01", "57P02", "57P03", "57P05", "53300", "53400"],
   ...["40001", "40P01", "55P03", "57014", "25P03", "25P04"],
 ]);
 
-/** Read-only: another server takes the writes now, and a new connection may lead there. */
+/** The server is read-only now: a new connection may reach the new primary. */
 const demoted = "25006";
 
-/** Texts of the driver about connections that are gone; it has no codes for them. */
+/** The driver's messages about lost connections, for which it has no codes. */
 const broken =
   /^(Connection terminated|Query read timeout|timeout e|Client (has encountered|was closed)|Cannot use a pool|the database did not answer)/;
 
-/** Whether the connection is to be given up with this error. */
+/** Whether the connection must be closed after this error. */
 export function isBroken(error: unknown): boolean {
   const state = stateOf(error);
   if (state !== undefined) return state === demoted || /^(08|57P)/.test(state);
@@ -30,7 +30,7 @@ export function isBroken(error: unknown): boolean {
   return (typeof code === "string" && /^E[A-Z_]+$/.test(code)) || broken.test(error.message);
 }
 
-/** Whether the same may succeed a moment later, perhaps on another connection. */
+/** Whether a retry may succeed, perhaps on another connection. */
 export function isPassing(error: unknown): boolean {
   return isBroken(error) || passing.has(stateOf(error) ?? "");
 }

@@ -5,7 +5,7 @@ import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
 import type { ArtifactReference, PlannedStep, TokenUsage } from "../events/event.ts";
 import type { Seal } from "../events/seal.ts";
 
-/** What a caller asks for when it delegates. Everything but the task is optional. */
+/** A request for a delegation. Everything but the task is optional. */
 export interface DelegationRequest {
   readonly task: string;
   readonly profile?: string | undefined;
@@ -20,26 +20,25 @@ export interface DelegationRequest {
   /** In dollars. */
   readonly maxCost?: number | undefined;
   readonly timeoutMs?: number | undefined;
-  /** For one attempt, of the time that it has in all. */
+  /** The part of `timeoutMs` for one attempt. */
   readonly attemptTimeoutMs?: number | undefined;
   readonly maxDepth?: number | undefined;
   readonly title?: string | undefined;
   readonly successCriteria?: readonly string[] | undefined;
   readonly resumedFrom?: string | undefined;
-  /** Only as far as this event of it. */
+  /** The last event of `resumedFrom` that is shared. */
   readonly resumedAt?: number | undefined;
   /** Patterns, relative to the workspace, that every path it changes must match. */
   readonly owns?: readonly string[] | undefined;
   /**
-   * Its words hold what children said who had read untrusted input. Absent: so it is taken as soon
-   * as its call was given such a result.
+   * The request contains results of tainted children. Absent: the caller's own taint decides.
    */
   readonly untrusted?: boolean | undefined;
-  /** Tells the children of one call apart, so that each is found again after a crash. */
+  /** Identifies a child among those of one call, so that a repeated call finds it after a crash. */
   readonly key?: string | undefined;
 }
 
-/** How a delegation ended, as callers see it. `status` is a projection of the one lifecycle. */
+/** The result of a closed delegation for its caller. `status` is derived from the lifecycle. */
 export interface DelegationResult {
   readonly delegationId: string;
   readonly profile: string;
@@ -47,8 +46,8 @@ export interface DelegationResult {
   readonly client?: string;
   readonly status: "completed" | "failed" | "timeout" | "cancelled";
   /**
-   * Of the root of a run: how the whole run ended. A run can fail although its root completed, by a
-   * plan that was not carried out or by a child whose failure never reached its caller.
+   * Only for the root: how the whole run ended. A run can fail although its root completed, for an
+   * incomplete plan or for a failed child whose failure no caller received.
    */
   readonly outcome?: RunOutcome;
   /** The child's final text; the error's sentence when it failed. */
@@ -63,10 +62,10 @@ export interface DelegationResult {
   readonly artifacts?: readonly ArtifactReference[];
 }
 
-/** How a delegation ended. */
+/** How a delegation ended, for its caller. */
 export type DelegationOutcome = DelegationResult["status"];
 
-/** What a call that waited for a child answers; an error when the child did not complete. */
+/** The output of a call that waited for a child; an error when the child did not complete. */
 export interface JoinedOutput {
   readonly text: string;
   readonly isError?: true;
@@ -80,21 +79,21 @@ export interface DelegationInfo {
   readonly client?: string;
   readonly title: string;
   readonly status: DelegationStatus;
-  /** Of a closed one: as the log records its end. */
+  /** Only of a closed delegation: its final status in the log. */
   readonly finalStatus?: "completed" | "failed";
-  /** Of a closed one: as callers see its end. */
+  /** Only of a closed delegation: its status for callers. */
   readonly outcome?: DelegationOutcome;
   readonly closeReason?: CloseReason;
-  /** It is open, and no process works on its run. */
+  /** The delegation is open, and no process works on its run. */
   readonly isInterrupted?: true;
   readonly waitingOn?: WaitingOn;
   readonly depth: number;
   readonly attempt: number;
-  /** Messages that were sent to it and that it has not read; of a closed one: never read. Absent: none. */
+  /** Messages sent to it and not read (yet, or ever, once it is closed); absent: none. */
   readonly unreadMessages?: number;
   readonly tokens: number;
   readonly cost: number;
-  /** Part of both was not reported by a provider: they are at most so much. */
+  /** Part of both is an estimate: the real amounts are at most these. */
   readonly estimated?: true;
 }
 
@@ -102,39 +101,38 @@ export type StartOutcome =
   | {
       readonly started: true;
       readonly delegationId: string;
-      /** What of the request was granted and what was not. */
+      /** What was requested and what was granted. */
       readonly receipt: readonly ReceiptLine[];
     }
   | {
       readonly started: false;
       readonly rule: string;
       readonly reason: string;
-      /** The machine is in the way, not the request. */
+      /** The cause is the machine, not the request. */
       readonly isFault?: true;
     };
 
-/** How a child may be made, which decides whether it may have children of its own. */
+/** How a child is created. A child of `spawn` cannot have children. */
 export type DelegationWay = "spawn" | "delegate";
 
 export type CancelOutcome = "cancelled" | "already_terminal" | "not_found";
 
-/** What the answer to a question was, or that there was none in time. */
+/** The answer to a question, or that none came in time. */
 export type AskOutcome =
   | { readonly answered: true; readonly answer: string; readonly by: "person" | "default" }
   | { readonly answered: false };
 
 /**
- * What an agent can do with delegations while one of its calls runs: the port between the tools
- * that models see and the engine that acts. It is bound to one caller and one call, so a tool
- * cannot reach delegations that are not its caller's own.
+ * What an agent can do with delegations during one of its calls: the port between tools and the engine.
+ * It is bound to one caller and one call, so that a tool cannot reach delegations of other agents.
  */
 export interface Delegator {
   start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome>;
-  /** Whether this call has made the child of this key already, in this process or before a crash. */
+  /** Whether this call has created the child of this key, in this process or before a crash. */
   wasBegun(key: string): boolean;
   /**
-   * What came of this very child before this agent was interrupted, where it continues one that
-   * was cancelled or failed and had the same done. Undefined: it is to be done. Given once.
+   * The result of the same child, where this agent continues a cancelled or failed one that had already
+   * delegated the same. Undefined: the child has to be started. Each result is given once.
    */
   earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
   /**
@@ -145,98 +143,97 @@ export interface Delegator {
     id: string,
     describe: (result: DelegationResult) => JoinedOutput,
   ): Promise<JoinedOutput & { readonly recorded: true }>;
-  /** Waits until all are closed or `maxWaitMs` has passed; null for one that still runs. */
+  /** Waits until all are closed or `maxWaitMs` has passed; null for each that is still open. */
   join(
     ids: readonly string[],
     maxWaitMs: number | undefined,
   ): Promise<ReadonlyMap<string, DelegationResult | null>>;
   /** Marks results as handed to the caller with this call's output. */
   delivered(ids: readonly string[]): void;
-  /** Own children that no call has been given the result of yet, in spawn order. */
+  /** The caller's children whose result no call has returned yet, in the order of creation. */
   notYetJoined(): Promise<readonly string[]>;
-  /** Below it in the tree, in this message of its session or an earlier one. */
+  /** Whether a delegation is a descendant of the caller, in this run of its session or an earlier one. */
   isMine(id: string): Promise<boolean>;
-  /** The profile that a name or handle leads to, for rules that speak of it. */
+  /** The profile of a name or handle, for rules that match it. */
   profileBehind(name: string): string | undefined;
   list(): Promise<readonly DelegationInfo[]>;
   result(id: string): Promise<DelegationResult | null>;
   cancel(id: string, reason: string): Promise<CancelOutcome>;
   /**
-   * Sends a message to a sub-agent of one's own, which reads it before its next turn. Once for this
-   * call: what a crash repeats is not sent again. Says why when it was not sent.
+   * Sends a message to a descendant, which reads it before its next turn. A call that is repeated after
+   * a crash does not send it again. Returns the reason when the message was not sent.
    */
   send(id: string, message: string): Promise<string | undefined>;
   /**
-   * An approval is answered by yes or no, by a person alone, and is refused when none answers.
-   * `about`: a hash of what is approved, by which an answer is found again after a crash.
+   * Asks a person. An approval is answered by yes or no, and counts as refused without an answer.
+   * `about` is a hash of what is approved, by which an answer is found again after a crash.
    */
   ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome>;
-  /** For watchers: a remark to the agent that is watched. Says why when it was not made. */
+  /** For watchers: sends a remark to the watched agent. Returns the reason when it was not sent. */
   interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
   /**
-   * Records the steps that the following delegations carry out, once for this call: what a crash
-   * repeats is not recorded again. A later plan of the same agent supersedes the one before.
-   * `mergeOrder`: the places of the steps in the order of their merges. Returns the order that
-   * counts, which is the recorded one.
+   * Records the steps of a plan; a call that is repeated after a crash does not record them again. A
+   * later plan of the same agent replaces the earlier one. `mergeOrder` lists the indices of the steps in
+   * the order of their merges. Returns the recorded order.
    */
   plan(steps: readonly PlannedStep[], mergeOrder?: readonly number[]): Promise<readonly number[]>;
-  /** This step of the recorded plan gets no further child whose work is merged: later ones go on. */
+  /** This step gets no further child whose work is merged, so that later steps can be merged. */
   stepSettled(key: string): void;
-  /** What this agent changed, or the changes of a range of commits. */
+  /** The changes of this agent, or of a range of commits. */
   changes(
     range?: string,
   ): Promise<{ readonly text: string; readonly truncated: boolean } | { readonly problem: string }>;
-  /** Who looks at its work before that is accepted, and how often that has been done. */
+  /** The reviewer of this agent's work, and the number of reviews so far; null: no review. */
   readonly review: {
     readonly profile: string;
     readonly rounds: number;
     readonly made: number;
   } | null;
   readArtifact(hash: string): Promise<string | undefined>;
-  /** Its caller is given its result and evidence, and nothing else of what it said and did. */
+  /** Whether a caller gets only result and evidence of a delegation, and not its transcript. */
   isSealed(id: string): boolean;
-  /** All that a closed delegation of one's own said and did; null where that is sealed. */
+  /** The transcript of a closed descendant; null where it is sealed. */
   transcript(id: string): Promise<string | null>;
-  /** The largest result that may be poured into the caller's conversation, in tokens. */
+  /** The most tokens of a result that enter the caller's conversation. */
   readonly joinTokens: number;
 }
 
-/** Where a run works. */
+/** The folder of a run. */
 export interface RequestedWorkspace {
   readonly workspace?: string | null | undefined;
   /**
-   * It is a real path that somebody has looked at and allowed. Where it leads elsewhere by now,
-   * nothing starts: whoever can write beside it could have put a link in its place meanwhile.
+   * The path is a real path that was checked before. The run does not start when it resolves to another
+   * one now: it may have been replaced by a link since.
    */
   readonly isRealWorkspace?: boolean | undefined;
 }
 
 export interface RunRequest extends DelegationRequest, RequestedWorkspace {
   readonly budgetTokens?: number | undefined;
-  /** Nobody in this run may write in its workspace, whatever their profiles say. */
+  /** No agent of this run may write in its workspace, whatever the profiles allow. */
   readonly readOnly?: boolean | undefined;
-  /** Profiles of watchers that are to look on from the beginning. */
+  /** Profiles of watchers that start with the run. */
   readonly watchers?: readonly string[] | undefined;
-  /** Whose pins count before all others, and whether its workspace may be written. */
+  /** The session whose pins and workspace mode apply. */
   readonly session?: string | undefined;
-  /** A person typed the task, at a surface of ours; never set for text that a program hands over. */
+  /** A person typed the task at one of our surfaces. Never set for text from a program. */
   readonly isTyped?: boolean | undefined;
-  /** Of a resumed sub-agent: the addresses that its contract has from its caller. */
+  /** For a resumed sub-agent: the known addresses of its old contract. */
   readonly addresses?: readonly string[] | undefined;
   /**
-   * Whether the root answers a person, who needs no proof of work: the exit rule of its profile does
-   * not bind it. Absent: it does for a typed task that is neither a command nor a goal.
+   * Whether the root answers a person: then the exit rule of its profile does not apply. Absent: true
+   * for a typed task that is neither a command nor a goal.
    */
   readonly isConversation?: boolean | undefined;
-  /** What a person typed to start it, with the slash: `/oracle`. */
+  /** The slash command that started the run: `/oracle`. */
   readonly command?: string | undefined;
   readonly by?: RunPrincipal | undefined;
-  /** It is a goal: it begins when those before it in its workspace have ended. */
+  /** The run is a goal: it starts when earlier goals in its workspace have ended. */
   readonly isGoal?: boolean | undefined;
 }
 
 export interface SessionRequest extends RequestedWorkspace {
-  /** Whose tools these are: the name of the program that calls them. */
+  /** The name of the program that calls the tools. */
   readonly client: string;
   readonly task?: string | undefined;
   readonly budgetTokens?: number | undefined;
@@ -247,31 +244,31 @@ export interface SessionRequest extends RequestedWorkspace {
 export interface StartedRun {
   readonly runId: string;
   readonly delegationId: string;
-  /** How its root ended. */
+  /** Resolves when the root has closed. */
   readonly result: Promise<DelegationResult>;
-  /** Its root's final answer: there before `result` where background children still run. */
+  /** The root's final answer: resolves before `result` while background children still run. */
   readonly answer: Promise<DelegationResult>;
-  /** Of a goal that does not begin at once: the run that stood before it. */
+  /** Only of a goal that has to wait: the run before it. */
   readonly behind?: string;
 }
 
 /** A run that was resumed, or that was started to continue a delegation. */
 export interface ResumedRun extends StartedRun {
-  /** `same`: the run itself continues; `new`: a run of its own on the old conversation. */
+  /** `same`: the run itself continues; `new`: a new run continues the old conversation. */
   readonly as: "same" | "new";
-  /** The delegation that is continued; of a run that continues itself, its root. */
+  /** The continued delegation; the root, where the run itself continues. */
   readonly from: string;
-  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  /** The delegations whose results count: the root, or the sub-agents of another program's agent. */
   readonly agents: readonly string[];
 }
 
 export interface Resumed extends ResumedRun {
   /**
-   * Every run that continues, in order, this one first: several where the closed run of another
-   * program's agent left several sub-agents that did not complete.
+   * All continued runs, this one first. Several, where a closed run of another program's agent has
+   * several sub-agents that did not complete.
    */
   readonly runs: readonly ResumedRun[];
-  /** Sub-agents of such a run that could not be resumed, and why. */
+  /** Sub-agents of such a run that could not be resumed. */
   readonly refused: readonly RefusedResumption[];
 }
 

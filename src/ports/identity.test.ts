@@ -90,6 +90,6 @@ describe("an id", () => {
   });
 
   it("ends where the store runs out", () => {
-    expect(() => hexOf(2 ** 32)).toThrow("4294967296 stands for no id");
+    expect(() => hexOf(2 ** 32)).toThrow("There is no id for the number 4294967296");
   });
 });

@@ -1,9 +1,9 @@
 import { MandateError } from "./mandate-error.ts";
 
 /**
- * Ids are numbers in disguise: a store hands out one number after another, and a fixed scramble
- * makes six hex digits of it (eight from the seventeen-millionth on). They are unique by
- * construction, short enough to type, and need no index, because the number can be read back.
+ * Ids are scrambled numbers: a store counts, and a fixed permutation makes six hex digits of each number
+ * (eight from the seventeen-millionth on). So ids are unique, short enough to type, and need no index,
+ * because the number can be computed from the id.
  */
 const narrow = scramble(6, 0x9e3779, 0x5bd1e5);
 const wide = scramble(8, 0x9e3779b1, 0x2545f491);
@@ -20,18 +20,18 @@ export function hexOf(number: number): string {
 }
 
 function noId(number: number): MandateError {
-  const message = `${number} stands for no id: the store has given out all of them, or the database was changed.`;
+  const message = `There is no id for the number ${number}: the store has used all ids, or the database was changed.`;
   return new MandateError("database-unusable", message);
 }
 
-/** The number behind an id, or undefined when the text was never an id of ours. */
+/** The number of an id; undefined: the text is not an id. */
 export function numberOf(id: string): number | undefined {
   const form = id.length === narrow.digits ? narrow : id.length === wide.digits ? wide : undefined;
   if (form === undefined) return undefined;
   const scrambled = Number(`0x${id}`);
   if (!Number.isInteger(scrambled)) return undefined;
   const number = modulo(Math.imul(scrambled - form.offset, form.inverse), form.size);
-  // Only our own spelling counts: no upper case, and no long form of a short number.
+  // Only the exact spelling counts: no upper case, and no long form of a short number.
   return hexOf(number) === id ? number : undefined;
 }
 
@@ -41,12 +41,12 @@ const memoryPrefix = "m";
 
 export const runIdOf = (number: number): string => runPrefix + hexOf(number);
 export const askIdOf = (number: number): string => askPrefix + hexOf(number);
-/** Memories are counted by themselves. */
+/** Memories have a counter of their own. */
 export const memoryIdOf = (number: number): string => memoryPrefix + hexOf(number);
 
 /**
- * The log of the control plane: what people and programs decided, beside the runs. It is read like
- * a run and is none. Stores count from one, so its number is taken by no run.
+ * The id of the control log, which is read like a run but is not one. Stores count from one, so no run
+ * has this number.
  */
 export const controlRunId = runIdOf(0);
 
@@ -63,11 +63,11 @@ export function memoryNumberOf(id: string): number | undefined {
 }
 
 /**
- * Where a new store begins to count: somewhere in the first half of the short ids. Two homes may leave
- * reports and commits in the same repository, and must not mean different things by one id.
+ * The random first number of a new store, in the first half of the short ids: two homes may leave reports
+ * and commits in the same repository, and should not use the same ids.
  */
 export function firstNumber(): number {
-  // The page imports this file too, so not from `node:crypto`.
+  // Not from `node:crypto`, because the dashboard imports this file as well.
   const [drawn = 0] = crypto.getRandomValues(new Uint32Array(1));
   return 1 + (drawn % (narrow.size / 2));
 }

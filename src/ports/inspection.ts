@@ -1,59 +1,58 @@
 import type { InboxItem } from "../events/inbox-item.ts";
 
 /**
- * What a store holds, as it holds it: nothing folded, nothing checked, nothing left out. For those
- * who verify a store without trusting it. All answers are about one moment, however long the
- * inspection takes and what is written during it.
+ * The raw rows of a store, neither folded nor checked, so that the checker can verify a store without
+ * trusting it. All answers are from one snapshot, however long the inspection takes.
  */
 export interface Inspection {
-  /** Every run that any row speaks of. */
+  /** Every run that any row names. */
   runIds(): Promise<readonly string[]>;
-  /** Which run has which sequence numbers, in their order. */
+  /** The sequence numbers of all runs, in order. */
   spans(): AsyncIterable<LogSpan>;
   readRows(runId: string): Promise<StoredRows>;
   /** The events of a run, in order. */
   readBatches(runId: string): AsyncIterable<StoredBatch>;
-  /** Every control record there is or was. */
+  /** All control records, including deleted ones. */
   records(): AsyncIterable<StoredRecord>;
-  /** Whether there is a memory of that id, whichever agent saved it. */
+  /** Whether a memory of that id is stored. */
   hasMemory(id: string): Promise<boolean>;
-  /** The hashes of all texts and of all artifacts that are stored, in no order. */
+  /** The hashes of all stored bodies of a kind, in no order. */
   bodyHashes(kind: BodyKind): AsyncIterable<string>;
-  /** A text or an artifact as it is stored under that hash, whatever it hashes to. */
+  /** The body stored under that hash, whatever its real hash is. */
   readBody(kind: BodyKind, hash: string): Promise<string | undefined>;
-  /** What pruning relies on: the bodies that a run is known to refer to. */
+  /** The bodies that a run refers to, as pruning knows them. */
   references(runId: string): Promise<StoredReferences>;
-  /** The numbers that the store counts with. */
+  /** The counters of the store. */
   counters(): Promise<StoredCounters>;
   /**
-   * Ends of runs that were written down outside of the database, as they were before anything else
-   * was read; undefined: this store writes none down.
+   * The heads of runs in a file outside the database, read before everything else; undefined: this store
+   * has no such file.
    */
   readonly heads: KeptHeads | undefined;
   close(): Promise<void>;
 }
 
-/** Texts are prompts, kept beside the log; artifacts are bodies too large for it. */
+/** Texts are prompts, stored beside the log; artifacts are bodies that are too large for it. */
 export type BodyKind = "text" | "artifact";
 
 export interface StoredReferences {
-  /** The batches of the run that begin at or before this have been read for references. */
+  /** References have been collected from batches that begin at or before this number. */
   readonly through: number;
   readonly hashes: ReadonlySet<string>;
 }
 
 export interface StoredCounters {
-  /** Where the next block of numbers for ids begins. */
+  /** The next number for an id. */
   readonly nextNumber: number;
-  /** The greatest number that a run, a delegation or a question has. */
+  /** The greatest number of a run, a delegation or an ask. */
   readonly lastNumber: number;
-  /** The batches that begin at or before this have been read for references to bodies. */
+  /** References have been collected from batches that begin at or before this number. */
   readonly referencesSeq: number;
-  /** How many batches an index of the store leaves out, or has for another run. */
+  /** The number of batches that an index lacks, or has for another run. */
   readonly misindexed: number;
 }
 
-/** The event that a run's log had come to, at some time. */
+/** The last event of a run's log at some time. */
 export interface LogHead {
   readonly runId: string;
   readonly seq: number;
@@ -61,12 +60,12 @@ export interface LogHead {
 }
 
 export interface KeptHeads {
-  /** The file that has them. */
+  /** The path of the file. */
   readonly path: string;
   readonly heads: readonly LogHead[];
-  /** Ends of runs that were about to be pruned: each receipt after `since` has its own. */
+  /** The heads of pruned runs: one for each receipt after `since`. */
   readonly pruned: readonly LogHead[];
-  /** The file knows nothing of what was pruned up to this sequence number. */
+  /** Runs whose receipt has at most this number are not in `pruned`. */
   readonly since: number;
 }
 
@@ -80,7 +79,7 @@ export interface LogSpan {
 export interface StoredBatch extends LogSpan {
   readonly firstRunSeq: number;
   readonly hash: string;
-  /** A JSON array of `[type, sub_agent_id, at, payload]`, to the letter. */
+  /** A JSON array of `[type, sub_agent_id, at, payload]`, as stored. */
   readonly text: string;
 }
 
@@ -108,7 +107,7 @@ export interface StoredRun {
 }
 
 export interface StoredDelegation {
-  /** The key of its row; its id says the same number. */
+  /** The key of its row; its id encodes the same number. */
   readonly number: number;
   readonly id: string;
   readonly status: string;
@@ -120,24 +119,24 @@ export interface StoredDelegation {
 export interface StoredAsk {
   readonly id: string;
   readonly delegationId: string;
-  /** Null: what is stored is neither yes nor no. */
+  /** Null: the stored value is invalid. */
   readonly answered: boolean | null;
 }
 
-/** A memory: what it says, where it comes from, and who may see it. */
+/** The row of a memory. */
 export interface StoredMemory {
   readonly number: number;
   readonly id: string;
   readonly delegationId: string;
   readonly callId: string;
-  /** A JSON array of ids, to the letter. */
+  /** A JSON array of ids, as stored. */
   readonly lineage: string;
   readonly profile: string;
   readonly workspace: string | null;
   readonly scope: string;
   readonly key: string | null;
   readonly slot: string | null;
-  /** A JSON array, to the letter. */
+  /** A JSON array, as stored. */
   readonly tags: string;
   readonly text: string;
   readonly supersedes: string | null;
@@ -147,12 +146,12 @@ export interface StoredMemory {
 export interface StoredRecord {
   readonly resourceType: string;
   readonly resourceId: string;
-  /** What is remembered so that no version is used twice; null when nothing is. */
+  /** The greatest version it ever had, so that no version is used twice; null: not stored. */
   readonly lastVersion: number | null;
-  /** Null when it was deleted. */
+  /** Null: deleted. */
   readonly now: {
     readonly version: number;
-    /** JSON, to the letter. */
+    /** JSON, as stored. */
     readonly text: string;
     readonly updatedBy: string;
     readonly updatedAt: number;

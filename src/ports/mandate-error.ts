@@ -1,6 +1,6 @@
 /**
- * What a caller did wrong: a code for programs, a sentence for people (what, which, what next).
- * What a delegation meets on its way is not thrown; it is a `Failure` in its log.
+ * An error of the caller: a code for programs and a message for people, which says what happened and
+ * what to do next. A failure of a delegation is not thrown; it is a `Failure` in its log.
  */
 export type MandateErrorCode =
   | "usage"
@@ -42,7 +42,7 @@ export class MandateError extends Error {
   }
 }
 
-/** Why a delegation has nothing that could be shown, merged or discarded. */
+/** Why a delegation has no changes that could be shown, merged or discarded. */
 export type NoWorkReason =
   | "read-only"
   | "in-place"
@@ -63,7 +63,7 @@ const sentences: Record<NoWorkReason, string> = {
   lost: "has no working copy any more, and the diff in the log cannot be read: its file among the artifacts is gone.",
 };
 
-/** Thrown where a delegation has no work of its own that is kept anywhere. */
+/** Thrown when a delegation has no kept changes. */
 export class NoKeptWork extends MandateError {
   readonly delegationId: string;
   readonly reason: NoWorkReason;
@@ -77,9 +77,8 @@ export class NoKeptWork extends MandateError {
 }
 
 /**
- * A tool call that policy does not allow, found while the tool looks at its input. Not a fault: the
- * gate turns it into a denial that the model reads, so the message is a sentence that says what to
- * do instead. `rule` is what `agent.tool_denied` names.
+ * Thrown by a tool whose input policy does not allow. The gate turns it into a denial that the model
+ * reads, so the message says what to do instead. `rule` is recorded in `agent.tool_denied`.
  */
 export class CallDenied<Rule extends string = string> extends Error {
   readonly rule: Rule;

@@ -1,33 +1,32 @@
 /**
- * What agents wrote down for later. Memories are added and never changed: that one was promoted or
- * forgotten is a record of its own (`memoryMarks`), made by a person and explained by the control
- * log. A store keeps and finds them; who may see which is decided by the caller.
+ * The memories of agents. Memories are added and never changed: a person promotes or forgets one by a
+ * record (`memoryMarks`). The store finds memories; the caller decides which of them an agent may see.
  */
 export interface MemoryStore {
   /**
-   * Durable when it resolves, and never before the log has what led to it. A call saves once: made
-   * again after a crash, it is given what it saved then. Throws "fenced" for a run that this process
-   * does not work on, and "illegal-transition" for a delegation that has ended.
+   * Durable when it resolves, and not before the events that led to it. A call that is repeated after a
+   * crash gets the memory that it saved before. Throws "fenced" for a run that this process does not own,
+   * and "illegal-transition" for a delegation that has ended.
    */
   save(memory: NewMemory, mostOfRun: number): Promise<SaveOutcome>;
   read(id: string): Promise<Memory | undefined>;
-  /** The best matches first, or the latest where nothing is looked for. */
+  /** Best matches first; latest first without a search text. */
   find(query: MemoryQuery): Promise<readonly Memory[]>;
 }
 
 export interface NewMemory {
   readonly text: string;
   readonly tags: readonly string[];
-  /** What it is about, in a word: a later one of the same kind under the same key replaces it. */
+  /** A later memory with the same key and scope replaces this one. */
   readonly key: string | null;
   readonly scope: MemoryScope;
-  /** Null: saved without one, for agents in every workspace. */
+  /** Null: for agents in every workspace. */
   readonly workspace: string | null;
   readonly runId: string;
   readonly delegationId: string;
-  /** Of the call that saved it; unique in its delegation. */
+  /** The call that saved it; unique in its delegation. */
   readonly callId: string;
-  /** From the root to the delegation that saved it. */
+  /** The ids from the root to the delegation that saved it. */
   readonly lineage: readonly string[];
   readonly profile: string;
 }
@@ -37,11 +36,11 @@ export type MemoryScope = "shared" | "delegated";
 export interface Memory extends NewMemory {
   readonly id: string;
   readonly createdAt: number;
-  /** The one that it replaced when it was saved. */
+  /** The memory that it replaced. */
   readonly supersedes: string | null;
-  /** A later one replaces it. */
+  /** A later memory replaces it. */
   readonly isSuperseded: boolean;
-  /** A person shared it, whatever it was saved as. */
+  /** Set when a person shared it, whatever its scope. */
   readonly promoted: MemoryMark | null;
   readonly forgotten: MemoryMark | null;
 }
@@ -52,19 +51,19 @@ export interface MemoryMark {
 }
 
 export type SaveOutcome =
-  /** `isNew` is false when this call had saved it before. */
+  /** `isNew`: false when this call had saved it before. */
   | { readonly saved: true; readonly memory: Memory; readonly isNew: boolean }
-  /** The run has as many as it may have. */
+  /** The run has reached its limit. */
   | { readonly saved: false };
 
 export interface MemoryQuery {
-  /** Words; any of them may occur. */
+  /** Words, of which at least one must occur. */
   readonly text?: string | undefined;
-  /** All of them must be there. */
+  /** Tags, all of which must be present. */
   readonly tags?: readonly string[] | undefined;
-  /** Only what could concern a reader there; absent: all there is. */
+  /** Only memories that could concern a reader at this place; absent: all. */
   readonly near?: MemoryPlace | undefined;
-  /** Also what was forgotten or superseded. */
+  /** Includes forgotten and superseded memories. */
   readonly all?: boolean | undefined;
   readonly limit: number;
   readonly offset?: number | undefined;
@@ -77,5 +76,5 @@ export interface MemoryPlace {
   readonly formerly: readonly string[];
 }
 
-/** The types of the records by which people decide about memories; their ids are the memories'. */
+/** The resource types of the records by which people decide about memories. */
 export const memoryMarks = { promoted: "memory-promoted", forgotten: "memory-forgotten" } as const;

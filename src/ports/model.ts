@@ -1,22 +1,21 @@
 /**
- * Who answers. The loop sees a model as a function: it gets a request and gives a reply, or
- * throws a `ModelFault`. It never retries by itself, never throws anything else that is part of
- * normal life, and stops soon after `signal` aborts. A setting that a model does not take, such as
- * temperature or effort, is left out instead of failing the request. Parts are streamed to `onPart`
- * while they arrive; they are for people who wait and for the stall deadline, not for the record.
+ * A model as the engine sees it: a function from a request to a reply. An expected failure is thrown as a
+ * `ModelFault`. A model never retries by itself, and stops soon after `signal` aborts. It ignores settings
+ * that it does not support, such as temperature or effort. Parts are streamed to `onPart` for display and
+ * for the stall deadline; they are not recorded.
  */
 export interface Model {
   (request: ModelRequest, onPart: (part: ModelPart) => void): Promise<ModelReply>;
   /**
-   * The most tokens that the provider can count for a prompt. Undefined: that is not known, and a
-   * token for each byte is the bound. Asked only where that bound does not fit the budget.
+   * An upper bound of a prompt's tokens. Undefined: unknown, and the bound is one token per byte. Called
+   * only where that bound does not fit the budget.
    */
   countTokens?(prompt: PromptToCount): Promise<number | undefined>;
 }
 
-/** A request before it is known what its answer may cost. */
+/** A request before its reservation. */
 export interface PromptToCount extends Omit<ModelRequest, "caller"> {
-  /** What the provider reported for the prompt and answer before, and what was said since. */
+  /** The provider's count of the last prompt and answer, and the messages since; null: no count yet. */
   readonly counted: { readonly tokens: number; readonly since: readonly Message[] } | null;
 }
 
@@ -29,9 +28,9 @@ export interface ModelRequest {
   readonly maxOutputTokens: number;
   readonly temperature: number | null;
   readonly topP?: number | null | undefined;
-  /** How much the model should think; null or absent: as much as it does by itself. */
+  /** How much the model should reason; null or absent: its default. */
   readonly effort?: Effort | null | undefined;
-  /** Who asks: for scripted models, traces and middleware. Providers never see it. */
+  /** The requesting delegation, for scripted models, traces and middleware. Not sent to providers. */
   readonly caller: ModelCaller;
   readonly signal: AbortSignal;
 }
@@ -44,7 +43,7 @@ export interface ModelCaller {
   readonly attempt: number;
   /** From 1, within the attempt. */
   readonly turn: number;
-  /** From 1: tries of this same turn after provider faults. */
+  /** From 1: the number of tries of this turn, after faults of the provider. */
   readonly try: number;
   readonly task: string;
 }
@@ -53,7 +52,7 @@ export type Message =
   | {
       readonly role: "user";
       readonly text: string;
-      /** A person said it, or the person or program behind the run; absent: the runtime or an agent. */
+      /** The sender: a person, or the person or program behind the run; absent: the runtime or an agent. */
       readonly from?: "person" | "caller";
     }
   | {
@@ -88,7 +87,7 @@ export interface ToolDescription {
 export type ModelPart =
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "reasoning"; readonly text: string }
-  /** `bytes`: of output that is neither, such as the arguments of a call. */
+  /** `bytes`: the size of other output, such as the arguments of a call. */
   | { readonly type: "activity"; readonly bytes?: number };
 
 export type FinishReason = "stop" | "tool-calls" | "length" | "content-filter" | "other";
@@ -97,32 +96,32 @@ export interface ModelReply {
   readonly text: string;
   readonly calls: readonly ToolCall[];
   readonly finish: FinishReason;
-  /** Null when the provider did not say: the worst case is then taken. */
+  /** Null: the provider did not report it, and the worst case is settled. */
   readonly usage: ModelUsage | null;
-  /** The model that answered, by the provider's own word; null when it did not say. */
+  /** The model that answered, as reported by the provider; null: not reported. */
   readonly served: string | null;
   readonly providerData?: unknown;
-  /** Of an answer that was recorded earlier: whose it was. It costs nothing now. */
+  /** Only of a reused answer: the delegation that it was recorded for. It costs nothing. */
   readonly takenFrom?: string;
 }
 
 export interface ModelUsage {
   readonly prompt: number;
   readonly completion: number;
-  /** Of `prompt`, what came from the provider's cache. */
+  /** The part of `prompt` that came from the provider's cache. */
   readonly cached?: number;
-  /** Of `prompt`, what the provider put into its cache, where it charges for that. */
+  /** The part of `prompt` that the provider wrote to its cache, where it charges for that. */
   readonly cacheWrite?: number;
 }
 
-/** How much a model reasons, in the words of the models that take it. */
+/** How much a model reasons, as providers name it. */
 export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
-/** What can go wrong between us and a model, by what the loop does about it. */
+/** Faults of a model request, by the engine's reaction. */
 export type ModelFaultKind =
-  /** Too many requests; with `retryAfterMs` it is worth waiting. */
+  /** Too many requests; retried after `retryAfterMs`. */
   | "rate-limited"
-  /** The account's own limit was reached; waiting does not help. */
+  /** The account's limit is reached; waiting does not help. */
   | "spend-cap"
   /** The provider is overloaded or broken (5xx, 529). */
   | "overloaded"
@@ -133,15 +132,15 @@ export type ModelFaultKind =
   /** The key is missing or refused. */
   | "unauthorized"
   /**
-   * The provider refused the request as malformed, or does not know the model; or it is to run on
-   * this machine, and does not.
+   * The provider rejected the request as malformed, does not know the model, or is a local program that
+   * does not run.
    */
   | "rejected";
 
 export class ModelFault extends Error {
   readonly kind: ModelFaultKind;
   readonly retryAfterMs: number | undefined;
-  /** What had arrived before the fault; kept as data, never acted upon. */
+  /** The output before the fault; recorded, never acted upon. */
   readonly partial: string | undefined;
 
   constructor(

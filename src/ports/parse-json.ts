@@ -1,18 +1,18 @@
 /**
- * `JSON.parse` for texts whose keys strangers choose. V8 takes an escaped key for another one of the
- * same length when it has read that one before in its place: after `{"a":0,"\\":0}`, the second key
- * of `{"a":0,"\n":0}` is a backslash as well (nodejs/node issue 63785). What is hashed, compared or
- * judged by its keys would not be what was written, and any model could see to it.
+ * `JSON.parse` for untrusted texts. V8 confuses an escaped key with another one of the same length that
+ * it has read before at the same position: after `{"a":0,"\\":0}`, the second key of `{"a":0,"\n":0}` is
+ * a backslash as well (nodejs/node issue 63785). A model could use that to change what is hashed,
+ * compared or checked.
  */
 export function parseJson(text: string): unknown {
-  // Always asked: whatever is no JSON is refused here, in its words.
+  // Always called: it throws for invalid JSON.
   const value: unknown = JSON.parse(text);
   return hasEscapedKey(text) ? readAgain(text) : value;
 }
 
 type Container = unknown[] | Record<string, unknown>;
 
-/** For valid JSON. Without recursion: its depth is not bounded. */
+/** Parses valid JSON without recursion, because its depth is not bounded. */
 function readAgain(text: string): unknown {
   const open: { readonly container: Container; key: string }[] = [];
   let result: unknown;
@@ -36,7 +36,7 @@ function readAgain(text: string): unknown {
       at += 1;
     } else if (character === '"') {
       const end = endOfString(text, at);
-      // Alone, no key has been read before it.
+      // Parsed alone, the string cannot be confused with an earlier key.
       const string = JSON.parse(text.slice(at, end)) as string;
       const holder = open.at(-1);
       if (holder !== undefined && isBeforeColon(text, end)) holder.key = string;
@@ -51,7 +51,7 @@ function readAgain(text: string): unknown {
   return result;
 }
 
-/** Also `__proto__` is a key like any other, as the parser has it. */
+/** Defines `__proto__` as a normal key, like `JSON.parse`. */
 function define(record: Record<string, unknown>, key: string, value: unknown): void {
   if (key !== "__proto__") record[key] = value;
   else {
@@ -73,7 +73,7 @@ function hasEscapedKey(text: string): boolean {
   return false;
 }
 
-/** The place after the string that begins here. */
+/** The index after the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let escapes = 0;

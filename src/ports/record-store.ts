@@ -1,16 +1,15 @@
 /**
- * The control plane's records: what people decided, beside what agents did. Every change is
- * compare-and-set on the version that was read, several changes are one transaction, and each is
- * a `control.record_changed` in the log, with who made it.
+ * Control records: the decisions of people about agents, pins, trust and the like. A change is
+ * compare-and-set on the version; several changes are one transaction; each change is a
+ * `control.record_changed` in the control log, with its actor.
  */
 export interface RecordStore {
   readRecord(resourceType: string, resourceId: string): Promise<ControlRecord | undefined>;
-  /** Those of a type whose id begins with `prefix`, by id. */
+  /** The records of a type whose id begins with `prefix`, sorted by id. */
   listRecords(resourceType: string, prefix?: string): Promise<readonly ControlRecord[]>;
   /**
-   * All or none. Throws "conflict" when a record is not at the expected version any more; then
-   * nothing was written, and the error says which. Gives the records as they are now, null where
-   * one was deleted.
+   * Applies all changes or none. Throws "conflict", naming the record, when one is not at the expected
+   * version. Returns the new records, null for each deleted one.
    */
   changeRecords(
     changes: readonly RecordChange[],
@@ -21,7 +20,7 @@ export interface RecordStore {
 export interface ControlRecord {
   readonly resourceType: string;
   readonly resourceId: string;
-  /** From 1; never used twice for one id, also not after a deletion. */
+  /** From 1; never used twice for one id, not even after a deletion. */
   readonly version: number;
   /** JSON. */
   readonly value: unknown;
@@ -32,7 +31,7 @@ export interface ControlRecord {
 export interface RecordChange {
   readonly resourceType: string;
   readonly resourceId: string;
-  /** 0: there must be none yet. */
+  /** 0: the record must not exist. */
   readonly expectedVersion: number;
   /** Null deletes. */
   readonly value: unknown;

@@ -1,13 +1,13 @@
-/** What keys of the known providers look like, for keys that reach us by another way. */
+/** The format of keys of known providers, for keys that are not in the list of secrets. */
 const keyLike = /\b(?:sk|pk|rk|xai|gsk|AIza)[-_]?[A-Za-z0-9_-]{16,}|\bBearer\s+[^\s"',]+/g;
 
-/** Replaces every form of the secrets that it was made for. */
+/** Replaces every form of certain secrets in a text. */
 export type Redact = (text: string) => string;
 
-/** Shorter values ("1", "on") occur in texts by chance. */
+/** Shorter values ("1", "on") occur in texts by chance, and are not replaced. */
 const shortestSecret = 8;
 
-/** Pieces of this length bound the size of a pattern. */
+/** Longer secrets are split, to bound the size of a pattern. */
 const longestPiece = 512;
 
 /**
@@ -33,7 +33,7 @@ export function redactSecrets(text: string, secrets: readonly string[]): string 
 
 function piecesOf(secret: string): string[] {
   const count = Math.ceil(secret.length / longestPiece);
-  // Of equal length, so that no piece is short.
+  // Pieces of equal length, so that none is short.
   const length = Math.ceil(secret.length / count);
   return Array.from({ length: count }, (_, at) => secret.slice(at * length, (at + 1) * length));
 }
@@ -47,11 +47,11 @@ function formsOf(secret: string): string[] {
   ];
 }
 
-/** One character, as it is or in any escape that a sender may have chosen for it. */
+/** A pattern for one character, plain or in any common escape. */
 function spellingsOf(character: string): string {
   const units = [...Array(character.length).keys()].map((index) => character.charCodeAt(index));
   const point = character.codePointAt(0) ?? 0;
-  // Behind a backslash, in JSON. Text that was put into JSON more than once has several.
+  // The JSON escape. Text that was encoded several times has several backslashes.
   const short = JSON.stringify(character).slice(2, -1);
   return `(?:${[
     escapePattern(character),
@@ -74,8 +74,8 @@ function hexDigits(digits: string): string {
 }
 
 /**
- * The characters of base64 that the secret alone decides when `offset` bytes of something else
- * precede it in its group of three. The characters at both edges also hold bits of the neighbours.
+ * The base64 characters that depend on the secret alone when `offset` bytes precede it in its group of
+ * three. The characters at both edges also depend on the neighbouring bytes.
  */
 function base64Of(secret: Buffer, offset: number): string {
   const encoded = Buffer.concat([Buffer.alloc(offset), secret]).toString("base64");

@@ -9,8 +9,8 @@ import type { RecordStore } from "./record-store.ts";
 import type { ExecutorStore, WorkerRow } from "./workers.ts";
 
 /**
- * Where events live, and with them everything else: the stored state of runs, delegations and asks
- * is a projection that a store writes in the same transaction as the event that changes it.
+ * Where events are stored. The stored state of runs, delegations and asks is a projection: a store
+ * writes it in the same transaction as the event that changes it.
  *
  * `append` is all-or-nothing and durable before it resolves. It applies only while the caller still
  * owns the run and every event is legal for its delegation: a worker that lost its run gets
@@ -19,8 +19,8 @@ import type { ExecutorStore, WorkerRow } from "./workers.ts";
  * loop share a transaction, so a caller that has nothing to do in the outside world before the
  * next append need not wait for this one.
  *
- * The control log (`controlRunId`) is read and heard like a run and is none: no list shows it,
- * no worker owns it, and only `changeRecords`, `noteCommand` and `prune` write to it.
+ * The control log (`controlRunId`) is read and subscribed to like a run, but is not a run: no list shows
+ * it, no worker owns it, and only `changeRecords`, `noteCommand` and `prune` write to it.
  */
 export interface Store extends RecordStore, InboxStore {
   /** Fresh ids, unique in the store, given out without waiting. */
@@ -30,61 +30,59 @@ export interface Store extends RecordStore, InboxStore {
 
   append(append: Append): Promise<readonly StoredEvent[]>;
 
-  /** Records that a command was given, and its result. Long ones are cut. */
+  /** Records an executed command and its result in the control log. Long texts are cut. */
   noteCommand(command: string, actor: string, outcome: string): Promise<void>;
 
-  /** The run as its events tell it now; the same live object for a run this process works on. */
+  /** The fold of the run's events; the same live object for a run that this process works on. */
   readRun(runId: string): Promise<RunState | undefined>;
   readEvents(query: EventQuery): AsyncIterable<StoredEvent>;
-  /** Parsed and checked against the hash in the log; throws "contract-invalid" otherwise. */
+  /** The contract, compared with the hash in the log. Throws "contract-invalid". */
   readContract(delegationId: string): Promise<Contract>;
-  /** The run of a delegation, an ask or a run id. */
+  /** The run that a delegation, an ask or a run id belongs to. */
   findRun(id: string): Promise<string | undefined>;
   listRuns(query: RunQuery): Promise<readonly RunRow[]>;
 
-  /** What agents wrote down for later. */
+  /** The memories of agents. */
   readonly memories: MemoryStore;
 
-  /** Requests that programs may send twice. */
+  /** Requests with an idempotency key. */
   readonly idempotency: IdempotencyStore;
 
   /**
-   * Long texts that many delegations share (system prompts), by their hash. One is there for the
-   * append that is made next, before anything is waited for: what nothing refers to is pruned.
+   * Stores a long text that many delegations share (a system prompt), and returns its hash. The event
+   * that refers to it must be appended before anything is awaited: unreferenced texts are pruned.
    */
   keepText(text: string): string;
   readText(hash: string): Promise<string | undefined>;
 
-  /** Bodies too large for the log, by their hash. */
+  /** Bodies that are too large for the log, by their hash. */
   keepArtifact(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
   readArtifact(hash: string): Promise<string | undefined>;
 
   /**
-   * Takes over a run whose worker is gone, or that is paused: raises its fence and writes
-   * `run.resumed`, or gives undefined when its worker works on it, it is finished, or another process
-   * was faster.
+   * Claims a run that is orphaned or paused: raises its fence and writes `run.resumed`. Undefined when a
+   * worker owns it, it is finished, or another process was faster.
    */
   claimRun(runId: string): Promise<Ownership | undefined>;
-  /** What this process presents for runs that it starts. */
+  /** The ownership of runs that this process starts. */
   readonly ownership: Ownership;
   isWorkerAlive(worker: string): Promise<boolean>;
-  /** The number of a worker's process on this machine, where its id says it. */
+  /** The process id of a worker on this machine, where the worker's id contains it. */
   pidOf?(worker: string): number | undefined;
-  /** Every process that shares the store, where it knows them; also those that are gone. */
+  /** All processes that share the store, including dead ones. */
   workers?(): Promise<readonly WorkerRow[]>;
-  /** Those who take work out of queues, where there are queues. */
+  /** The queue workers, where there are queues. */
   readonly executors?: ExecutorStore;
 
-  /** Called with every committed event, this process's and others', in order of `seq`. */
+  /** Calls `listener` with every committed event of all processes, in order of `seq`. Returns the unsubscribe function. */
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
 
-  /** Shows what is stored, for verifying a store without trusting it. */
+  /** Raw access to the stored rows, for verification. */
   inspect?(): Inspection | Promise<Inspection>;
 
   /**
-   * Removes whole finished runs, with everything that only they refer to, and writes a receipt of
-   * each into the control log in the same transaction: so the gap that it leaves is explained, and
-   * every other gap is not. Memories stay.
+   * Removes finished runs with everything that only they refer to, except memories. Writes a receipt of
+   * each to the control log in the same transaction, so that `verify` accepts the gap.
    */
   prune?(request: PruneRequest): Promise<PruneReport>;
 
@@ -98,12 +96,12 @@ export interface Ownership {
 
 export interface Append {
   readonly runId: string;
-  /** "operator": a person or program beside the owner (cancel, answer); legality still holds. */
+  /** "operator": a person or program that does not own the run (cancel, answer). The lifecycle still applies. */
   readonly by: Ownership | "operator";
   readonly events: readonly NewEvent[];
-  /** Refused with "conflict" when the run has moved past this: for those who decided by reading. */
+  /** Throws "conflict" when the run has later events: for decisions that were made by reading. */
   readonly ifRunSeq?: number;
-  /** The contracts of delegations that these events create, by delegation. */
+  /** The contracts of the delegations that these events create. */
   readonly contracts?: ReadonlyMap<string, string>;
 }
 
@@ -112,7 +110,7 @@ export interface EventQuery {
   readonly delegationId?: string;
   /** Events with a greater `seq`. */
   readonly after?: number;
-  /** All that the reader wants of them: a store may leave out others, and need not. */
+  /** The types that the reader needs. A store may or may not leave out others. */
   readonly types?: readonly StoredEvent["type"][];
 }
 
@@ -120,12 +118,12 @@ export interface RunQuery {
   readonly open?: boolean;
   readonly outcome?: NonNullable<RunRow["outcome"]>;
   readonly application?: string;
-  /** Those after this one in the list: older than the run of this id. */
+  /** Only runs after this one in the list, which are older. */
   readonly before?: string;
   readonly limit?: number;
 }
 
-/** A run in a list, without reading its events. */
+/** The stored row of a run. */
 export interface RunRow {
   readonly id: string;
   readonly task: string;
@@ -141,36 +139,36 @@ export interface RunRow {
 }
 
 /**
- * Where bodies too large for the log are kept, by their hash: keeping one twice is keeping it once.
- * A body is durable when `keep` resolves, because the event that names it must never be more durable
- * than the body itself. What is no hash names nothing.
+ * Stores bodies that are too large for the log, by their hash; `keep` is idempotent. A body is durable
+ * when `keep` resolves, because the event that refers to it must not outlive it. `read` of a text that
+ * is not a hash finds nothing.
  */
 export interface ArtifactStore {
   keep(body: string): Promise<{ readonly hash: string; readonly bytes: number }>;
   read(hash: string): Promise<string | undefined>;
-  /** All that there are, and when each was last kept, in milliseconds since 1970. */
+  /** All bodies, and when each was last kept, in milliseconds since 1970. */
   list(): AsyncIterable<{ readonly hash: string; readonly keptAt: number }>;
-  /** Removes one, unless it was kept again since: then an event is about to name it. */
+  /** Removes a body, unless it was kept again since: then an event is about to refer to it. */
   remove(hash: string, keptBefore: number): Promise<boolean>;
-  /** Removes what was left by those who did not live to finish keeping a body, where that can be. */
+  /** Removes unfinished bodies of processes that died. */
   removeTorn?(begunBefore: number): Promise<void>;
 }
 
 /**
- * Which requests were made under a key, so that one that is sent twice is done once. A key belongs
- * to its principal: no principal meets another's. What is begun is durable before `begin` resolves, and
- * what is finished before `finish` does, so that no crash makes a request happen again unnoticed.
+ * Requests by idempotency key, so that a request that is sent twice is executed once. Keys are separate
+ * for each principal. `begin` and `finish` are durable when they resolve, so that no crash leads to a
+ * second execution.
  */
 export interface IdempotencyStore {
   /**
-   * Takes the key for this request, or says what is known of it. Of several that come at once, in
-   * one process or in many, one has begun. Keys from before `forgetBefore` are forgotten first,
-   * except those of requests that are still running.
+   * Claims the key for this request, or tells its state. Of several concurrent calls, in one process or
+   * in several, exactly one gets "begun". Keys from before `forgetBefore` are deleted first, except those
+   * of running requests.
    */
   begin(request: KeyedRequest, forgetBefore: number): Promise<KeyStanding>;
-  /** What the request was answered with; from here on every repetition is. */
+  /** Stores the reply, which every repetition gets from then on. */
   finish(key: RequestKey, reply: KeptReply): Promise<void>;
-  /** It was refused before anything had happened: the key is free again. */
+  /** Releases the key of a request that was refused before it had any effect. */
   abandon(key: RequestKey): Promise<void>;
 }
 
@@ -180,7 +178,7 @@ export interface RequestKey {
 }
 
 export interface KeyedRequest extends RequestKey {
-  /** Of all that was asked: two requests with the same one are the same. */
+  /** A hash of the whole request: equal requests have equal fingerprints. */
   readonly fingerprint: string;
 }
 
@@ -190,35 +188,34 @@ export interface KeptReply {
 }
 
 export type KeyStanding =
-  /** It is this caller's now, who has to finish or to abandon it. */
+  /** The caller has claimed the key, and must call `finish` or `abandon`. */
   | { readonly is: "begun" }
   | { readonly is: "finished"; readonly reply: KeptReply }
-  /** Another request was made under it. */
+  /** The key belongs to another request. */
   | { readonly is: "taken" }
-  /** The first one is still being worked on. */
+  /** The first request is still running. */
   | { readonly is: "running" }
-  /** The process that worked on it is gone, and its progress is unknown. */
+  /** The process of the first request died, and the outcome is unknown. */
   | { readonly is: "unknown" };
 
 /**
- * What people should know of all runs, as a store keeps it. The items are a projection of the log,
- * written in the transaction of the events that they follow from; they are read by anybody, any
- * number of times, and stay. What a reader has seen is a place in that order, and belongs to that reader alone.
+ * The stored inbox of all runs. Items are a projection of the log, written in the transaction of their
+ * events. Reading does not remove them; each reader has its own cursor.
  */
 export interface InboxStore {
   /**
-   * Items in the order in which they happened. With `after`: the first ones after that place;
-   * otherwise the last ones there are, or the last ones before `before`.
+   * Items in their order. With `after`: the first items after that id; otherwise the last items, or the
+   * last ones before `before`.
    */
   readInbox(query: InboxQuery): Promise<readonly InboxItem[]>;
-  /** The place up to which a reader has seen it; 0 for a reader who was never here. */
+  /** The id of the last item that a reader has seen; 0 for a new reader. */
   readCursor(reader: string): Promise<number>;
   /**
-   * Moves that place, never backwards and never past what there is, so that nothing that comes
-   * later was seen before it came. Gives the place where it is then.
+   * Moves the cursor, never backwards and never past the last item, so that later items stay unread.
+   * Returns the new cursor.
    */
   moveCursor(reader: string, to: number): Promise<number>;
-  /** How many items came after that place; a thousand stands for as many, or more. */
+  /** The number of unread items, at most a thousand. */
   unreadCount(reader: string): Promise<number>;
 }
 
@@ -227,48 +224,48 @@ export interface InboxQuery {
   readonly after?: number;
   /** Items with a smaller id. */
   readonly before?: number;
-  /** At most so many; a thousand are the most that are given at once. */
+  /** At most `mostInboxItems`. */
   readonly limit: number;
-  /** None named: none given. */
+  /** An empty list selects no item. */
   readonly kinds?: readonly InboxKind[];
-  /** Only what still waits for an answer. */
+  /** Only items that wait for an answer. */
   readonly openOnly?: boolean;
   readonly runId?: string;
 }
 
 export const mostInboxItems = 1000;
 
-/** Which finished runs to remove, and who wants it. */
+/** Selects the finished runs to remove. */
 export interface PruneRequest {
   /** Runs that finished before this, in milliseconds since 1970. */
   readonly finishedBefore: number;
   readonly actor: string;
-  /** At most so many in one call. */
+  /** The most runs in one call. */
   readonly most: number;
   readonly keepFailed?: boolean;
-  /** Runs that stay whatever their age: something of theirs is still needed. */
+  /** Runs that are still needed, whatever their age. */
   readonly keep?: ReadonlySet<string>;
-  /** Says what would be removed, and removes nothing. */
+  /** Returns the report without removing anything. */
   readonly dryRun?: boolean;
-  /** Not if another process has pruned within so many milliseconds: of several who try, one does. */
+  /** Does nothing when another process has pruned within so many milliseconds. */
   readonly every?: number;
   /**
-   * Bodies that nothing refers to are removed when they were last kept before this; absent: a day
-   * ago. What was kept lately may be about to be referred to.
+   * Removes unreferenced bodies that were last kept before this; absent: a day ago. An event may be
+   * about to refer to a newer one.
    */
   readonly bodiesBefore?: number;
 }
 
 export interface PruneReport {
-  /** The oldest first. */
+  /** Oldest first. */
   readonly runs: readonly PrunedRun[];
-  /** Runs whose log does not hold: a receipt must not vouch for them. */
+  /** Runs that stay because their log is damaged: a receipt must not vouch for it. */
   readonly damaged: readonly string[];
-  /** Old enough, and kept: an open run goes on from them, or the caller wants them. */
+  /** Old runs that stay because an open run continues them, or because of `keep`. */
   readonly kept: readonly string[];
-  /** There may be more than could be removed at once. */
+  /** There may be further runs to remove. */
   readonly isMore: boolean;
-  /** How many bodies that nothing refers to any more were removed. */
+  /** The number of removed bodies. */
   readonly artifacts: number;
 }
 

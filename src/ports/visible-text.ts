@@ -1,10 +1,10 @@
 /**
- * Which characters of untrusted text a person cannot see, and what to do with them. A terminal
- * obeys control characters; bidirectional and zero-width characters make a text read as another
- * one. Every surface, and every text that a person approves, uses this one definition.
+ * Hidden characters of untrusted text: how to find, remove or show them. Terminals execute control
+ * characters, and bidirectional or zero-width characters disguise a text. Every surface and every text
+ * that a person approves uses this definition.
  */
 
-/** Scripts that are spelled with joiners between their letters. */
+/** Scripts that use joiners between letters. */
 const joining = [
   ...["Arab", "Syrc", "Mong", "Nkoo", "Thaa", "Deva", "Beng", "Guru", "Gujr", "Orya"],
   ...["Taml", "Telu", "Knda", "Mlym", "Sinh", "Khmr", "Mymr", "Tibt"],
@@ -13,9 +13,9 @@ const joining = [
   .join("");
 
 /**
- * Control characters but tabs and line ends, halves of characters, line separators, annotations,
- * and everything that Unicode ignores by default. Joiners stay inside a picture or a word of a
- * script that needs them, and one presentation mark stays behind a picture.
+ * Control characters except tabs and line feeds, lone surrogates, line separators, annotations, and all
+ * default-ignorable characters. Joiners are allowed inside an emoji or a word of a script that needs
+ * them, and a variation selector after an emoji.
  */
 const hiddenSource = [
   "[^\\P{Cc}\\t\\n]|[\\p{Cs}\\u2028\\u2029\\ufff9-\\ufffb]",
@@ -28,7 +28,7 @@ const hiddenSource = [
 const hidden = new RegExp(hiddenSource, "gu");
 const firstHidden = new RegExp(hiddenSource, "u");
 
-/** What closes a text that is meant for the terminal itself: a title, the address of a link. */
+/** The terminators of operating system commands, such as a title or the address of a link. */
 const closings = ["\u0007", "\u001b\\", "\u009c"];
 
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is removed.
@@ -39,9 +39,9 @@ const closed = new RegExp(
 );
 
 /**
- * The text without terminal sequences: what `stripVTControlCharacters` of the platform leaves, in
- * linear time. That one looks for a closing from each opening to the end of the text, and a few
- * kilobytes of openings block the process for minutes; so none is looked for behind the last.
+ * Removes terminal sequences, like `stripVTControlCharacters` of Node, but in linear time. Node's searches
+ * for a terminator from each opening to the end of the text, and a few kilobytes of openings block the
+ * process for minutes. So nothing is searched after the last terminator.
  */
 export function stripTerminalCodes(text: string): string {
   const last = Math.max(...closings.map((each) => endOfLast(text, each)));
@@ -53,28 +53,28 @@ function endOfLast(text: string, closing: string): number {
   return at < 0 ? 0 : at + closing.length;
 }
 
-/** Printable ASCII, tabs and line ends: nothing to look for, and nearly every text is this. */
+/** Only printable ASCII, tabs and line feeds, like nearly every text: nothing is hidden. */
 const plain = /^[\t\n -~]*$/;
 
-/** The text without terminal sequences and hidden characters. Tabs and line ends stay. */
+/** Removes terminal sequences and hidden characters. Tabs and line feeds stay. */
 export function stripHidden(text: string): string {
   if (plain.test(text)) return text;
   const lines = text.toWellFormed().replaceAll("\r\n", "\n");
   return stripTerminalCodes(lines).replaceAll(hidden, "");
 }
 
-/** The text with a visible form in place of each hidden character: nothing of it is lost. */
+/** Replaces each hidden character by a visible form, so that nothing is lost. */
 export function revealHidden(text: string): string {
   if (plain.test(text)) return text;
   return text.replaceAll("\r\n", "\n").replaceAll(hidden, (character) => {
     const point = character.codePointAt(0) ?? 0;
-    // The pictures of control characters: ␛ for escape.
+    // Control pictures: ␛ for escape.
     if (point < 0x20) return String.fromCodePoint(0x2400 + point);
     return point === 0x7f ? "\u2421" : `\\u{${point.toString(16)}}`;
   });
 }
 
-/** JSON of the same data, with escapes in place of hidden characters. */
+/** JSON with escapes in place of hidden characters. */
 export function visibleJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value, null, indent) ?? "null").replaceAll(hidden, (character) =>
     [...Array(character.length).keys()]
@@ -83,7 +83,7 @@ export function visibleJson(value: unknown, indent?: number): string {
   );
 }
 
-/** The first hidden character, or undefined. Tabs and line ends count as visible. */
+/** The first hidden character. Tabs and line feeds count as visible. */
 export function findHidden(text: string): string | undefined {
   return plain.test(text) ? undefined : firstHidden.exec(text)?.[0];
 }

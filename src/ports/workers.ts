@@ -1,36 +1,35 @@
-/** A process that shares the store, as everybody sees it. */
+/** A process that shares the store. */
 export interface WorkerRow {
   readonly id: string;
-  /** The name under which it takes work out of queues; null: it takes none. */
+  /** Its name as a queue worker; null: it takes no work from queues. */
   readonly executor: string | null;
   readonly host: string;
   readonly pid: number;
   readonly startedAt: number;
-  /** By the clock of the store, like all moments here. */
+  /** All times here are by the clock of the store. */
   readonly isAlive: boolean;
-  /** Until when it counts, or counted, as alive; null: it was declared dead, or left in order. */
+  /** When its lease expires or expired; null: it was declared dead, or has shut down. */
   readonly aliveUntil: number | null;
 }
 
 /**
- * Who takes work out of queues, which know workers by a name that never changes. A worker's own id
- * may: a worker that was declared dead continues under another. So what was taken can always be held
- * against who lives, and who left something behind is known until it was looked after.
+ * Queue workers by their executor name, which queues know and which never changes. The id of a worker can
+ * change: a worker that was declared dead continues under a new one. A name is remembered until the work
+ * that it left behind has been re-enqueued.
  */
 export interface ExecutorStore {
-  /** From here on this process is known by that name, whatever its id becomes. */
+  /** Registers this process under that name, whatever its id becomes. */
   enlist(executor: string): Promise<void>;
   /**
-   * Nothing is left of what it had taken. It is forgotten unless it lives, or did just now; should
-   * it come back it enlists again.
+   * Removes a name whose work has been re-enqueued, unless its process is alive or was until just now. A
+   * process that returns enlists again.
    */
   forget(executor: string): Promise<void>;
 }
 
 /**
- * Finds a worker for a delegation: this process or any other that shares the store. What is
- * dispatched is worked on by one worker at a time, again by another when that one is lost, and to
- * dispatch it twice is to dispatch it once.
+ * Enqueues a delegation for any worker that shares the store. One worker at a time works on it, another
+ * one when the first is lost. `dispatch` is idempotent.
  */
 export interface Dispatcher {
   dispatch(work: DispatchedWork): Promise<void>;
@@ -39,11 +38,11 @@ export interface Dispatcher {
 export interface DispatchedWork {
   readonly runId: string;
   readonly delegationId: string;
-  /** Below its run's root. A waiting delegation is never deeper than those that it waits for. */
+  /** Its depth below the root. A waiting delegation is never deeper than those that it waits for. */
   readonly depth: number;
   readonly profile: string;
-  /** Of the model that it runs on. */
+  /** The provider of its model. */
   readonly provider: string;
-  /** The fence of the worker that was lost with it: it is sent once more, and once for each. */
+  /** The fence of the lost worker: the work is enqueued once more for each lost fence. */
   readonly after?: number;
 }
