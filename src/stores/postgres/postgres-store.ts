@@ -6,7 +6,6 @@ import { isPaused, type RunState } from "../../events/run-state.ts";
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import {
   askIdOf,
-  askNumberOf,
   controlRunId,
   hexOf,
   numberOf,
@@ -42,7 +41,7 @@ import {
   readStoredContract,
   refuseAppend,
 } from "../shared/store-calls.ts";
-import { runRowOf } from "../shared/stored-rows.ts";
+import { runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
 import { BatchReader } from "./batch-rows.ts";
 import type { Database } from "./database.ts";
@@ -280,14 +279,7 @@ export class PostgresStore implements Store {
   }
 
   async findRun(id: string): Promise<string | undefined> {
-    const ask = askNumberOf(id);
-    const delegation = numberOf(id);
-    const [table, column, number] =
-      ask !== undefined
-        ? ["asks", "run", ask]
-        : delegation !== undefined
-          ? ["sub_agents", "run", delegation]
-          : ["runs", "number", runNumberOf(id) ?? -1];
+    const { column, number, table } = runPlaceOf(id);
     const [row] = await this.#database.query({
       text: `SELECT ${column} AS run FROM ${this.#schema}.${table} WHERE number = $1`,
       values: [number],

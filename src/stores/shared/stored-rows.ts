@@ -1,7 +1,7 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { PreparedChange, RecordStanding } from "../../events/record-change.ts";
 import type { RunState } from "../../events/run-state.ts";
-import { askIdOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
+import { askIdOf, askNumberOf, numberOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import type {
   LogSpan,
   StoredAsk,
@@ -171,6 +171,15 @@ export function inboxItemOfRow(row: Readonly<Record<string, unknown>>): InboxIte
       },
     }),
   };
+}
+
+/** The row that tells the run of an id: of a run, a delegation or a question. */
+export function runPlaceOf(id: string): { table: string; column: string; number: number } {
+  const ask = askNumberOf(id);
+  if (ask !== undefined) return { table: "asks", column: "run", number: ask };
+  const delegation = numberOf(id);
+  if (delegation !== undefined) return { table: "sub_agents", column: "run", number: delegation };
+  return { table: "runs", column: "number", number: runNumberOf(id) ?? -1 };
 }
 
 export function runRowOf(row: Readonly<Record<string, unknown>>): RunRow {

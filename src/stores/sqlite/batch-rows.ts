@@ -20,6 +20,7 @@ export class BatchReader {
   readonly #lastIndexed: StatementSync;
   readonly #lastRecent: StatementSync;
   readonly #one: StatementSync;
+  readonly #lastOfAll: StatementSync;
   readonly #places = new DelegationPlaces();
 
   constructor(database: DatabaseSync, index: RunIndex) {
@@ -40,6 +41,9 @@ export class BatchReader {
       "SELECT * FROM event_batches WHERE first_seq > ? AND first_seq < ? AND run = ? ORDER BY first_seq DESC LIMIT 1",
     );
     this.#one = database.prepare("SELECT * FROM event_batches WHERE first_seq = ?");
+    this.#lastOfAll = database.prepare(
+      "SELECT * FROM event_batches ORDER BY first_seq DESC LIMIT 1",
+    );
   }
 
   *ofRun(run: number): Generator<StoredEvent> {
@@ -141,6 +145,12 @@ export class BatchReader {
 
   #headBefore({ first_run_seq: runSeq, first_seq: seq, run }: BatchRow): string {
     return runSeq === 1 ? genesis(runIdOf(run)) : this.endOf(run, seq).head;
+  }
+
+  /** The sequence number of the last event; zero: there is none. */
+  lastSeq(): number {
+    const [last] = this.#lastOfAll.all() as unknown as BatchRow[];
+    return last === undefined ? 0 : last.first_seq + last.count - 1;
   }
 
   /** The last event of a run before a sequence number, without reading the run. */

@@ -7,6 +7,8 @@ import {
   statSync,
   writeFileSync,
 } from "node:fs";
+import type { StoredEvent } from "../../events/event.ts";
+import { controlRunId } from "../../ports/identity.ts";
 import type { KeptHeads, LogHead } from "../../ports/inspection.ts";
 
 /**
@@ -45,6 +47,13 @@ export class HeadFile {
       if (!this.#hasWarned) process.emitWarning(error instanceof Error ? error : String(error));
       this.#hasWarned = true;
     }
+  }
+
+  /** Adds runs that finished, and the last event of the control log, which covers all before it. */
+  addEnds(events: readonly StoredEvent[]): void {
+    const control = events.findLast(({ run_id: runId }) => runId === controlRunId);
+    const ends = events.filter((event) => event.type === "run.finished" || event === control);
+    this.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
   }
 
   /**

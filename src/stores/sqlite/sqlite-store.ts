@@ -9,7 +9,6 @@ import { applyToRun, emptyRun, foldRun, isPaused, type RunState } from "../../ev
 import { type Clock, systemClock, type Timer } from "../../ports/clock.ts";
 import {
   askIdOf,
-  askNumberOf,
   controlRunId,
   hexOf,
   numberOf,
@@ -43,7 +42,7 @@ import {
   readStoredContract,
   refuseAppend,
 } from "../shared/store-calls.ts";
-import { runRowOf } from "../shared/stored-rows.ts";
+import { runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader, RunIndex } from "./batch-rows.ts";
 import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
@@ -108,7 +107,7 @@ export class SqliteStore implements Store {
     this.#dataVersion = this.#readDataVersion();
     this.ownership = { worker: enrolWorker(), fence: 1 };
     this.#log = {
-      lastSeq: this.#storedLastSeq(),
+      lastSeq: this.#reader.lastSeq(),
       stateOf: (runId, isNew) => this.#stateOf(runId, isNew),
       catchUp: () => this.#catchUp(),
       committed: (events) => this.#committed(events),
@@ -150,7 +149,7 @@ export class SqliteStore implements Store {
     changes: readonly RecordChange[],
     actor: string,
   ): Promise<readonly (ControlRecord | null)[]> {
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     const prepared = prepareRecordChanges(changes, actor);
     if (prepared.length === 0) return [];
     const events = await this.#commits.changeRecords({ changes: prepared, actor });
@@ -158,7 +157,7 @@ export class SqliteStore implements Store {
   }
 
   async noteCommand(command: string, actor: string, outcome: string): Promise<void> {
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     await this.#commits.append(commandNote(command, actor, outcome));
   }
 
@@ -173,7 +172,7 @@ export class SqliteStore implements Store {
   async moveCursor(reader: string, to: number): Promise<number> {
     // A listener may be called in the middle of a transaction, which can still fail.
     await undefined;
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     try {
       return this.#inbox.moveCursor(reader, to);
     } catch (error) {
@@ -213,7 +212,7 @@ export class SqliteStore implements Store {
       // A long log is read in pieces, so that other work of this process gets a turn.
       if (this.#clock.monotonic() - turnBegan < longestTurnMs) continue;
       await nextTurn();
-      if (this.#closed) throw closed();
+      this.#requireOpen();
       turnBegan = this.#clock.monotonic();
     }
   }
@@ -227,16 +226,11 @@ export class SqliteStore implements Store {
   }
 
   async findRun(id: string): Promise<string | undefined> {
-    const ask = askNumberOf(id);
-    const delegation = numberOf(id);
-    const row =
-      ask !== undefined
-        ? this.#database.prepare("SELECT run FROM asks WHERE number = ?").get(ask)
-        : delegation !== undefined
-          ? this.#database.prepare("SELECT run FROM sub_agents WHERE number = ?").get(delegation)
-          : this.#database
-              .prepare("SELECT number AS run FROM runs WHERE number = ?")
-              .get(runNumberOf(id) ?? -1);
+    const { column, number, table } = runPlaceOf(id);
+    const statement = this.#database.prepare(
+      `SELECT ${column} AS run FROM ${table} WHERE number = ?`,
+    );
+    const row = statement.get(number);
     return row === undefined ? undefined : runIdOf(Number(row["run"]));
   }
 
@@ -260,14 +254,14 @@ export class SqliteStore implements Store {
 
   /** Created on first use: most processes need none. */
   get memories(): MemoryStore {
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     this.#memories ??= new MemoryRows({
       claimerOf: ({ delegationId, runId }) => claimerOf(this.#runs.get(runId), delegationId),
       database: this.#database,
       clock: this.#clock,
       worker: this.ownership.worker,
       catchUp: () => {
-        if (this.#closed) throw closed();
+        this.#requireOpen();
         this.#commits.flushAll();
       },
     });
@@ -276,14 +270,12 @@ export class SqliteStore implements Store {
 
   /** Created on first use, as above. */
   get idempotency(): IdempotencyStore {
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     this.#idempotency ??= new IdempotencyRows({
       database: this.#database,
       clock: this.#clock,
       worker: this.ownership.worker,
-      requireOpen: () => {
-        if (this.#closed) throw closed();
-      },
+      requireOpen: () => this.#requireOpen(),
     });
     return this.#idempotency;
   }
@@ -338,16 +330,14 @@ export class SqliteStore implements Store {
   }
 
   async prune(request: PruneRequest): Promise<PruneReport> {
-    if (this.#closed) throw closed();
+    this.#requireOpen();
     const rows = prunedTables({
       database: this.#database,
       reader: this.#reader,
       commits: this.#commits,
       clock: this.#clock,
       heads: this.#heads,
-      requireOpen: () => {
-        if (this.#closed) throw closed();
-      },
+      requireOpen: () => this.#requireOpen(),
     });
     return pruneRuns(rows, this.#artifacts, request, this.#clock);
   }
@@ -360,6 +350,10 @@ export class SqliteStore implements Store {
     this.#poll.cancel();
     dismissWorker(this.ownership.worker);
     this.#database.close();
+  }
+
+  #requireOpen(): void {
+    if (this.#closed) throw closed();
   }
 
   #stateOf(runId: string, isNew: boolean): RunState {
@@ -395,17 +389,10 @@ export class SqliteStore implements Store {
         this.#reader.forget(runNumberOf(event.payload.run) ?? 0);
       }
     }
-    this.#noteEnds(events);
+    this.#heads.addEnds(events);
     if (events.some(({ type }) => type === "control.pruned")) this.#commits.texts.notePruning();
     this.#listeners.notify(events);
     this.#index.keepUp(this.#log.lastSeq);
-  }
-
-  /** The last event of the control log covers all events before it. */
-  #noteEnds(events: readonly StoredEvent[]): void {
-    const control = events.findLast(({ run_id: runId }) => runId === controlRunId);
-    const ends = events.filter((event) => event.type === "run.finished" || event === control);
-    this.#heads.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
   }
 
   /** Notes the last event of each suspended or orphaned run. */
@@ -499,14 +486,5 @@ export class SqliteStore implements Store {
   #readDataVersion(): unknown {
     this.#versionStatement ??= this.#database.prepare("PRAGMA data_version");
     return this.#versionStatement.get()?.["data_version"];
-  }
-
-  #storedLastSeq(): number {
-    const row = this.#database
-      .prepare(
-        "SELECT first_seq + count - 1 AS seq FROM event_batches ORDER BY first_seq DESC LIMIT 1",
-      )
-      .get();
-    return Number(row?.["seq"] ?? 0);
   }
 }
