@@ -125,7 +125,7 @@ describe("verifyHome", () => {
     await using engine = await openEngine(options);
     const { delegationId, runId } = await engine.run(run(engine));
     const { pid } = await startProcess(delegationMark(engine.database)(delegationId));
-    const message = `It is closed, and processes of it still run: ${pid}.`;
+    const message = `The delegation is closed, but its processes still run: ${pid}.`;
     expect(await verify(engine)).toEqual([{ invariant: "I16", runId, delegationId, message }]);
   });
 

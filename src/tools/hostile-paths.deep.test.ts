@@ -158,10 +158,10 @@ test(`${attacksOnEach} hostile paths as the id of a working copy reach nothing b
   const traps = layTraps();
   const home = join(traps.base, "skills/writing/home");
   for (const id of hostilePaths(traps, attacksOnEach)) {
-    expect(() => openWorkingCopy(home, id)).toThrow(/is no id|There is no working copy/);
+    expect(() => openWorkingCopy(home, id)).toThrow(/is not a valid id|There is no working copy/);
     if (/^[\w-]+$/.test(id)) continue;
     const making = createWorkingCopy({ source: traps.root, id, home });
-    await expect(making).rejects.toThrow(/is no id of a working copy/);
+    await expect(making).rejects.toThrow(/is not a valid id of a working copy/);
   }
   expect(readdirSync(home)).toEqual([]);
   expect(traps.touched()).toEqual([]);

@@ -9,13 +9,13 @@ import { nearestRealPath } from "./resolve-inside.ts";
 /** Patterns that every changed path must match. */
 export interface Ownership {
   readonly patterns: readonly string[];
-  /** The path of the binding's root below the folder that the patterns are relative to. */
+  /** The path of the workspace root below the folder that the patterns are relative to. */
   readonly below: string;
 }
 
 /**
- * Where a delegation works: computed for each delegation from its contract and passed explicitly.
- * There is no current folder and no global that says whose turn it is.
+ * Where a delegation works, computed from its contract and passed explicitly. There is no current
+ * folder and no global state about the current agent.
  */
 export interface WorkspaceBinding {
   /** Absolute, links resolved. */
@@ -24,13 +24,20 @@ export interface WorkspaceBinding {
   readonly allowWrites: boolean;
   /** Absolute folders, at or below `root`, in which files may be written. */
   readonly writeRoots: readonly string[];
-  /** Absolute folders below `root` that can be neither read nor written: the runtime's own. */
+  /** Absolute folders below `root` that can be neither read nor written: Mandate's own. */
   readonly forbidden?: readonly string[];
-  /** Absolute files and folders that can be read and not written: what the next start obeys. */
+  /**
+   * Absolute files and folders that can be read but not written, because the next start obeys them.
+   */
   readonly guarded?: readonly string[];
-  /** What may be changed, for the delegation and for those above it that own a part; absent: all. */
+  /**
+   * The paths that the delegation may change, for it and for each ancestor that owns a part;
+   * absent: all.
+   */
   readonly owned?: readonly Ownership[];
-  /** Absolute folders elsewhere that commands can read: the objects that a copy borrows. */
+  /**
+   * Absolute folders elsewhere that commands can read: the git objects that a working copy borrows.
+   */
   readonly visible?: readonly string[];
 }
 
@@ -40,11 +47,14 @@ export interface WorkspaceRequest {
   readonly allowWrites: boolean;
   /** Absolute, or relative to the root; absent: all of it. */
   readonly writeRoots?: readonly string[];
-  /** Folders that stay out of reach although they may lie below the root: MANDATE_HOME above all. */
+  /** Folders that stay inaccessible even if they are below the root: above all MANDATE_HOME. */
   readonly forbidden?: readonly string[];
-  /** What may be read and not written: configuration and profiles, wherever links lead to them. */
+  /**
+   * Paths that may be read but not written: configuration and profiles, and the targets of links to
+   * them.
+   */
   readonly guarded?: readonly string[];
-  /** The runtime's own working copies lie inside a forbidden folder; roots below this one may. */
+  /** Working copies are inside a forbidden folder; roots below this folder are allowed. */
   readonly workingCopies?: string;
   /** Folders elsewhere that commands can read. */
   readonly visible?: readonly string[];
@@ -52,8 +62,8 @@ export interface WorkspaceRequest {
 }
 
 /**
- * Resolves every link once, so that each later comparison is between real places. Whatever cannot
- * be honoured is refused here: a binding is never wider than what was asked for.
+ * Resolves all links once, so that later comparisons are between real paths. Refuses a request that
+ * cannot be honoured: a binding is never wider than the request.
  */
 export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
   const root = realFolder(request.root);
@@ -65,7 +75,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
   if (surrounding !== undefined && !isWorkingCopy(root, request.workingCopies)) {
     throw new MandateError(
       "usage",
-      `The workspace "${request.root}" lies inside "${surrounding}", where Mandate keeps its own ` +
+      `The workspace "${request.root}" is inside "${surrounding}", where Mandate keeps its own ` +
         "data. Choose a folder outside it.",
     );
   }
@@ -74,7 +84,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     isolation: request.isolation,
     allowWrites: request.allowWrites,
     writeRoots: request.allowWrites ? realWriteRoots(root, request.writeRoots) : [],
-    // A folder that contains the root is closed by the root itself.
+    // A forbidden folder that contains the root has no effect inside it.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
     guarded: [
       ...(request.guarded ?? []).map((place) => guardedPlace(resolve(place))),
@@ -85,7 +95,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
   });
 }
 
-/** A link that leads in a circle, or a folder without permission, is guarded where it is. */
+/** A link loop, or a folder without permission, is guarded at its own path. */
 function guardedPlace(place: string): string {
   try {
     return nearestRealPath(place).path;
@@ -96,7 +106,7 @@ function guardedPlace(place: string): string {
   }
 }
 
-/** The real path of a folder that exists; throws a sentence for people otherwise. */
+/** The real path of an existing folder; throws a `MandateError` otherwise. */
 export function realFolder(path: string): string {
   let root: string;
   try {
@@ -126,7 +136,7 @@ function realWriteRoots(root: string, asked: readonly string[] | undefined): rea
     if (isBelow(place, root) || isBelow(root, place)) return place;
     throw new MandateError(
       "refused-by-policy",
-      `The write root "${folder}" lies outside the workspace "${root}". Name folders below it.`,
+      `The write root "${folder}" is outside the workspace "${root}". Name folders below it.`,
     );
   });
   return intersectRoots([root], real);

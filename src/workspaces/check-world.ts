@@ -15,20 +15,21 @@ import {
 import { isProcessAlive } from "./processes/process-start.ts";
 
 export interface WorldOptions {
-  /** Everybody has let go: nothing may be on its way any more. */
+  /** All work has ended: nothing may be in progress any more. */
   readonly settled?: boolean;
 }
 
-/** What becomes of things right after a close may take so long; then it is left over. */
+/** How long cleaning up after a close may take; what remains longer is a leftover. */
 const graceMs = 60_000;
 
 /**
- * I16, beside the database: no process bears the id of a closed delegation; there are the copies
- * that open delegations work in, those that a failed one left its work in, those that these were
- * made of, and no others; no merge has stopped half-way; nobody who is gone stands in a queue.
+ * Invariant I16, outside the database: no process bears the mark of a closed delegation; the only
+ * working copies are those of open delegations, of failed ones with unmerged work, and the copies
+ * that these were made from; no merge stopped half-way; no dead process has a ticket in a queue.
  *
- * What a living process may be about at this moment is not told, unless all is settled. `world` is
- * to be looked at before the log that `delegations` are from: what is then closed had its end.
+ * Things that a live process may be working on are not reported, unless `settled` is set. `world`
+ * must be read before the log that `delegations` come from, so that a delegation that is closed in
+ * the log had finished its cleanup.
  */
 export function checkWorld(
   world: World,
@@ -56,7 +57,7 @@ export function checkWorld(
 interface Context {
   readonly world: World;
   readonly known: ReadonlyMap<string, CheckedDelegation>;
-  /** By copy, in the order in which they worked in it. */
+  /** By copy, in the order in which the delegations worked in it. */
   readonly users: ReadonlyMap<string, readonly CheckedDelegation[]>;
   readonly settled: boolean;
 }
@@ -78,15 +79,15 @@ function problemOf({ id, isHeld }: FoundCopy, context: Context): string | undefi
   }
   if (all.some(isOpen) || last.status !== "completed") return undefined;
   if (!settled && world.at - (last.closedAt ?? 0) < graceMs) return undefined;
-  // Work that somebody left in a copy of this one finds its way back through this one only.
+  // Unmerged work in a copy of this copy can be merged only through this copy.
   if (world.copies.some(({ madeOf }) => madeOf === id)) return undefined;
-  return `It is completed, and the working copy ${id} is still there.`;
+  return `The delegation is completed, but its working copy ${id} still exists.`;
 }
 
 function* checkStrays({ settled, world }: Context): Generator<Violation> {
   for (const { path, since } of world.strays) {
     if (!settled && world.at - since < graceMs) continue;
-    yield violation(`"${path}" is what is left of a working copy that was being made or removed.`);
+    yield violation(`"${path}" is a leftover of a working copy that was being created or removed.`);
   }
 }
 
@@ -95,17 +96,17 @@ function* checkMissing({ settled, users, world }: Context): Generator<Violation>
   for (const [id, all] of users) {
     const open = whole.has(id) ? undefined : all.find(({ status }) => status === "open");
     if (open === undefined || open.travels === true) continue;
-    // A copy is made before its delegation is created: this one was there, and closed by nobody.
+    // A copy is created before its delegation, so this one existed, and it was not closed.
     if (!settled && open.createdAt >= world.at) continue;
-    yield violation(`It is open, and the working copy ${id} that it works in is gone.`, open);
+    yield violation(`The delegation is open, but its working copy ${id} is missing.`, open);
   }
 }
 
 function* checkMerges({ known, settled, users, world }: Context): Generator<Violation> {
   for (const { id, into, isHeld } of world.merges) {
     if (isHeld && !settled) continue;
-    const where = into === null ? "a folder that its journal does not name" : `"${into}"`;
-    const message = `A merge of the working copy ${id} into ${where} has stopped half-way.`;
+    const where = into === null ? "an unknown folder" : `"${into}"`;
+    const message = `A merge of the working copy ${id} into ${where} stopped half-way.`;
     yield violation(message, users.get(id)?.at(-1) ?? known.get(id));
   }
 }
@@ -113,8 +114,8 @@ function* checkMerges({ known, settled, users, world }: Context): Generator<Viol
 function* checkTickets({ settled, world }: Context): Generator<Violation> {
   for (const { path, isHeld } of world.tickets) {
     if (isHeld && !settled) continue;
-    const who = isHeld ? "Somebody" : "A process that is gone";
-    yield violation(`${who} still stands in a queue for a folder: "${path}".`);
+    const who = isHeld ? "A process" : "A dead process";
+    yield violation(`${who} still has a ticket in the queue of a folder: "${path}".`);
   }
 }
 
@@ -123,8 +124,8 @@ function* checkProcesses({ known, settled, world }: Context): Generator<Violatio
     const delegation = known.get(id);
     const isClosed = delegation?.status === "completed" || delegation?.status === "failed";
     if (!isClosed && !settled) continue;
-    const state = isClosed ? "It is closed" : "Everybody has let go of it";
-    const message = `${state}, and processes of it still run: ${pids.join(", ")}.`;
+    const state = isClosed ? "The delegation is closed" : "All work has ended";
+    const message = `${state}, but its processes still run: ${pids.join(", ")}.`;
     yield violation(message, delegation);
   }
 }
@@ -138,12 +139,12 @@ function violation(message: string, about?: CheckedDelegation): Violation {
   return { invariant: "I16", runId: about.runId, delegationId: about.id, message };
 }
 
-/** What lies and runs beside a database at one moment. Nothing is changed by looking. */
+/** The files and processes beside a database at one moment. Reading them changes nothing. */
 export interface World {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly copies: readonly FoundCopy[];
-  /** What lies among the copies, is none, and belongs to no living process. */
+  /** Entries among the copies that are not copies and belong to no live process. */
   readonly strays: readonly { readonly path: string; readonly since: number }[];
   readonly merges: readonly BegunMerge[];
   readonly tickets: readonly Ticket[];
@@ -154,18 +155,18 @@ export interface World {
 interface FoundCopy {
   readonly id: string;
   readonly hasFolder: boolean;
-  /** The copy that it is a copy of; null where it is one of a person's folder. */
+  /** The copy that this one was made from; null for a copy of a person's folder. */
   readonly madeOf: string | null;
-  /** A living process makes it, or works in it. */
+  /** A live process is creating it or working in it. */
   readonly isHeld: boolean;
 }
 
-/** A merge into somebody's folder that has not come to its end. */
+/** A merge into a person's folder that is not finished. */
 interface BegunMerge {
   readonly id: string;
-  /** Null when its journal cannot be read. */
+  /** Null if the journal cannot be read. */
   readonly into: string | null;
-  /** A living process is about it. */
+  /** A live process is carrying it out. */
   readonly isHeld: boolean;
 }
 
@@ -207,7 +208,7 @@ function originOf(home: string, id: string): string | null {
     const source = readCopyRecord(home, id)?.source;
     return source?.kind === "copy" ? basename(source.toplevel) : null;
   } catch {
-    // What a damaged record says is nobody's business here: it is seen when the copy is used.
+    // A damaged record is reported when the copy is used.
     return null;
   }
 }
@@ -217,7 +218,7 @@ function findStrays(home: string, copies: ReadonlySet<string>): World["strays"] 
     names(parent).flatMap((name) => {
       const path = join(parent, name);
       if (copies.has(name) || isHeld(home, name)) return [];
-      // Renamed when somebody begins to remove it: from then on its time counts.
+      // The folder is renamed when its removal begins, so the time of that change counts.
       const since = lstatSync(path, { throwIfNoEntry: false })?.ctimeMs;
       return since === undefined ? [] : [{ path, since }];
     }),
@@ -229,7 +230,7 @@ function findMerges(home: string): readonly BegunMerge[] {
   return names(folder).flatMap((name) => {
     if (!name.endsWith(".json")) return [];
     const into = targetOf(join(folder, name));
-    // Who carries it out holds the files of its target, and lets go of them last.
+    // The process that carries out a merge locks the files of the target and releases them last.
     const lock = into === null ? undefined : lockFolderOf(home, into, "files");
     const isCarriedOut = lock !== undefined && findTicketsIn(lock).some((ticket) => ticket.isHeld);
     if (!existsSync(join(folder, name))) return [];

@@ -4,26 +4,29 @@ import { resolve } from "node:path";
 import { type Clock, sleep, systemClock } from "../ports/clock.ts";
 import { nearestRealPath } from "./resolve-inside.ts";
 
-/** The variable in a process's environment that says which delegation it was started for. */
+/** The environment variable that says for which delegation a process was started. */
 export const markName = "MANDATE_DELEGATION";
 
-/** What is added to the environment of a process that somebody starts: a delegation, or its checks. */
+/**
+ * The variables added to the environment of a process that is started for a delegation or its
+ * checks.
+ */
 export type DelegationMark = (owner: string) => Readonly<Record<string, string>>;
 
-/** Ids count from one in every database, so a mark names the database as well. */
+/** Ids are unique within one database, so a mark also names the database. */
 export function delegationMark(database: string): DelegationMark {
   const domain = domainOf(database);
   return (owner) => ({ [markName]: `${domain}.${owner.split(" ", 1)[0]}` });
 }
 
 /**
- * The processes that bear a mark of this database, by delegation. Their environment is what they
- * were started with: one that cleans it is not found, and neither are those of other users. Only
- * Linux tells.
+ * The processes that bear a mark of this database, by delegation. The environment is the one at the
+ * start of a process: a process that cleared it is not found, nor are those of other users. Linux
+ * only.
  */
 export function markedProcesses(database: string): ReadonlyMap<string, readonly number[]> {
   const found = new Map<string, number[]>();
-  lookForMarked(database, (delegationId, pid) => {
+  scanMarked(database, (delegationId, pid) => {
     const others = found.get(delegationId);
     if (others) others.push(pid);
     else found.set(delegationId, [pid]);
@@ -32,12 +35,12 @@ export function markedProcesses(database: string): ReadonlyMap<string, readonly 
 }
 
 /**
- * Reports each as soon as it is seen, the youngest first: the caller can still end it before it
- * starts another. False: a process ended during the scan, and may have started one that came too
- * late to be seen. `ended` has the zombies of earlier scans, whose children are all listed by now;
- * those of this scan are added.
+ * Calls `onFound` for each marked process, youngest first, so that the caller can end it before it
+ * starts another one. Returns false if a process ended during the scan and may have started one
+ * that the scan missed. `ended` holds the zombies of earlier scans, whose children are listed by
+ * now; those of this scan are added.
  */
-export function lookForMarked(
+export function scanMarked(
   database: string,
   onFound: (delegationId: string, pid: number) => void,
   ended: Set<number> = new Set(),
@@ -61,25 +64,25 @@ function markIn(pid: number, beginning: string): Mark {
   const environment = environmentOf(pid);
   if (environment === undefined) return "none";
   if (environment === "") return withoutEnvironment(pid);
-  // Nearly every process has none: do not split what needs no splitting.
+  // Nearly every process has no mark: avoid splitting the text.
   if (!environment.includes(beginning)) return "none";
   const variable = environment.split("\0").find((one) => one.startsWith(beginning));
   return variable === undefined ? "none" : { delegationId: variable.slice(beginning.length) };
 }
 
-/** Undefined: this process may not look at it, so it has no mark of ours. */
+/** Undefined: this process may not read it, so it has no mark of ours. */
 function environmentOf(pid: number): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/environ`, "latin1");
   } catch (error) {
-    // Newer kernels report an error where older ones show nothing.
+    // Newer kernels return an error where older ones return nothing.
     return goneCodes.has(codeOf(error)) ? "" : undefined;
   }
 }
 
 /**
- * No environment is shown of threads of the kernel, of zombies, and of processes that end or begin
- * another program at this moment.
+ * The environment is empty for kernel threads, for zombies, and for processes that are exiting or
+ * executing another program at this moment.
  */
 function withoutEnvironment(pid: number): Mark {
   try {
@@ -108,14 +111,14 @@ function domainOf(database: string): string {
   return createHash("sha256").update(path).digest("hex").slice(0, 16);
 }
 
-/** What cannot be ended for so long hangs in the kernel, and does nothing meanwhile. */
-const patienceMs = 2000;
-/** On a busy machine processes come and go all the time, nearly all of them nothing to us. */
+/** A process that cannot be ended within this time hangs in the kernel and does nothing. */
+const endTimeoutMs = 2000;
+/** On a busy machine processes come and go all the time, nearly all of them unrelated. */
 const mostDoubts = 20;
 
 /**
  * Ends the processes that bear the marks of these delegations. When it resolves they are gone, and
- * so is whatever they started while they were being looked for: it looks until there are none.
+ * so is everything they started during the scans: it scans until none is found.
  */
 export async function endMarkedProcesses(
   database: string,
@@ -125,26 +128,26 @@ export async function endMarkedProcesses(
   const began = clock.monotonic();
   const ended = new Set<number>();
   let doubts = 0;
-  for (let waitMs = 1; clock.monotonic() - began < patienceMs; ) {
+  for (let waitMs = 1; clock.monotonic() - began < endTimeoutMs; ) {
     let isFree = true;
     const end = (delegationId: string, pid: number): void => {
       if (!delegations.has(delegationId)) return;
       signalProcess(pid, "SIGKILL");
       isFree = false;
     };
-    const hasSeenAll = lookForMarked(database, end, ended);
+    const hasSeenAll = scanMarked(database, end, ended);
     if (isFree && (hasSeenAll || ++doubts >= mostDoubts)) return;
     if (isFree) continue;
     doubts = 0;
-    // Some of them take a moment to go.
+    // Some processes take a moment to end.
     await sleep(clock, waitMs);
     waitMs = Math.min(waitMs * 2, 20);
   }
 }
 
 /**
- * The processes that descend from one, by what the system says at this moment. In a namespace
- * whoever loses its parent is given to the first process, so none of them gets out of this tree.
+ * The descendants of a process at this moment. In a PID namespace an orphaned process becomes a
+ * child of the first process, so none leaves this tree.
  */
 export function descendantsOf(ancestor: number): readonly number[] {
   const children = new Map<number, number[]>();
@@ -172,12 +175,14 @@ function parentOf(pid: string): number | undefined {
     const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
     return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]);
   } catch {
-    // It went while we looked.
+    // It ended during the scan.
     return undefined;
   }
 }
 
-/** Those that were started with this in their environment, wherever they have gone since. */
+/**
+ * The processes that were started with this variable in their environment, wherever they are now.
+ */
 export function processesMarked(mark: string): readonly number[] {
   return readdirSync("/proc").flatMap((entry) => {
     if (!/^\d+$/.test(entry)) return [];
@@ -198,7 +203,7 @@ export function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-/** How many tasks the whole machine has: one small file, against a look at every process. */
+/** The number of tasks on the whole machine: one small file, instead of reading every process. */
 export function countTasks(): number {
   try {
     return Number(/\/(\d+) /.exec(readFileSync("/proc/loadavg", "latin1"))?.[1] ?? 0);

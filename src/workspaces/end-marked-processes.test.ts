@@ -8,8 +8,8 @@ import { until } from "../testing/until.ts";
 import {
   delegationMark,
   endMarkedProcesses,
-  lookForMarked,
   markedProcesses,
+  scanMarked,
   signalProcess,
 } from "./delegation-mark.ts";
 import { makeFolder, writeFiles } from "./git/repository.test-support.ts";
@@ -91,7 +91,7 @@ describe.runIf(process.platform === "linux")("endMarkedProcesses", () => {
     const database = join(makeFolder(), "a.db");
     const ended = new Set<number>();
     await until("it is a zombie", () => {
-      const hasSeenAll = lookForMarked(database, () => undefined, ended);
+      const hasSeenAll = scanMarked(database, () => undefined, ended);
       if (ended.has(zombie)) expect(hasSeenAll).toBe(false);
       return ended.has(zombie);
     });

@@ -14,7 +14,9 @@ import { basename, dirname, join, relative, sep } from "node:path";
 import type { WorkspaceBinding } from "./bind-workspace.ts";
 import { type Boundary, PathDenied, requireReachable, resolveInside } from "./resolve-inside.ts";
 
-/** A regular file inside the workspace, open for reading. Only the descriptor is used from here. */
+/**
+ * A regular file inside the workspace, open for reading. Callers use the descriptor, not the path.
+ */
 export interface OpenFile {
   readonly descriptor: number;
   /** Relative to the workspace's root, with `/`. */
@@ -28,8 +30,9 @@ const noFollow = constants.O_NOFOLLOW ?? 0;
 const nonBlocking = constants.O_NONBLOCK ?? 0;
 
 /**
- * Opens what a path from a model leads to. Links that stay inside are followed; anything else that
- * is not a regular file, or not inside, is denied. Errors of the file system are thrown as is.
+ * Opens the file that a path from a model leads to. Links that stay inside are followed; anything
+ * else that is not a regular file, or is outside, is denied. Other file system errors are thrown
+ * unchanged.
  */
 export function openFile(binding: WorkspaceBinding, asked: string): OpenFile {
   const { path } = resolveInside(binding, asked);
@@ -42,7 +45,7 @@ export function openFile(binding: WorkspaceBinding, asked: string): OpenFile {
   }
 }
 
-/** Opens one entry of a folder that is known to lie inside. Never follows a link. */
+/** Opens one entry of a folder that is known to be inside. Never follows a link. */
 export function openEntry(
   binding: WorkspaceBinding,
   folder: OpenFolder,
@@ -52,7 +55,7 @@ export function openEntry(
   const place = join(folder.path, name);
   requireReachable(binding, place, asked);
   if (isTemporaryName(name)) throw isMissing(asked);
-  // Looked at before it is opened, because opening a device can already do something.
+  // Checked before opening, because opening a device can have side effects.
   requireRegular(lstatSync(folder.entry(name)), asked);
   const descriptor = openSync(folder.entry(name), constants.O_RDONLY | noFollow | nonBlocking);
   try {
@@ -86,19 +89,19 @@ function requireRegular(stats: Stats, asked: string): void {
   );
 }
 
-/** A file that Mandate is about to rename exists for no tool. */
+/** A temporary file of Mandate is invisible to every tool. */
 function isMissing(asked: string): Error {
   return Object.assign(new Error(`"${asked}" does not exist`), { code: "ENOENT" });
 }
 
-/** In the words of the file system, so that callers tell one kind of error apart, not two. */
+/** An error like that of the file system, so that callers handle one kind of error. */
 export function isFolder(asked: string): Error {
   return Object.assign(new Error(`"${asked}" is a folder`), { code: "EISDIR" });
 }
 
 /**
  * Opens many files that a walk has named, folder by folder: each folder is opened and checked once
- * for all its files. No links are followed, on the way or at the end.
+ * for all its files. Follows no links.
  */
 export class SiblingOpener {
   readonly #binding: WorkspaceBinding;
@@ -118,7 +121,7 @@ export class SiblingOpener {
       this.#folder = openFolder(this.#binding, place, path);
       this.#place = this.#folder.path;
       if (this.#place !== place) {
-        throw new PathDenied("path_changed", `"${path}" goes through a symbolic link by now.`);
+        throw new PathDenied("path_changed", `"${path}" now goes through a symbolic link.`);
       }
     }
     return openEntry(this.#binding, this.#folder, path.slice(slash + 1), path);
@@ -130,28 +133,30 @@ export class SiblingOpener {
   }
 }
 
-/** A folder that was opened once and found to lie inside; whatever happens in it goes through it. */
+/**
+ * A folder that was opened once and found to be inside; every access goes through its descriptor.
+ */
 export interface OpenFolder {
   readonly descriptor: number;
   /** Where it was when it was opened. */
   readonly path: string;
   /** The folder itself, for listing. */
   readonly here: string;
-  /** An entry of this very folder, even when its path leads elsewhere by now. */
+  /** An entry of this very folder, even if the folder's path now leads elsewhere. */
   entry(name: string): string;
   close(): void;
 }
 
-// Node has no openat(2). On Linux a path through /proc/self/fd is just that; elsewhere the check
-// after opening is all there is, and a swap between it and the next call cannot be excluded.
+// Node has no openat(2). On Linux a path through /proc/self/fd has the same effect. Elsewhere the
+// check after opening is the only one, and a swap before the next call cannot be excluded.
 const throughDescriptors = process.platform === "linux" && existsSync("/proc/self/fd");
 
 // Windows lacks these flags.
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Opens a folder and asks the descriptor, not the path, where it is. A parent that became a link
- * after it was resolved is found out here, before anything is read or written.
+ * Opens a folder and checks the location of its descriptor, not of its path. If a parent became a
+ * link after the path was resolved, this fails before anything is read or written.
  */
 export function openFolder(binding: Boundary, path: string, asked: string): OpenFolder {
   const descriptor = openSync(path, flags);
@@ -180,11 +185,13 @@ function locationOf(descriptor: number, path: string, asked: string): string {
   if (there.dev === opened.dev && there.ino === opened.ino) return location;
   throw new PathDenied(
     "path_changed",
-    `"${asked}" was replaced while it was being opened. Look again with list_files, then retry.`,
+    `"${asked}" was replaced while it was being opened. List the folder again with list_files, then retry.`,
   );
 }
 
-/** A name for new content until it replaces the old. No tool shows or takes files with such a name. */
+/**
+ * The name of new content until it replaces the old file. Tools neither show nor accept such names.
+ */
 export function temporaryName(): string {
   return `.mandate-${randomBytes(8).toString("hex")}.tmp`;
 }

@@ -44,11 +44,11 @@ const writeAsync = promisify(write);
 const fsyncAsync = promisify(fsync);
 
 /**
- * Gives a file new content, whole or not at all: readers see the old or the new one, also after a
- * power cut. Missing folders are created inside the boundary. Hashing, writing and syncing leave
- * the event loop free; the short calls around them are made at once, which also leaves a race less
- * room. With `expected`, the SHA-256 of the content that the new one was made from, it throws
- * `FileChanged` when that is no longer what is there.
+ * Replaces the content of a file as a whole: readers see the old or the new content, even after a
+ * power failure. Creates missing folders inside the boundary. Hashing, writing and syncing leave
+ * the event loop free; the short calls between them are synchronous, which also narrows races. With
+ * `expected`, the SHA-256 of the content that the new content was made from, it throws
+ * `FileChanged` if the file has other content.
  */
 export async function replaceFile(
   binding: WorkspaceBinding,
@@ -68,7 +68,7 @@ export async function replaceFile(
     const result = { path: shownPath(binding, place), before, after };
     if (expected !== undefined && before !== expected) throw new FileChanged(result.path);
     const requireUnchanged = () => {
-      // Asked again: another agent may have written what makes a repository of the folder.
+      // Checked again: another agent may have created files that make the folder a git repository.
       ensureWorkspaceWriteAccess(binding, place, asked);
       if (expected === undefined || isUnchanged(folder.entry(target.file), old?.stats)) return;
       throw new FileChanged(result.path);
@@ -118,17 +118,17 @@ async function swapIn(
     }
     signal?.throwIfAborted();
     requireUnchanged();
-    // Replaces the name itself: a link that was put there meanwhile is not followed.
+    // Replaces the name itself: a link created there in the meantime is not followed.
     renameSync(temporary, folder.entry(name));
   } catch (error) {
     discard(temporary);
     throw error;
   }
-  // The name is durable only once its folder is. Not every platform can sync one.
+  // A new name is durable only when its folder is. Not every platform can sync a folder.
   await fsyncAsync(folder.descriptor).catch(() => undefined);
 }
 
-/** Whether a name still leads to the file that was hashed, as far as its times can tell. */
+/** Whether a name still leads to the file that was hashed, as far as its times show. */
 function isUnchanged(path: string, old: Stats | undefined): boolean {
   const now = lstatSync(path, { throwIfNoEntry: false });
   if (now === undefined || old === undefined) return now === old;
@@ -145,7 +145,7 @@ function discard(path: string): void {
   try {
     unlinkSync(path);
   } catch {
-    // Gone with its folder; the error that led here is the one to report.
+    // The folder is gone; the error that led here is the one to report.
   }
 }
 
@@ -158,9 +158,9 @@ async function writeWhole(descriptor: number, content: Uint8Array): Promise<void
 }
 
 /**
- * Opens the folder that will hold the file, creating what is missing on the way. Each new folder
- * is made inside the one opened before it, so no step goes through a path that could have changed
- * meanwhile, and only while the file itself may be written.
+ * Opens the folder that will hold the file and creates missing folders. Each new folder is created
+ * inside the one opened before it, so that no step uses a path that could have changed, and only
+ * while the file itself may be written.
  */
 function openFolderForWriting(
   binding: WorkspaceBinding,
@@ -172,14 +172,14 @@ function openFolderForWriting(
   for (const [index, name] of place.missing.entries()) {
     const parent = folder;
     try {
-      // The whole path was judged when it was resolved. A folder that was moved since is judged
-      // again, by the file and not by the step: the folders above a write root are ways to it.
+      // The whole path was checked when it was resolved. After a folder was moved, the file is
+      // checked again, not the folder: folders above a write root lead to it.
       if (parent.path !== expected) {
         const rest = place.missing.slice(index);
         ensureWorkspaceWriteAccess(binding, join(parent.path, ...rest, place.file), asked);
       }
       expected = `${expected}${sep}${name}`;
-      // Another process may have made it first: opening it tells whether it is a folder of ours.
+      // Another process may have created it first: opening it tells whether it is a folder inside.
       makeFolder(parent.entry(name));
       folder = openFolder(binding, parent.entry(name), asked);
     } finally {
@@ -189,7 +189,7 @@ function openFolderForWriting(
   return folder;
 }
 
-/** The file that is about to be replaced, open for reading; undefined when there is none yet. */
+/** Opens the file that is to be replaced; undefined when it does not exist yet. */
 function openReplaceable(
   binding: WorkspaceBinding,
   folder: OpenFolder,
@@ -210,11 +210,11 @@ function openReplaceable(
   file.close();
   throw new PathDenied(
     "path_hard_link",
-    `"${asked}" has a second name elsewhere (a hard link) and is not written. Write another file.`,
+    `"${asked}" has another name elsewhere (a hard link) and cannot be written. Write another file.`,
   );
 }
 
-/** Everything that can be said against a write before it is begun. Changes nothing. */
+/** Runs every check of a write that is possible in advance. Changes nothing. */
 export function requireReplaceable(binding: WorkspaceBinding, asked: string): void {
   const { existing, missing, file } = resolveForWriting(binding, asked);
   if (missing.length > 0) return;
@@ -237,8 +237,8 @@ interface ReplaceableFile {
 }
 
 /**
- * A file that may be replaced, as it is now. Whatever speaks against writing it is said before a
- * byte is read. A file that does not exist is an error of the file system.
+ * Reads a file that may be replaced. All checks are made before a byte is read. A missing file is a
+ * file system error.
  */
 export function readReplaceable(
   binding: WorkspaceBinding,
@@ -263,15 +263,17 @@ export function readReplaceable(
   }
 }
 
-/** In the words of the file system, so that callers tell one kind of error apart, not two. */
+/** An error like that of the file system, so that callers handle one kind of error. */
 function notThere(asked: string): Error {
   return Object.assign(new Error(`"${asked}" does not exist`), { code: "ENOENT" });
 }
 
-/** Somebody else changed a file between the moment it was read and the one it was to be replaced. */
+/** Another process changed a file between reading it and replacing it. */
 export class FileChanged extends Error {
   constructor(path: string) {
-    super(`"${path}" was changed by somebody else while it was being edited. Read it again first.`);
+    super(
+      `"${path}" was changed by another process while it was being edited. Read it again first.`,
+    );
     this.name = "FileChanged";
   }
 }

@@ -16,12 +16,12 @@ export interface WritablePlace {
 }
 
 /**
- * Where a file would be written. Links in the folders above are resolved; the file's own name is
- * not, since a link in its place is to be seen as one. Creates nothing.
+ * Where a file would be written. Links in parent folders are resolved; the file's own name is not,
+ * so that a link in its place is noticed. Creates nothing.
  */
 export function resolveForWriting(binding: WorkspaceBinding, asked: string): WritablePlace {
   const absolute = absoluteInside(binding, asked);
-  // Said first, so that a read-only agent learns nothing else about the path.
+  // Checked first, so that a read-only agent learns nothing else about the path.
   if (!binding.allowWrites) ensureWorkspaceWriteAccess(binding, absolute, asked);
   if (absolute === binding.root) throw isFolder(asked);
   if (hidesInName(asked)) {
@@ -37,8 +37,8 @@ export function resolveForWriting(binding: WorkspaceBinding, asked: string): Wri
 }
 
 /**
- * The one place that says whether a file may be written. `path` is absolute with links resolved
- * (see `resolveInside`); `asked` is how the caller wrote it, for the message.
+ * The only function that decides whether a file may be written. `path` is absolute with links
+ * resolved (see `resolveInside`); `asked` is the caller's spelling, for the message.
  */
 export function ensureWorkspaceWriteAccess(
   binding: WorkspaceBinding,
@@ -88,18 +88,18 @@ function protectionProblem({ guarded = [], root }: WorkspaceBinding, path: strin
   const protection = protectionOf(root, below);
   if (protection !== undefined) return protection.reason;
   if (guarded.some((place) => isBelow(path, place))) return "Mandate obeys it at its next start";
-  if (isTemporaryName(basename(path))) return "Mandate keeps the name for files that it replaces";
+  if (isTemporaryName(basename(path))) return "Mandate uses such names for temporary files";
   const repository = gitDirectoryAround(root, [path]);
   if (repository === undefined) return undefined;
   return `git takes "${relative(root, repository) || "."}" with it for a repository, and obeys what is there`;
 }
 
-/** Whether a name holds a control character or a bidirectional control, and so steers a terminal. */
+/** Whether a name holds a control character or a bidirectional control, which a terminal obeys. */
 export function steersTerminal(name: string): boolean {
   return /[\p{Cc}\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]/u.test(name);
 }
 
-/** Whether a path holds a character that a person cannot see, a tab or a line end included. */
+/** Whether a path holds a character that people cannot see, including a tab or a line break. */
 export function hidesInName(path: string): boolean {
   return findHidden(path) !== undefined || /[\t\n]/.test(path);
 }

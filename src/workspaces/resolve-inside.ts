@@ -6,14 +6,13 @@ import type { WorkspaceBinding } from "./bind-workspace.ts";
 
 const maximumLength = 4096;
 
-/** What says where a workspace ends. */
+/** What defines the boundary of a workspace. */
 export type Boundary = Pick<WorkspaceBinding, "root" | "forbidden">;
 
 /**
- * Where a path from a model really leads: relative paths count from the root, links are resolved
- * as far as anything exists, and the result lies below the root or this throws. It says where to
- * look; what is then opened is checked again by its descriptor, since the tree can change. `asked`
- * is how the model wrote it, for the message.
+ * The real location of a path from a model: relative to the root, with links resolved as far as the
+ * path exists. Throws unless it is below the root. The tree can change afterwards, so the opened
+ * file is checked again by its descriptor. `asked` is the model's spelling, for the message.
  */
 export function resolveInside(
   binding: WorkspaceBinding,
@@ -37,7 +36,7 @@ export function resolveInside(
   return place;
 }
 
-/** The lexical half: no file system yet. */
+/** The lexical part of the check, without the file system. */
 export function absoluteInside(
   binding: WorkspaceBinding,
   path: string,
@@ -52,7 +51,7 @@ export function absoluteInside(
   return absolute;
 }
 
-/** Throws unless a real place lies below the root and outside every forbidden folder. */
+/** Throws unless a real path is below the root and outside every forbidden folder. */
 export function requireReachable(binding: Boundary, place: string, asked: string): void {
   if (!isBelow(place, binding.root)) {
     throw new PathDenied(
@@ -91,13 +90,13 @@ interface NearestRealPath {
   readonly missing: readonly string[];
   /** `existing` and `missing` together. */
   readonly path: string;
-  /** A link that points at nothing: creating "through" it would create wherever it points. */
+  /** A link to nothing: creating a file "through" it would create its target. */
   readonly dangling: boolean;
 }
 
 /**
- * Resolves links as far as the path exists, so that a file about to be created is judged by where
- * it would really land. Other errors of the file system (a loop, no permission) are thrown as is.
+ * Resolves links as far as the path exists, so that a new file is checked at its real location.
+ * Other file system errors (a loop, no permission) are thrown unchanged.
  */
 export function nearestRealPath(absolute: string): NearestRealPath {
   const missing: string[] = [];
@@ -118,7 +117,7 @@ export function nearestRealPath(absolute: string): NearestRealPath {
   }
 }
 
-/** Which part of the boundary said no; the gate puts it into `agent.tool_denied`. */
+/** The rule that denied a path; the gate records it in `agent.tool_denied`. */
 type PathRule =
   | "no_workspace"
   | "path_malformed"
@@ -133,7 +132,7 @@ type PathRule =
   | "path_not_owned"
   | "workspace_read_only";
 
-/** A path that a tool call may not touch: policy, not a fault of the file system. */
+/** A path that a tool call may not access: a policy decision, not a file system error. */
 export class PathDenied extends CallDenied<PathRule> {
   constructor(rule: PathRule, message: string, options?: ErrorOptions) {
     super(rule, message, options);
@@ -141,7 +140,7 @@ export class PathDenied extends CallDenied<PathRule> {
   }
 }
 
-/** Whether this process may write at a place, or create it: by its rights, and by its file system. */
+/** Whether this process may write to a path or create it, by permissions and by file system. */
 export function isWritable(path: string): boolean {
   try {
     accessSync(nearestRealPath(path).existing, constants.W_OK);

@@ -10,35 +10,35 @@ export interface TreeEntry {
   /** Relative to the workspace's root, with `/`. */
   readonly path: string;
   readonly kind: "file" | "link";
-  /** What a link says, as it is written there. */
+  /** The link's text. */
   readonly target?: string;
   /** When it was last changed, in milliseconds; where times were asked for. */
   readonly modified?: number;
   readonly folder: FolderFiles;
 }
 
-/** What a folder holds, for those who can treat it as one. */
+/** What a folder contains, for callers that can treat it as a whole. */
 export interface FolderFiles {
-  /** How many of its files are handed out. */
+  /** How many of its files are returned. */
   readonly count: number;
   /** Whether those are all the files in it. */
   readonly isWhole: boolean;
 }
 
-/** Which entries of one folder count: folders are entered, files and links are handed out. */
+/** Decides for each entry of one folder: folders are entered, files and links are returned. */
 export type EntryFilter = (name: string, path: string, isFolder: boolean) => boolean;
 
 interface TreeOptions {
-  /** Called once for each folder, while it is open, with what it holds. */
+  /** Called once for each folder, while it is open, with its entries. */
   readonly enter: (folder: OpenFolder, path: string, entries: readonly Dirent[]) => EntryFilter;
   readonly withTimes?: boolean;
 }
 
 /**
- * All files and links below a folder, ordered by path, segment by segment. Nothing is awaited: null
- * stands before each folder and each of its entries, where the caller can give others their turn.
- * Links are named and never followed, what belongs to the runtime is left out, and each folder is
- * asked where it is after it was opened, so that one that was swapped meanwhile is passed over.
+ * All files and links below a folder, ordered by path, segment by segment. Synchronous: it yields
+ * null before each folder and each entry, so that the caller can let other work run. Links are
+ * returned and not followed, Mandate's own files are omitted, and the location of each folder is
+ * checked after it was opened, so that a folder that was swapped is skipped.
  */
 export function* walkTree(
   binding: WorkspaceBinding,
@@ -56,7 +56,7 @@ export function* walkTree(
       try {
         open.push(yield* readFolder(binding, join(binding.root, entry.path), entry.path, options));
       } catch {
-        // The folder that was asked for must open. One below it may be gone or closed to us.
+        // The requested folder must open. A folder below it may be gone or inaccessible.
       }
     }
   }
@@ -64,7 +64,7 @@ export function* walkTree(
 
 type Found = TreeEntry | { readonly name: string; readonly path: string; readonly kind: "folder" };
 
-/** Last first, so that the next one is taken from the end. */
+/** In reverse order, so that the next entry is taken from the end. */
 function* readFolder(
   binding: WorkspaceBinding,
   path: string,
@@ -73,7 +73,7 @@ function* readFolder(
 ): Generator<null, Found[]> {
   const folder = openFolder(binding, path, asked);
   try {
-    // It became another folder of the workspace: that one is met at its own place.
+    // It became another folder of the workspace, which is visited at its own path.
     if (folder.path !== path) return [];
     const shown = shownPath(binding, folder.path);
     const entries = readdirSync(folder.here, { withFileTypes: true });
@@ -134,20 +134,20 @@ export interface FolderEntry {
   /** Relative to the workspace's root, with `/`. */
   readonly path: string;
   readonly kind: "file" | "folder" | "link" | "other";
-  /** What a link says, as it is written there. */
+  /** The link's text. */
   readonly target?: string;
 }
 
 interface WalkOptions {
-  /** Whether to go into a folder; it is asked for folders below the first only. */
+  /** Whether to enter a folder; called only for folders below the first. */
   readonly descend: (folder: FolderEntry) => boolean;
   readonly signal?: AbortSignal;
 }
 
 /**
- * What lies in a folder, nearest first: a whole level before the next, each folder sorted by name.
- * Whoever stops early has seen the top. Links are named and never followed; what belongs to the
- * runtime is left out.
+ * The entries of a folder, breadth first: one whole level before the next, each folder sorted by
+ * name. A caller that stops early has seen the top levels. Links are returned and not followed;
+ * Mandate's own files are omitted.
  */
 export async function* walkFolder(
   binding: WorkspaceBinding,
@@ -178,7 +178,7 @@ async function listFolder(
   try {
     folder = openFolder(binding, path, asked);
   } catch (error) {
-    // The folder that was asked for must open. One below it may be gone or closed to us.
+    // The requested folder must open. A folder below it may be gone or inaccessible.
     if (isFirst) throw error;
     return [];
   }

@@ -169,7 +169,7 @@ export class MemoryRows implements MemoryStore {
 
   async #readIn(client: Client, number: number): Promise<Memory> {
     const [row] = await run(client, this.#byNumber(number));
-    if (row === undefined) throw new Error("a memory that was just saved is not there");
+    if (row === undefined) throw new Error("the saved memory cannot be read back");
     return memoryOf(decodeRow(row));
   }
 

@@ -108,7 +108,7 @@ export class TamperedContract extends MandateError {
   constructor(delegationId: string) {
     super(
       "contract-invalid",
-      `The stored contract of delegation ${delegationId} is not the one that it was created with. The delegation cannot continue.`,
+      `The stored contract of delegation ${delegationId} is not the one it was created with. The delegation cannot continue.`,
     );
     this.delegationId = delegationId;
   }

@@ -147,7 +147,7 @@ export class BatchReader {
     return runSeq === 1 ? genesis(runIdOf(run)) : this.endOf(run, seq).head;
   }
 
-  /** The sequence number of the last event; zero: there is none. */
+  /** The sequence number of the last event; zero: the log is empty. */
   lastSeq(): number {
     const [last] = this.#lastOfAll.all() as unknown as BatchRow[];
     return last === undefined ? 0 : last.first_seq + last.count - 1;

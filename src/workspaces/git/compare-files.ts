@@ -149,7 +149,7 @@ interface Difference {
 export interface Differences {
   readonly present: readonly Difference[];
   readonly removed: readonly RawPath[];
-  /** Folders with a `.git` of their own; their contents are not listed. */
+  /** Folders with their own `.git`; their contents are not listed. */
   readonly nested: readonly RawPath[];
   /** Pipes, sockets, devices. */
   readonly special: readonly RawPath[];
@@ -157,7 +157,10 @@ export interface Differences {
 
 type WorkTreeContext = GitContext & { readonly workTree: string; readonly signal?: AbortSignal };
 
-/** Compares a work tree with an index: changed, new and not ignored, removed. Writes nothing. */
+/**
+ * Compares a work tree with an index: changed files, new files that are not ignored, removed files.
+ * Writes nothing.
+ */
 export async function findDifferences(context: WorkTreeContext): Promise<Differences> {
   const options = { ...context, maximumBytes: 256 * 1024 * 1024 };
   const compare = ["diff-files", "--name-status", "-z", "--no-renames", "--ignore-submodules=all"];
@@ -197,7 +200,7 @@ async function measure(
     else if (stats.isFile() || stats.isSymbolicLink()) {
       present.push({ path, isNew, isLink: stats.isSymbolicLink(), bytes: stats.size });
     } else if (stats.isDirectory()) {
-      // One entry for a folder: a repository is where a file was.
+      // A folder where a file was, listed as one entry: it is a repository.
       removed.push(path);
       nested.push(path);
     } else special.push(path);

@@ -295,7 +295,7 @@ test("what is no folder is refused", async () => {
   writeFiles(folder, { file: "x" });
   mkdirSync(join(folder, "home"));
   for (const source of [join(folder, "file"), join(folder, "missing")]) {
-    await expect(inspectRepository(source, folder)).rejects.toThrow(/no folder/);
+    await expect(inspectRepository(source, folder)).rejects.toThrow(/not a folder/);
   }
 });
 

@@ -66,7 +66,7 @@ function hide(home: string, inspection: Inspection): Inspection {
   return { ...inspection, ignoreRules: inspection.ignoreRules + rule, hidden: rawOf(inside) };
 }
 
-/** The folder whose lock stands for a workspace. Fast: the folder is not inspected. */
+/** The folder whose lock protects a workspace. Fast, because the folder is not inspected. */
 export async function findToplevel(folder: string, home: string): Promise<string> {
   const real = realFolder(folder);
   const copy = await copyPlaceAt(real, home);
@@ -161,7 +161,7 @@ function realFolder(folder: string): string {
 }
 
 function notAFolder(folder: string, cause?: unknown): RepositoryRefused {
-  const sentence = `The workspace "${folder}" is no folder that can be opened. Create it, or choose another.`;
+  const sentence = `The workspace "${folder}" is not a folder that can be opened. Create it, or choose another one.`;
   return new RepositoryRefused({ code: "unreadable", sentence }, { cause });
 }
 
@@ -203,7 +203,7 @@ function realOrUndefined(path: string): string | undefined {
   }
 }
 
-/** What speaks against taking a copy of a repository, or merging into it, as it is now. */
+/** Why a repository, in its current state, cannot be copied or merged into. */
 function findRefusals(
   repository: DiscoveredRepository,
   tracked: TrackedFiles,
@@ -318,13 +318,13 @@ async function readSettings(folder: string): Promise<readonly (readonly [string,
 
 const maximumBytes = 1024 * 1024;
 
-/** Files of the runtime itself: reports about children, and temporary files of killed processes. */
+/** Mandate's own files: reports about children, and temporary files of killed processes. */
 const own = ["**/.mandate/reports/", ".mandate-[0-9a-f]*.tmp"].join("\n");
 
 /**
  * The ignore rules outside of `.gitignore` files: the repository's exclude file and the personal
  * one. They are copied as text, so that a copy omits the same secrets and build results although
- * the configuration of the repository and the person is not in force.
+ * the configuration of the repository and of the person is not used.
  */
 async function readIgnoreRules(folder: string, exclude?: string): Promise<string> {
   const personal = await personalIgnoreFile(folder);

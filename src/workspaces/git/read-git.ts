@@ -7,13 +7,13 @@ import { findGit, type GitContext, gitEnvironment, gitOptions, runGit } from "./
 
 export interface TrackedFiles {
   readonly entries: readonly TrackedEntry[];
-  /** A merge that has not been resolved. */
+  /** An unfinished merge. */
   readonly unmerged: readonly string[];
-  /** Left out of the work tree on purpose. */
+  /** Not checked out (sparse checkout). */
   readonly sparse: readonly string[];
 }
 
-/** What an index lists. Reads the index alone; no file of the work tree is looked at. */
+/** What an index lists. Reads only the index, no files of the work tree. */
 export async function readTracked(context: GitContext): Promise<TrackedFiles> {
   const options = { ...context, maximumBytes: 512 * 1024 * 1024 };
   const { stdout } = await runGit(["ls-files", "--stage", "-v", "-z", "--full-name"], options);
@@ -24,7 +24,7 @@ export async function readTracked(context: GitContext): Promise<TrackedFiles> {
     const tab = line.indexOf("\t");
     const [tag = "", mode = "", object = "", stage = ""] = line.slice(0, tab).split(" ");
     const path = line.slice(tab + 1);
-    // Upper or lower case: the second says that git was told not to look for changes. We look.
+    // In lower case the tag means that git was told to ignore changes. Changes are searched anyway.
     if (tag.toUpperCase() === "S") sparse.push(path);
     if (stage === "0") entries.push({ mode, object, path });
     else if (unmerged.at(-1) !== path) unmerged.push(path);
@@ -32,7 +32,7 @@ export async function readTracked(context: GitContext): Promise<TrackedFiles> {
   return { entries, unmerged, sparse };
 }
 
-/** One side of a changed path: what git calls its mode, and the hash of its content. */
+/** One side of a changed path: git's mode and the hash of the content. */
 export interface TreeEntry {
   readonly mode: string;
   readonly object: string;
@@ -44,7 +44,7 @@ export interface TreeChange {
   readonly after: TreeEntry | null;
 }
 
-/** What differs between two trees, path by path; a rename is one path gone and another one new. */
+/** The differences between two trees, path by path; a rename is a removed path and a new one. */
 export async function readTreeChanges(
   context: GitContext,
   before: string,
@@ -77,7 +77,7 @@ export async function readTreePaths(
   return splitRaw((await runGit(args, { ...context, maximumBytes: 256 * 1024 * 1024 })).stdout);
 }
 
-/** Where stored links lead, by git's name for their contents. */
+/** The targets of stored links, by object name. */
 export async function readLinks(
   context: GitContext,
   objects: readonly string[],
@@ -97,8 +97,8 @@ export async function readLinks(
 }
 
 /**
- * The SHA-256 of stored contents, by git's own name for them: the hash that evidence uses all over
- * the log. One git process streams them all; none is held in memory.
+ * The SHA-256 of stored contents, by object name: the hash that evidence uses throughout the log.
+ * One git process streams all contents; none is held in memory.
  */
 export async function hashContents(
   vault: string,
@@ -180,7 +180,9 @@ interface CommonPlace {
   readonly head: string | null;
 }
 
-/** A repository of the person: read, never run, and written only by an integration. */
+/**
+ * A repository of the person: read, and written only by an integration. Nothing in it is executed.
+ */
 export interface GitPlace extends CommonPlace {
   readonly kind: "git";
   readonly gitDirectory: string;
@@ -194,8 +196,8 @@ interface FolderPlace extends CommonPlace {
 }
 
 /**
- * A working copy of ours that a child delegates from. The `.git` in it belongs to that child and is
- * never read; what is tracked there is what the runtime's own index says.
+ * A working copy of Mandate from which a child delegates in turn. The `.git` in it belongs to that
+ * child and is never read; the runtime's own index says what is tracked.
  */
 export interface CopyPlace extends CommonPlace {
   readonly kind: "copy";
@@ -216,8 +218,8 @@ export const submoduleMode = "160000";
 export const executableMode = "100755";
 
 /**
- * A path as git writes it, one character for each byte. File names are bytes, not text: what is
- * only passed on between git and the file system is kept as it is, also when it is no UTF-8.
+ * A path as git writes it, one character for each byte. File names are bytes, not text: names that
+ * are passed between git and the file system are kept unchanged, even if they are not valid UTF-8.
  */
 export type RawPath = string;
 
@@ -235,7 +237,7 @@ export function rawPlace(folder: string, path: RawPath): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
 }
 
-/** For people and models; null when the name is no text. */
+/** For people and models; null when the name is not valid text. */
 export function textOf(path: RawPath): string | null {
   const bytes = Buffer.from(path, "latin1");
   return isUtf8(bytes) ? bytes.toString("utf8") : null;
@@ -245,12 +247,12 @@ export function rawOf(path: string): RawPath {
   return Buffer.from(path, "utf8").toString("latin1");
 }
 
-/** As text whatever it is, for messages. */
+/** As text in any case, for messages. */
 export function shownRaw(path: RawPath): string {
   return Buffer.from(path, "latin1").toString("utf8");
 }
 
-/** Below the workspace as its tools name it; what lies outside begins with `../`. */
+/** The path relative to the workspace, as its tools name it; outside paths begin with `../`. */
 export function pathInWorkspace(prefix: string, path: string): string {
   return prefix === "" ? path : posix.relative(prefix, path);
 }

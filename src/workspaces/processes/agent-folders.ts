@@ -1,6 +1,9 @@
 /**
- * The folders that agents of this process, or the repository they work in, may have written. No
- * program is started from one of them. The set only grows: a server binds workspaces over time.
+ * Folders that agents of this process, or the repository that they work in, may have written. No
+ * program is started from one of them. The set only grows, since a server binds workspaces over
+ * time.
+ *
+ * Also names the paths of Mandate's own installation, which agents must not write.
  */
 import { existsSync, realpathSync } from "node:fs";
 import { userInfo } from "node:os";
@@ -8,14 +11,14 @@ import { basename, dirname, join, parse, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 
 const folders = new Set<string>();
-/** As they were given, so that each is looked at once. */
+/** The folders as given, so that each is examined once. */
 const noted = new Set<string>();
 let version = 0;
 
-/** Working copies come and go; what is forgotten is looked at once more. */
+/** Working copies come and go; a forgotten entry is examined once more. */
 const mostNoted = 10_000;
 
-/** Marks a workspace, and the repository that it is a part of. */
+/** Marks a workspace and the repository that contains it. */
 export function noteWorkspace(folder: string): void {
   const place = resolve(folder);
   if (noted.has(place)) return;
@@ -25,8 +28,8 @@ export function noteWorkspace(folder: string): void {
 }
 
 /**
- * Marks the folder that something is started in, which is its workspace unless it names another. A
- * service that starts at the root has none: every program of the machine would lie in it.
+ * Marks the folder in which something is started, which is its workspace unless it names another.
+ * The root of the file system is not marked: it contains every program of the machine.
  */
 export function noteStartFolder(folder: string): void {
   const place = resolve(folder);
@@ -44,13 +47,13 @@ export function noteAgentFolder(folder: string): string {
   return real;
 }
 
-/** Rises whenever a folder is added: an answer that was right before has to be checked again. */
+/** Increases when a folder is added: earlier answers must be checked again. */
 export function agentFoldersVersion(): number {
   noteCurrentDirectory();
   return version;
 }
 
-/** The agent folder that holds this place, or that the place is; undefined where none does. */
+/** The agent folder that contains a path or is that path; undefined: none does. */
 export function agentFolderAround(place: string): string | undefined {
   noteCurrentDirectory();
   for (const folder of folders) if (isBelow(place, folder)) return folder;
@@ -59,8 +62,8 @@ export function agentFolderAround(place: string): string | undefined {
 
 /**
  * Whether a folder of programs belongs to a project around an agent folder: npm puts the `.bin` of
- * every folder above the current one on PATH, and a virtual environment may lie beside the
- * workspace. The home folder is no project.
+ * every parent folder on PATH, and a virtual environment may be beside the workspace. The home
+ * folder is not a project.
  */
 export function projectProgramsAround(entry: string): string | undefined {
   const project = projectOf(entry);
@@ -81,18 +84,18 @@ function noteCurrentDirectory(): void {
   try {
     noteStartFolder(process.cwd());
   } catch {
-    // It was removed: nothing in it can be started.
+    // The current folder was removed: nothing can be started in it.
   }
 }
 
-/** A folder below another one is known already: a run makes thousands of working copies. */
+/** A folder below a known one adds nothing: a run makes thousands of working copies. */
 function add(folder: string): void {
   for (const known of folders) if (isBelow(folder, known)) return;
   folders.add(folder);
   version += 1;
 }
 
-/** Links resolved as far as the folder exists. */
+/** Resolves links as far as the folder exists. */
 function realPlace(folder: string): string {
   try {
     return realpathSync.native(folder);
@@ -109,7 +112,7 @@ function repositoryAround(folder: string): string | undefined {
   return undefined;
 }
 
-/** By the account, not by HOME: a project's environment file can set that. */
+/** From the account, not from HOME, which an environment file of a project can set. */
 export function homeOfUser(): string | undefined {
   try {
     return realPlace(userInfo().homedir);
@@ -120,8 +123,8 @@ export function homeOfUser(): string | undefined {
 
 /**
  * What the next start of Mandate executes: the Node that runs it, its own code, and every folder in
- * which it looks for packages, there or not. In a clone of Mandate, or in a project that depends on
- * it, these lie inside the workspace: agents can read them, and not write them.
+ * which it searches packages, existing or not. In a clone of Mandate, or in a project that depends
+ * on it, these are inside the workspace: agents can read them but not write them.
  */
 export function installationPaths(): readonly string[] {
   // This file is <package>/src/workspaces/processes/… or <package>/dist/workspaces/processes/….

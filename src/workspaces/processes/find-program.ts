@@ -2,13 +2,13 @@ import { accessSync, constants, lstatSync, readlinkSync, realpathSync, statSync 
 import { basename, delimiter, dirname, isAbsolute, join, parse, resolve, sep } from "node:path";
 import { agentFolderAround, agentFoldersVersion, projectProgramsAround } from "./agent-folders.ts";
 
-/** A program that may be started: only the functions of this file give one. */
+/** A program that may be started; only the functions of this file return one. */
 export interface Program {
-  /** Absolute. Of a program that was looked up: its real path, which no link can divert. */
+  /** Absolute. For a program that was looked up: the real path, which no link can change. */
   readonly file: string;
-  /** The name it is called by: some programs are several, by their first argument. */
+  /** The name by which it is called: some programs behave according to their first argument. */
   readonly calledAs: string;
-  /** It was found by its name, and is checked again when agents get another folder. */
+  /** It was found by name, and is checked again when agents get another folder. */
   readonly isLookedUp: boolean;
   readonly [isProgram]: true;
 }
@@ -19,7 +19,10 @@ export type ProgramFinding =
   | { readonly isFound: true; readonly program: Program }
   | {
       readonly isFound: false;
-      /** Where it is and why it is not used, in words that follow its name; null: it is nowhere. */
+      /**
+       * Where it is and why it is not used, to follow its name in a sentence; null: it was not
+       * found.
+       */
       readonly refused: string | null;
     };
 
@@ -31,9 +34,9 @@ interface Known {
 const known = new Map<string, Known>();
 
 /**
- * Looks a helper program up, along the absolute entries of PATH. One that an agent or a repository
- * could have put there is not taken, nor one behind a link that they could have made. Looked for
- * once for each PATH, and again when agents get another folder to write in.
+ * Looks up a helper program in the absolute entries of PATH. A program that an agent or a
+ * repository could have created is refused, also behind a link. The result is cached for each PATH
+ * until agents get another folder to write in.
  */
 export function findProgram(
   name: string,
@@ -42,7 +45,7 @@ export function findProgram(
   return find(name, (path ?? "").split(delimiter));
 }
 
-/** The same for what belongs to the system: the usual folders come first. */
+/** The same for system programs: the usual folders are searched first. */
 export function findSystemProgram(
   name: string,
   path: string | undefined = process.env["PATH"],
@@ -56,7 +59,7 @@ function find(name: string, folders: readonly string[]): ProgramFinding {
   const before = known.get(key);
   if (before?.version === version) return before.finding;
   const finding = lookFor(name, folders);
-  // What is missing may be installed at any time.
+  // A missing program may be installed at any time.
   if (finding.isFound) known.set(key, { version, finding });
   return finding;
 }
@@ -74,14 +77,14 @@ export function namedProgram(file: string): Program {
   return asProgram(file, file, false);
 }
 
-/** The Node that runs us: started wherever it lies, since it runs already. */
+/** The Node that runs Mandate: allowed anywhere, because it is running already. */
 export function ownNode(): Program {
   return asProgram(process.execPath, process.execPath, false);
 }
 
 const checked = new WeakMap<Program, number>();
 
-/** Throws when a program that was looked up earlier now lies where an agent can write. */
+/** Throws if a program that was looked up earlier is now in a folder that agents can write. */
 export function requireOutside(program: Program): void {
   const version = agentFoldersVersion();
   if (!program.isLookedUp || checked.get(program) === version) return;
@@ -108,7 +111,7 @@ function lookFor(name: string, folders: readonly string[]): ProgramFinding {
   return { isFound: false, refused };
 }
 
-/** Why an executable file is not started, in words that follow "which"; else undefined. */
+/** Why an executable file is not started, as a phrase that follows "which"; else undefined. */
 export function programProblem(file: string): string | undefined {
   if (isOwnNode(realpathSync.native(file))) return undefined;
   for (const place of linksFrom(file)) {
@@ -118,7 +121,7 @@ export function programProblem(file: string): string | undefined {
   return undefined;
 }
 
-/** The file, every link on its way, folders included, and what it is in the end. */
+/** The file, every link on its way including folders, and its real path. */
 function linksFrom(file: string): readonly string[] {
   return [file, ...linksOnTheWay(file), realpathSync.native(file)];
 }
@@ -142,13 +145,13 @@ function asProgram(file: string, calledAs: string, isLookedUp: boolean): Program
   return { file, calledAs, isLookedUp } as Program;
 }
 
-/** Where every machine keeps its programs, also when PATH does not say so. */
+/** Where every machine has its programs, even if PATH does not list them. */
 export const usualFolders: readonly string[] =
   process.platform === "win32"
     ? windowsFolders(process.env["SYSTEMROOT"])
     : ["/usr/local/bin", "/usr/bin", "/bin", "/usr/sbin", "/sbin"];
 
-/** What programs look up on the PATH that they are given, and run. */
+/** Programs that other programs look up on their PATH and run. */
 const interpreters = [
   ...["sh", "bash", "dash", "zsh", "env", "node", "npm", "npx", "pnpm", "yarn", "bun", "deno"],
   ...["python", "python3", "pip", "uv", "uvx", "git", "ssh", "perl", "ruby", "java", "docker"],
@@ -159,7 +162,7 @@ const knownFolders = new Map<
   { readonly version: number; readonly folders: readonly string[] }
 >();
 
-/** The entries of a PATH that may be handed to programs that we start, in their order. */
+/** The entries of a PATH that may be passed to started programs, in order. */
 export function programFolders(path: string | undefined): readonly string[] {
   const version = agentFoldersVersion();
   const before = knownFolders.get(path ?? "");
@@ -184,12 +187,12 @@ function leadsInside(folder: string): boolean {
   });
 }
 
-/** The Node that runs us may lie in the workspace: it runs already. */
+/** The Node that runs Mandate may be in the workspace: it is running already. */
 function isOwnNode(real: string): boolean {
   return real === realpathSync.native(process.execPath);
 }
 
-/** Why programs are not taken from an absolute folder, in words that follow "which"; else undefined. */
+/** Why programs are not taken from a folder, as a phrase that follows "which"; else undefined. */
 function folderProblem(folder: string): string | undefined {
   const around = placesOf(folder)
     .map((place) => agentFolderAround(place) ?? projectProgramsAround(place))
@@ -198,7 +201,7 @@ function folderProblem(folder: string): string | undefined {
   return isWritableByAll(folder) ? "is in a folder that every user can write" : undefined;
 }
 
-/** The path as written, and where it really leads. */
+/** The path as given, and its real path. */
 function placesOf(folder: string): readonly string[] {
   try {
     return [folder, realpathSync.native(folder)];
@@ -207,7 +210,7 @@ function placesOf(folder: string): readonly string[] {
   }
 }
 
-/** Also with the sticky bit: it protects the files that exist, not the names that are free. */
+/** Even with the sticky bit, which protects existing files but not unused names. */
 function isWritableByAll(folder: string): boolean {
   if (process.platform === "win32") return false;
   const status = statSync(folder, { throwIfNoEntry: false });
@@ -219,10 +222,10 @@ function windowsFolders(root = "C:\\Windows"): readonly string[] {
   return [join(folder, "System32"), folder];
 }
 
-/** As many as the system follows. */
+/** As many as the operating system follows. */
 const mostLinks = 40;
 
-/** Every link that an absolute path leads through, the folders on the way and the path itself included. */
+/** Every link that an absolute path leads through, including folders and the path itself. */
 export function linksOnTheWay(path: string): readonly string[] {
   const passed = new Set<string>();
   const follow = (target: string): string => {
@@ -249,7 +252,7 @@ function targetOf(place: string): string | undefined {
   }
 }
 
-/** By its place, which every POSIX system has: PATH has no say in which shell it is. */
+/** By its path, which every POSIX system has: PATH cannot choose another shell. */
 export function systemShell(): Program {
   return namedProgram("/bin/sh");
 }

@@ -13,9 +13,9 @@ export interface PrivateFolder {
 const cleaned = new Set<string>();
 
 /**
- * Makes an empty folder for a program to start in, below `preferred` unless an agent can write
- * around that. Programs also look for their settings in the folders above: npm stops at the
- * package file that lies beside, and the others must meet no folder that an agent can write.
+ * Creates an empty folder for a program to start in, below `preferred` unless an agent can write
+ * there or above. Programs also search the parent folders for settings: npm stops at the package
+ * file beside it, and for other programs no parent may be writable by an agent.
  */
 export function createPrivateFolder(preferred: string): PrivateFolder {
   const base = baseOutside(preferred);
@@ -28,7 +28,7 @@ export function createPrivateFolder(preferred: string): PrivateFolder {
 
 function baseOutside(preferred: string): string {
   const uid = process.getuid?.() ?? "user";
-  // In folders that other users can write as well, the name must not be known beforehand.
+  // In a folder that other users can write, the name must be unpredictable.
   const others = [`/run/user/${uid}`, tmpdir(), "/var/tmp", "/dev/shm"];
   if (agentFolderAround(preferred) === undefined) return prepare(preferred);
   const folder = others.find((each) => isFolder(each) && agentFolderAround(each) === undefined);
@@ -53,7 +53,7 @@ function prepare(base: string): string {
   return base;
 }
 
-/** Those of processes that were killed. */
+/** Removes folders of processes that were killed. */
 function removeLeftovers(base: string): void {
   for (const name of readdirSync(base)) {
     const [, pid, start] = /^(\d+)\.([^.]*)\./.exec(name) ?? [];
@@ -61,12 +61,12 @@ function removeLeftovers(base: string): void {
   }
 }
 
-/** What cannot be removed is removed at a later start. */
+/** A folder that cannot be removed is removed at a later start. */
 function removeQuietly(path: string): void {
   try {
     rmSync(path, { recursive: true, force: true });
   } catch {
-    // The server may have made something in it that is not ours.
+    // The program may have created files that this process cannot remove.
   }
 }
 

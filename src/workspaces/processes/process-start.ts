@@ -4,15 +4,15 @@ import { findSystemProgram } from "./find-program.ts";
 import { helperEnvironment } from "./program-environment.ts";
 import { runToEnd } from "./start-program.ts";
 
-/** When the process began, in the unit that the system counts in; undefined when it is gone. */
+/** The start time of a process, in the unit of the operating system; undefined when it is gone. */
 export function startOfProcess(pid: number): string | undefined {
   if (!Number.isInteger(pid) || pid <= 0) return undefined;
   try {
     if (process.platform === "linux") {
       const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
-      // The command's name is in parentheses and may contain anything, spaces included.
+      // The command name is in parentheses and may contain anything, including spaces.
       const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-      // A zombie has ended: only its parent has not noticed yet.
+      // A zombie has ended; only its parent has not noticed yet.
       return fields[0] === "Z" ? undefined : fields[19];
     }
     return askPs(pid);
@@ -37,7 +37,7 @@ function askPs(pid: number): string | undefined {
 
 let boot: string | undefined;
 
-/** Which boot of the machine this is. */
+/** Identifies the current boot of the machine. */
 export function bootId(): string {
   boot ??= readBootId();
   return boot;
@@ -52,9 +52,9 @@ function readBootId(): string {
 }
 
 /**
- * A process, told apart from later ones with the same number by its start time and by the boot it
- * belongs to. No clock is compared, so no clock can lie. Only letters, digits and dashes between
- * the dots: it is part of file names. Threads count one by one: they share no memory of ours.
+ * Identifies this process by number, start time and boot, so that a later process with the same
+ * number differs. No clocks are compared. The parts hold only letters, digits and dashes, because
+ * the identity is part of file names. Threads have separate identities: they share no memory.
  */
 export function identifyThisProcess(): string {
   ownIdentity ??= [process.pid, startOfProcess(process.pid) ?? "0", bootId(), threadId].join(".");

@@ -5,7 +5,7 @@ import { programFolders, usualFolders } from "./find-program.ts";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** What every program needs to run at all, and nothing that says who we are or what we may do. */
+/** What every program needs, and nothing that identifies the person or holds rights. */
 const needed = ["PATH", "HOME", "LANG", "LC_ALL", "TMPDIR"];
 
 const neededOnWindows = [
@@ -15,10 +15,10 @@ const neededOnWindows = [
 
 const systemOnWindows = ["SYSTEMROOT", "SYSTEMDRIVE", "WINDIR", "PATHEXT"];
 
-/** Interpreters do not import from their current directory, also where a server is given one. */
+/** Interpreters must not import from the current directory, even if a server is given one. */
 const withoutCurrentDirectory = { PYTHONSAFEPATH: "1", PERL_USE_UNSAFE_INC: "0" };
 
-/** For helpers that need to know nothing about us: no folder of the user, no keys, no settings. */
+/** For helpers that need nothing of the person: no folders, no keys, no settings. */
 export function helperEnvironment(): Record<string, string> {
   const kept: Record<string, string> = { PATH: usualFolders.join(delimiter) };
   if (process.platform !== "win32") return kept;
@@ -30,9 +30,9 @@ export function helperEnvironment(): Record<string, string> {
 }
 
 /**
- * For programs that the person chose, such as MCP servers: variables chosen by name, never our own
- * with parts removed, so that a key that we do not know of cannot get through. A folder that an
- * agent can write is none to look programs, settings or temporary files up in.
+ * For programs that the person chose, such as MCP servers. Variables are selected by name instead
+ * of removing known secrets, so that an unknown key cannot pass. Folders that an agent can write
+ * are not passed as places for programs, settings or temporary files.
  */
 export function scrubEnvironment(
   environment: Environment,
@@ -47,7 +47,7 @@ export function scrubEnvironment(
   return kept;
 }
 
-/** Where the person's own settings lie, unless the environment points into an agent's folder. */
+/** The person's settings folders, unless the environment points into an agent's folder. */
 export function personalFolders(environment: Environment = process.env): {
   readonly home: string | undefined;
   readonly configuration: string | undefined;
@@ -59,7 +59,7 @@ export function personalFolders(environment: Environment = process.env): {
   };
 }
 
-/** What a desktop needs to open a browser: BROWSER is left out, since it names a program. */
+/** What opening a browser needs. BROWSER is omitted, since it names a program. */
 const ofDesktop = [
   ...["DISPLAY", "WAYLAND_DISPLAY", "XAUTHORITY", "DBUS_SESSION_BUS_ADDRESS", "XDG_RUNTIME_DIR"],
   ...["XDG_CURRENT_DESKTOP", "XDG_SESSION_TYPE", "XDG_SESSION_DESKTOP", "DESKTOP_SESSION"],
@@ -73,7 +73,7 @@ export function desktopEnvironment(environment: Environment): Record<string, str
     const value = environment[name];
     if (value !== undefined && (!isAbsolute(value) || isOutside(value))) kept[name] = value;
   }
-  // Each holds entries that name programs.
+  // Each entry of XDG_DATA_DIRS can name programs.
   const data = (environment["XDG_DATA_DIRS"] ?? "").split(delimiter).filter(isOutside);
   return data.length === 0 ? kept : { ...kept, XDG_DATA_DIRS: data.join(delimiter) };
 }
@@ -85,7 +85,7 @@ function safeValue(name: string, value: string): string | undefined {
   return value;
 }
 
-/** For files that no agent may read: the environment can name a folder in the workspace. */
+/** For files that no agent may read: the environment could name a folder in the workspace. */
 export function temporaryFolder(): string {
   return [tmpdir(), "/tmp", "/var/tmp"].find(isOutside) ?? tmpdir();
 }
@@ -94,7 +94,7 @@ function isOutside(folder: string): boolean {
   return isAbsolute(folder) && agentFolderAround(folder) === undefined;
 }
 
-/** Whether programs get this variable; on Windows names are not told apart by case. */
+/** Whether programs get this variable. Names on Windows ignore case. */
 export function isNeeded(name: string, platform: NodeJS.Platform = process.platform): boolean {
   return platform === "win32"
     ? neededOnWindows.includes(name.toUpperCase())

@@ -1,4 +1,4 @@
-/** The one file that starts processes. `npm run check` fails where another one tries. */
+/** The only file that starts processes. `npm run check` fails if another file does. */
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { openSync, readdirSync, readFileSync } from "node:fs";
 import { parse } from "node:path";
@@ -10,19 +10,18 @@ type Stdio = ("pipe" | "ignore")[];
 export interface ProgramStart {
   readonly program: Program;
   readonly args: readonly string[];
-  /** All of it: nothing of our own environment is added. */
+  /** The complete environment: nothing of this process is added. */
   readonly environment: Readonly<Record<string, string>>;
   /**
-   * Where it starts; absent: at the root of the file system. What a program finds in its current
-   * directory decides what it does, so this is never a folder that an agent can write, unless a
-   * person named it.
+   * The current directory; absent: the root of the file system. What a program finds there decides
+   * what it does, so it is never a folder that an agent can write, unless a person named it.
    */
   readonly folder?: string;
   /** In a process group of its own. */
   readonly leadsGroup?: boolean;
 }
 
-/** A process with the streams that were asked for. */
+/** A process with the requested streams. */
 export type StartedProgram<Own extends Stdio> = ChildProcess & {
   readonly stdin: Stream<Own[0], Writable>;
   readonly stdout: Stream<Own[1], Readable>;
@@ -31,7 +30,7 @@ export type StartedProgram<Own extends Stdio> = ChildProcess & {
 
 type Stream<Kind, Type> = Kind extends "pipe" ? Type : null;
 
-/** Starts a program that was looked up, without a shell, with the given descriptors alone. */
+/** Starts a program without a shell, with the given descriptors alone. */
 export function startProgram<const Own extends Stdio>(
   start: ProgramStart,
   stdio: Own,
@@ -51,14 +50,14 @@ export function startProgram<const Own extends Stdio>(
 }
 
 export interface FinishedProgram {
-  /** Null where it could not be started or was ended. */
+  /** Null if it could not be started or was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
   readonly error?: Error;
 }
 
-/** Waits for a program that answers at once. */
+/** Runs a program that finishes quickly, and waits for it. */
 export function runToEnd(
   start: ProgramStart,
   { input, timeoutMs }: { readonly input?: Uint8Array; readonly timeoutMs: number },
@@ -85,7 +84,7 @@ const startFolder = process.platform === "win32" ? parse(process.execPath).root 
 
 const closesOnExec = 0o2000000;
 
-/** Of so many each is looked at before every start: some 20 µs each. */
+/** Up to so many descriptors are examined before every start: some 20 µs each. */
 const mostLookedAt = 512;
 
 let found: readonly number[] | undefined;
@@ -93,10 +92,10 @@ let found: readonly number[] | undefined;
 let nothing: number | undefined;
 
 /**
- * How a process is to be started so that no descriptor reaches it but the given ones. Ours close by
- * themselves; those that we inherited, or that native code opened, do not, and one folder among them
- * is the way to every file. They cannot be closed from here: a holder that needs them is not asked. So the
- * started process finds the null device in their place.
+ * Makes sure that a started process gets no descriptors except the given ones. Descriptors that
+ * Node opened close by themselves; inherited ones, and those of native code, do not, and one folder
+ * among them would give access to every file. They cannot be closed here, since their owner may
+ * need them, so the started process gets the null device in their place.
  */
 function stdioWithoutInherited<Own extends ("pipe" | "ignore")[]>(own: [...Own]): [...Own] {
   const inherited = findInherited();
@@ -104,21 +103,21 @@ function stdioWithoutInherited<Own extends ("pipe" | "ignore")[]>(own: [...Own])
   const stdio: ("pipe" | "ignore" | number)[] = [...own];
   for (const descriptor of inherited) {
     while (stdio.length <= descriptor) stdio.push("ignore");
-    // Beyond the first three "ignore" leaves what is there.
+    // Beyond the first three, "ignore" would leave the inherited descriptor open.
     if (stdio[descriptor] !== "ignore") continue;
     nothing ??= openSync("/dev/null", "r");
     stdio[descriptor] = nothing;
   }
-  // The first ones are what they were, and the others are no streams.
+  // The first three are unchanged, and the others are no streams.
   return stdio as unknown as [...Own];
 }
 
-/** Elsewhere than on Linux, started processes get only what they are given. */
+/** On other systems started processes inherit nothing else. */
 function findInherited(): readonly number[] {
   if (process.platform !== "linux") return [];
   try {
     const open = readdirSync("/proc/self/fd").map(Number);
-    // A server with thousands of connections asks once: those are its own, and close.
+    // With thousands of connections the list is read once: those are Node's own, and close.
     if (found === undefined || open.length <= mostLookedAt) found = open.filter(staysOpen);
     return found;
   } catch {
@@ -132,7 +131,7 @@ function staysOpen(descriptor: number): boolean {
     const about = readFileSync(`/proc/self/fdinfo/${descriptor}`, "latin1");
     return (Number.parseInt(/flags:\s*(\d+)/.exec(about)?.[1] ?? "0", 8) & closesOnExec) === 0;
   } catch {
-    // That with which the others were listed: it is closed by now.
+    // The descriptor that listed the others; it is closed now.
     return false;
   }
 }

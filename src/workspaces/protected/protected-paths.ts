@@ -1,4 +1,4 @@
-/** Where the programs that people use keep the agents of a project. */
+/** Where popular programs look for the agents of a project. */
 export const agentPlaces: readonly string[] = [
   ".claude/agents",
   ".opencode/agent",
@@ -22,15 +22,18 @@ export const agentPlaces: readonly string[] = [
   ".agents/agents",
 ];
 
-/** A path that some program of the person obeys merely because it is there. */
+/** A path that some program on a person's machine obeys merely because it exists. */
 export interface ProtectedPath {
-  /** Names below any folder; `*` is any part of one name. Everything below is protected with it. */
+  /** Names below any folder; `*` is any part of one name. Everything below is protected as well. */
   readonly path: string;
-  /** Who obeys it, and how. */
+  /** Which program obeys it, and how. */
   readonly reason: string;
-  /** Only below the root of a workspace: deeper the name is an ordinary one. */
+  /** Protected only below the root of a workspace: deeper down the name is ordinary. */
   readonly atRoot?: true;
-  /** Every program ignores an empty folder in its place, so one can be there while a command runs. */
+  /**
+   * Every program ignores an empty folder of this name, so one can stand there while a command
+   * runs.
+   */
   readonly isFolder?: true;
 }
 
@@ -41,10 +44,11 @@ const folders = (reason: string, ...paths: string[]): readonly ProtectedPath[] =
   paths.map((path) => ({ path, reason, isFolder: true }));
 
 /**
- * What agents cannot write, in their own folder or in a copy that is merged. A path is in this list
- * when a program obeys it without being asked to: because a person opens the folder, changes into
- * it, or starts an agent, an editor or a prompt with version control there. What is only obeyed
- * after a person said "run this" (`package.json`, `Makefile`, workflows, hooks of `.husky`) is not.
+ * Paths that agents cannot write, in their own folder or in a working copy that is merged. A path
+ * is in this list if a program obeys it without being asked: because a person opens the folder,
+ * changes into it, or starts an agent, an editor or a prompt with version control there. A path
+ * that takes effect only after a person runs something (`package.json`, `Makefile`, workflows,
+ * hooks of `.husky`) is not in the list.
  */
 export const protectedPaths: readonly ProtectedPath[] = [
   ...list("git obeys its settings and hooks, which can name programs", ".git"),

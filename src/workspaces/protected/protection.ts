@@ -5,10 +5,10 @@ import { realPathOr } from "../../files.ts";
 import { linksOnTheWay } from "../processes/find-program.ts";
 import { type ProtectedPath, protectedPaths } from "./protected-paths.ts";
 
-/** Characters that HFS+ ignores in names, so that `.g\u200cit` is `.git` to it. */
+/** Characters that HFS+ ignores in names: it treats `.g\u200cit` as `.git`. */
 const ignorable = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/gu;
 
-/** Plain names need no more than lower case; everything that a file system could read otherwise does. */
+/** Plain names only need lower case; these characters need more. */
 const isOdd = /[^!-}]|:|[ .]$/;
 
 /**
@@ -22,7 +22,10 @@ export function foldedName(name: string): string {
   return plain.replace(/:.*$/s, "").replace(/[ .]+$/, "");
 }
 
-/** The names by which FAT and NTFS find a file too: `.git` is also `git~1`. Already folded. */
+/**
+ * The short names under which FAT and NTFS also find a file: `.git` is also `git~1`. Already
+ * folded.
+ */
 function shortNames(name: string): readonly string[] {
   const dot = name.lastIndexOf(".");
   const base = (dot > 0 ? name.slice(0, dot) : name).replaceAll(".", "");
@@ -45,14 +48,16 @@ interface Node {
   protection?: Protection;
 }
 
-/** How far the names of a folder have gone along paths of the list. Empty for nearly every folder. */
+/**
+ * How much of the listed paths the names of a folder have matched. Empty for nearly every folder.
+ */
 export type Trail = readonly Node[];
 
-/** What one more name means where a trail has come to. */
+/** The result of adding one more name to a trail. */
 interface Step {
-  /** The entry is protected, with all that is below it. */
+  /** Set if the entry is protected, with everything below it. */
   readonly protection?: Protection;
-  /** Where the names below it go on; a link with one in it leads to what is protected. */
+  /** The trail for names below; a link with this name leads to protected paths. */
   readonly trail: Trail;
 }
 
@@ -62,8 +67,8 @@ const nowhere: Trail = Object.freeze([]);
 const noStep: Step = Object.freeze({ trail: nowhere });
 
 /**
- * Where the trails of a workspace begin. Of the folders around it only beginnings count: a folder
- * that a person chose to work in is open, although it may itself be one of the protected.
+ * The trail at the root of a workspace. Parent folders only count as the beginning of a path: a
+ * folder that a person chose to work in is writable, even if it is protected itself.
  */
 export function trailOf(root: string): Trail {
   let trail = nowhere;
@@ -87,8 +92,8 @@ export function stepInto(trail: Trail, name: string): Step {
 }
 
 /**
- * Why a file below a workspace cannot be written; undefined where it can. A file in the place of a
- * folder that holds protected paths counts as well: as a link it would bring them along.
+ * Why a file below a workspace cannot be written; undefined: it can. A file with the name of a
+ * folder that contains protected paths counts as well: as a link it would provide them.
  */
 export function protectionOf(root: string, path: string): Protection | undefined {
   let trail = trailOf(root);
@@ -100,7 +105,7 @@ export function protectionOf(root: string, path: string): Protection | undefined
   return firstBelow(trail);
 }
 
-/** What would be protected below a folder of this trail. */
+/** A protected path directly below a folder with this trail, if any. */
 export function firstBelow(trail: Trail): Protection | undefined {
   for (const node of trail) {
     if (node === belowRoot) continue;
@@ -127,7 +132,8 @@ function grow(paths: readonly ProtectedPath[]): Node {
 
 function childFor({ exact, patterns }: Node, name: string): Node {
   const node: Node = exact.get(name) ?? { exact: new Map(), patterns: [] };
-  // Under its own name, so that it is found again; no file can have one with a `*` by accident.
+  // Also stored under its own name, so that it is found again; no real file has a `*` in its name
+  // by accident.
   exact.set(name, node);
   for (const short of shortNames(name.replace("*", ""))) exact.set(short, node);
   if (name.includes("*") && !patterns.some((each) => each.node === node)) {
@@ -137,18 +143,19 @@ function childFor({ exact, patterns }: Node, name: string): Node {
   return node;
 }
 
-/** At the root of every workspace, whatever is around them; by what Mandate itself reads. */
+/** At the root of every workspace: Mandate itself reads these. */
 const always = [".mandate", "mandate.yaml", "profiles"];
 const emptyFolders = protectedPaths.flatMap(({ path, isFolder }) =>
   isFolder === true ? [path] : [],
 );
 
 /**
- * The places at a workspace's root where an empty folder can stand while a command runs, so that it
- * cannot create something else there. Only where the folder around is there: what else would be
- * covered with it is not protected. What has no place here is found when the command has ended.
+ * The paths at the root of a workspace where an empty folder can stand while a command runs, so
+ * that the command cannot create something else there. Only where the parent folder exists:
+ * otherwise unprotected names would be covered too. Other protected paths are found when the
+ * command has ended.
  */
-export function standInsOf(root: string): readonly string[] {
+export function placeholderPathsOf(root: string): readonly string[] {
   const places = emptyFolders
     .map((path) => join(root, path))
     .filter((place) => isFolder(dirname(place)));
@@ -164,9 +171,8 @@ function isFolder(place: string): boolean {
 }
 
 /**
- * Whether git takes a folder with these entries for a repository, whatever the folder is called: git
- * then obeys the settings there, in that folder and below it. Git also checks what HEAD names; other
- * programs do not.
+ * Whether git treats a folder with these entries as a repository, whatever its name: git then obeys
+ * its configuration. Git also checks the content of HEAD; other programs do not.
  */
 export function isGitDirectory(has: (name: GitDirectoryName) => boolean): boolean {
   return has("HEAD") && (has("commondir") || (has("objects") && has("refs")));
@@ -174,7 +180,7 @@ export function isGitDirectory(has: (name: GitDirectoryName) => boolean): boolea
 
 export type GitDirectoryName = "HEAD" | "commondir" | "objects" | "refs";
 
-/** Which of the names that make a repository an entry has; `HEAD` and `commondir` are no folders. */
+/** Which of the names that make a repository an entry has; `HEAD` and `commondir` are files. */
 export function gitDirectoryName(name: string, isFolder: boolean): GitDirectoryName | undefined {
   if (name.length > longestName) return undefined;
   const found = gitDirectoryNames.get(foldedName(name));
@@ -184,12 +190,12 @@ export function gitDirectoryName(name: string, isFolder: boolean): GitDirectoryN
 const gitDirectoryNames = new Map(
   (["HEAD", "commondir", "objects", "refs"] as const).map((name) => [foldedName(name), name]),
 );
-// Longer than any of them, for the characters that a file system ignores.
+// Longer than any of them, because a file system may ignore some characters.
 const longestName = 32;
 
 /**
- * The outermost folder from the root down to a file that is a repository in this sense, or would be
- * once these files are there. `files` are absolute; the file system says what is there already.
+ * The outermost folder, from the root down to the files, that is a repository in this sense or
+ * would be once the files exist. `files` are absolute.
  */
 export function gitDirectoryAround(root: string, files: readonly string[]): string | undefined {
   const added = new Map<string, Set<GitDirectoryName>>();
@@ -206,7 +212,7 @@ export function gitDirectoryAround(root: string, files: readonly string[]): stri
   }
   const missing: string[] = [];
   for (const [folder, parts] of added) {
-    // A path may have thousands of folders: below one that is missing nothing is looked for.
+    // A path may have thousands of folders: nothing is looked up below one that is missing.
     const isMissing = missing.some((above) => folder.startsWith(above)) || !isFolder(folder);
     if (isMissing && parts.size === 0) {
       if (!missing.some((above) => folder.startsWith(above))) missing.push(`${folder}${sep}`);
@@ -227,12 +233,12 @@ function isThere(folder: string, name: GitDirectoryName): boolean {
   }
 }
 
-/** Where the links at a workspace's root lead, inside it, that are in the place of something protected. */
+/** The targets, inside the root, of links at the root that have a protected name. */
 export function linkedPlaces(root: string): readonly string[] {
   return protectedLinks(root, trailOf(root)).map(linkTargetOf).filter(isInside(root));
 }
 
-/** The same with every link on the way: replaced by another, it would lead elsewhere. */
+/** The same with every link on the way to the targets: replacing one would change the target. */
 export function linkedWays(root: string): readonly string[] {
   const links = protectedLinks(root, trailOf(root));
   return links.flatMap((link) => [linkTargetOf(link), ...linksBehind(link)]).filter(isInside(root));
@@ -263,7 +269,7 @@ function entriesOf(folder: string) {
   }
 }
 
-/** Where a link leads, or would lead if something were there. */
+/** The target of a link, whether it exists or not. */
 export function linkTargetOf(link: string): string {
   try {
     return realpathSync(link);
@@ -272,7 +278,7 @@ export function linkTargetOf(link: string): string {
   }
 }
 
-/** The links that a link leads through, itself left out; folders on the way may be some. */
+/** The links that a link leads through, without itself, including folders that are links. */
 export function linksBehind(link: string): readonly string[] {
   const itself = join(realPathOr(dirname(link)), basename(link));
   return linksOnTheWay(itself).filter((passed) => passed !== itself);

@@ -25,15 +25,15 @@ import {
 interface BubblewrapOptions {
   readonly program: Program;
   readonly version: string;
-  /** Whether namespaces can be forbidden inside; older ones cannot. */
+  /** Whether new namespaces can be forbidden inside; old versions of bubblewrap cannot. */
   readonly closesNamespaces: boolean;
-  /** Shown read-only, besides what every machine has. */
+  /** Mounted read-only, in addition to the system folders. */
   readonly programFolders: readonly string[];
-  /** On system calls; undefined where this architecture has none. */
+  /** The system call filter; undefined for an unknown architecture. */
   readonly filter: Uint8Array | undefined;
 }
 
-const withoutFilter = `, without a filter on system calls, since there is none for ${process.arch}`;
+const withoutFilter = `, without a system call filter, which does not exist for ${process.arch}`;
 
 export function createBubblewrap(options: BubblewrapOptions): Sandbox {
   const { program, programFolders, filter } = options;
@@ -47,7 +47,7 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
     name: `bubblewrap ${options.version}${filter === undefined ? withoutFilter : ""}`,
     wrap(policy, argv, cwd) {
       const { args, sources, placeholders } = mountPolicy(policy, programFolders);
-      // Looked at before it is mounted: what is mounted then has to be the same.
+      // Recorded before mounting: what is mounted must be the same.
       const checked = onlyInside(policy, sources, argv);
       const network = policy.network ? [] : ["--unshare-net"];
       const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
@@ -67,13 +67,13 @@ const sharedMemoryBytes = 256 * 1024 * 1024;
 export const isolation: readonly string[] = [
   ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
   ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"],
-  // For those who look from outside, at the process that all others end with.
+  // The mark is for processes outside; the process inside ends with all others.
   ...["--unsetenv", markName],
 ];
 
 /**
- * What every machine has, on a root that is otherwise empty: a home, /var, /run, /sys and other
- * people's folders do not exist inside.
+ * The system folders on an otherwise empty root: a home, /var, /run, /sys and the folders of other
+ * people do not exist inside.
  */
 export function showSystem(programFolders: readonly string[]): readonly string[] {
   const args: string[] = [];
@@ -88,7 +88,7 @@ export function showSystem(programFolders: readonly string[]): readonly string[]
   return args;
 }
 
-/** By what a link leads to: the link's own target may be hidden. */
+/** By the real path: the target of the link may be hidden. */
 function showFollowed(place: string): readonly string[] {
   try {
     return ["--ro-bind", realpathSync(place), place];
@@ -99,14 +99,16 @@ function showFollowed(place: string): readonly string[] {
 
 interface Mounts {
   readonly args: readonly string[];
-  /** What is mounted onto itself inside the workspace: files and folders that commands can swap. */
+  /**
+   * What is mounted onto itself inside the workspace: files and folders that commands could swap.
+   */
   readonly sources: readonly string[];
   readonly placeholders: readonly string[];
 }
 
 /**
- * The mounts of one policy, in an order in which later ones win: what is forbidden outside the
- * workspace, what is shown, the workspace, what in it is guarded, what in it is forbidden.
+ * The mounts of one policy. Later mounts win: forbidden places outside the workspace, visible
+ * places, the workspace, guarded places in it, forbidden places in it.
  */
 function mountPolicy(policy: SandboxPolicy, programFolders: readonly string[]): Mounts {
   const outside = coverAmong([...systemFolders, ...programFolders], policy);
@@ -128,13 +130,16 @@ function mountPolicy(policy: SandboxPolicy, programFolders: readonly string[]): 
       .filter((place) => !covered.some((above) => isBelow(place, above.place)))
       .flatMap(hide),
     ...[...outside, ...covered].flatMap(close),
-    // As root the kernel's settings could be written without any privilege left.
+    // As root, kernel settings could be written even without privileges.
     ...["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"],
   ];
   return { args, sources: [...pinned, ...readOnly], placeholders: missing };
 }
 
-/** What is forbidden outside the workspace is hidden already, unless programs lie around it. */
+/**
+ * Forbidden places outside the workspace are hidden already, unless they are below a visible folder
+ * of programs.
+ */
 function coverAmong(
   shown: readonly string[],
   { root, forbidden }: SandboxPolicy,
@@ -151,7 +156,7 @@ function mountRoot({ root, allowWrites, writeRoots }: SandboxPolicy): readonly s
   if (writable.includes(root)) return ["--bind", root, root];
   const args = ["--ro-bind", root, root];
   for (const folder of writable) {
-    // One that has become a link would let its target be written, wherever that is.
+    // If it has become a link, the target could be written, wherever it is.
     if (realpathOf(folder) === folder) args.push("--bind", folder, folder);
   }
   return args;
@@ -170,10 +175,10 @@ function realpathOf(place: string): string | undefined {
   }
 }
 
-/** The names of the user's keys; the keys themselves are closed by the filter on system calls. */
+/** Lists of the user's keys; the system call filter blocks the keys themselves. */
 const keyLists = ["/proc/keys", "/proc/key-users"];
 
-/** By a device that cannot be opened there. */
+/** Hides a file behind a device that cannot be opened. */
 function hide(file: string): readonly string[] {
   return ["--ro-bind", "/dev/null", file];
 }
@@ -183,22 +188,22 @@ function cover({ place, kind }: Cover): readonly string[] {
   return ["--perms", "0555", "--size", "4096", "--tmpfs", place];
 }
 
-/** Only at the end: the workspace may lie inside. */
+/** At the end only: the workspace may be inside. */
 function close({ place, kind }: Cover): readonly string[] {
   return kind === "file" ? [] : ["--remount-ro", place];
 }
 
-// Not among Node's constants: names a file without opening it, pipes and devices included.
+// Not among Node's constants: opens the name of a file without opening the file itself, for pipes
+// and devices too.
 const pathOnly = 0o10000000;
 
 /** Of one argument; the system takes 128 KB. */
 const longestBatch = 64 * 1024;
 
 /**
- * The command, to be run only if what it finds at the root, at the write roots and at whatever else
- * is mounted onto itself is what lies there now. Things are mounted by their paths: whoever else may
- * write around them could put a link in their place in between, and anything on the machine would
- * be mounted.
+ * Wraps a command so that it runs only if the root, the write roots and everything else that is
+ * mounted onto itself are still the files recorded now. Mounts are made by path: another process
+ * could put a link there in between, and any file of the machine would be mounted.
  */
 function onlyInside(
   policy: SandboxPolicy,
@@ -208,7 +213,7 @@ function onlyInside(
   const { root, allowWrites, writeRoots } = policy;
   const places = new Set([root, ...(allowWrites ? writeRoots.filter(isFolder) : []), ...sources]);
   const lines = [...places].map((place) => ({ inode: String(inodeOf(place)), place }));
-  // Programs do not agree on how they show other names.
+  // Programs differ in how they show other characters.
   const isPlain = ({ place }: Line) => /^[ -~]+$/.test(place);
   const single = lines.filter((line) => !isPlain(line));
   const batches = inBatches(lines.filter(isPlain));
@@ -245,7 +250,7 @@ function inBatches(lines: readonly Line[]): readonly (readonly Line[])[] {
   return batches;
 }
 
-// `ls -di` is on every machine: for each place its number, then its name.
+// `ls -di` is on every machine: it prints the inode and the name of each path.
 const script = `
 refuse() {
   echo "The workspace was replaced while the command was being started. It was not run." >&2

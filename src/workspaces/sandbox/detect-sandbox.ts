@@ -17,7 +17,7 @@ export type SandboxFinding =
   | { readonly isUsable: true; readonly sandbox: Sandbox; readonly programs: ProgramPlaces }
   | {
       readonly isUsable: false;
-      /** Why not, and what to do, in a sentence. */
+      /** Why not, and what to do. */
       readonly problem: string;
       readonly programs: ProgramPlaces;
     };
@@ -33,9 +33,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 const found = new Map<string, SandboxFinding>();
 
 /**
- * Whether commands can be held to a policy on this machine: tried, not guessed, since a program
- * that is installed may still be forbidden to make namespaces. Answered once for each PATH and
- * home; takes some 20 ms.
+ * Whether commands can be sandboxed on this machine. It is tried: an installed program may still be
+ * forbidden to create namespaces. Cached for each PATH and home; takes about 20 ms.
  */
 export function detectSandbox(
   environment: Environment,
@@ -48,7 +47,7 @@ export function detectSandbox(
   return known;
 }
 
-/** Without trying: whether it is worth offering what needs one. */
+/** Whether offering a tool that needs a sandbox makes sense. Does not try it. */
 export function mayHaveSandbox(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
@@ -63,7 +62,7 @@ function detect(
 ): SandboxFinding {
   const programs = findProgramPlaces(environment);
   if (platform !== "linux") {
-    return none("There is a sandbox for Linux only (bubblewrap), and this is not Linux.");
+    return none("The sandbox (bubblewrap) exists for Linux only, and this is not Linux.");
   }
   const finding = findBubblewrap(environment, chosen);
   if (!finding.isFound) {
@@ -81,7 +80,7 @@ function detect(
   const filter = systemCallFilter();
   for (const closesNamespaces of [true, false]) {
     const extra = closesNamespaces ? ["--disable-userns"] : [];
-    // With the filter, or not at all: commands do not run without it where there is one.
+    // Where a filter exists, commands do not run without it.
     const filtered = filter === undefined ? [] : ["--seccomp", "0"];
     const mounts = ["--unshare-net", ...system, "--proc", "/proc", "--dev", "/dev"];
     const words = [...isolation, ...extra, ...filtered, ...mounts, "--", "/bin/sh", "-c", ":"];
@@ -115,7 +114,7 @@ function run(
   const start = { program, args, environment: helperEnvironment() };
   const options = { timeoutMs: 10_000, ...(input !== undefined && { input }) };
   const { code, stdout, stderr, error } = runToEnd(start, options);
-  // One that ends before it has read its input breaks the pipe; what it said tells more.
+  // A process that ends before it has read its input breaks the pipe; its output says more.
   const output = `${stdout}${stderr}`.trim() || (error?.message ?? "");
   return { worked: code === 0, output };
 }

@@ -6,7 +6,7 @@ import { writeDurablySync } from "../../files.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { revealHidden } from "../../ports/visible-text.ts";
 import { identifyThisProcess, isProcessAlive } from "../processes/process-start.ts";
-import { standInsOf } from "../protected/protection.ts";
+import { placeholderPathsOf } from "../protected/protection.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 import {
   type Before,
@@ -27,7 +27,7 @@ const recordSchema = z.object({
   closed: z.array(z.string()),
 });
 
-/** What the commands of a killed process left in a place, and what became of it. */
+/** What the commands of a killed process left in a workspace, and what was done about it. */
 interface AbandonedPlace {
   readonly root: string;
   readonly planted: readonly SetAside[];
@@ -35,8 +35,8 @@ interface AbandonedPlace {
 }
 
 /**
- * Keeps on disk what was there before a command, for as long as the command runs. A killed process
- * cannot sweep: the next process reads the file and sweeps. One file for each place.
+ * Records on disk what existed before a command, for as long as the command runs. A killed process
+ * cannot sweep, so the next process reads the record and sweeps. One file for each workspace.
  */
 export class GuardRecords {
   readonly #folder: string;
@@ -45,7 +45,7 @@ export class GuardRecords {
     this.#folder = folder;
   }
 
-  /** Returns what removes it again. */
+  /** Returns a function that removes the record. */
   write({ root, writeRoots, forbidden = [] }: SweptPlace, before: Before): () => void {
     const name = `${randomBytes(6).toString("hex")}.${identifyThisProcess()}`;
     const file = join(this.#folder, name);
@@ -58,7 +58,10 @@ export class GuardRecords {
     return () => rmSync(file, { force: true });
   }
 
-  /** Sweeps after every process that is gone. What could not be set aside is tried again at the next start. */
+  /**
+   * Sweeps for every process that is gone. If something could not be set aside, the next start
+   * tries again.
+   */
   async sweepAbandoned(): Promise<readonly AbandonedPlace[]> {
     const swept: AbandonedPlace[] = [];
     for (const name of namesIn(this.#folder)) {
@@ -73,8 +76,8 @@ export class GuardRecords {
         ...{ places: new Map(record.places), closed: record.closed },
         ...{ loose: new Map(record.loose), covered: new Set(record.covered) },
       };
-      const { planted, unseen } = await sweepOrSay(record, before);
-      removeStandIns(record.root, before);
+      const { planted, unseen } = await sweepSafely(record, before);
+      removePlaceholders(record.root, before);
       if (planted.length + unseen.length > 0) swept.push({ root: record.root, planted, unseen });
       if (isSettled(planted)) rmSync(file, { force: true });
     }
@@ -82,8 +85,8 @@ export class GuardRecords {
   }
 }
 
-/** A tree that cannot be looked through must not keep Mandate from starting. */
-async function sweepOrSay(place: SweptPlace, before: Before): Promise<Swept> {
+/** An unreadable tree must not prevent Mandate from starting. */
+async function sweepSafely(place: SweptPlace, before: Before): Promise<Swept> {
   try {
     return await sweep(place, new ProtectedWalk(), before);
   } catch (error) {
@@ -95,19 +98,20 @@ function readRecord(file: string): z.infer<typeof recordSchema> | undefined {
   try {
     return recordSchema.parse(JSON.parse(readFileSync(file, "utf8")));
   } catch {
-    // Half a file of a process that was killed while it wrote: its command had not begun.
+    // An incomplete file of a process that was killed while writing it: its command had not
+    // started.
     return undefined;
   }
 }
 
-/** The empty folders that a command had in the place of what it must not create. */
-function removeStandIns(root: string, before: Before): void {
-  for (const place of [...standInsOf(root), ...before.covered]) {
+/** Removes the empty folders that stood where a command must not create anything. */
+function removePlaceholders(root: string, before: Before): void {
+  for (const place of [...placeholderPathsOf(root), ...before.covered]) {
     if (before.places.has(place)) continue;
     try {
       rmdirSync(place);
     } catch {
-      // Not there, not empty, or no folder: not ours.
+      // Missing, not empty, or no folder: not created by Mandate.
     }
   }
 }
@@ -122,7 +126,7 @@ function namesIn(folder: string): readonly string[] {
 
 const mostNamed = 10;
 
-/** Undefined where nothing was planted. */
+/** Undefined if nothing was planted. */
 export function describePlanted(root: string, planted: readonly SetAside[]): string | undefined {
   if (planted.length === 0) return undefined;
   return (
@@ -149,7 +153,7 @@ export function describeUnseen(root: string, unseen: readonly string[]): string 
   );
 }
 
-/** For a person, about a process that was killed while commands ran. */
+/** For a person, after a process was killed while commands ran. */
 export function describeAbandoned({ planted, root, unseen }: AbandonedPlace): string {
   const sentences = [`A Mandate process was killed while its commands ran in "${root}".`];
   if (planted.length > 0) {

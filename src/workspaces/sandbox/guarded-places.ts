@@ -6,18 +6,18 @@ import { makeFolder } from "../../files.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../bind-workspace.ts";
-import { foldedName, standInsOf } from "../protected/protection.ts";
+import { foldedName, placeholderPathsOf } from "../protected/protection.ts";
 import { ProtectedWalk } from "./protected-walk.ts";
 import type { SandboxPolicy } from "./sandbox.ts";
 
-/** How places inside the workspace are kept from being written, or from being seen at all. */
+/** How paths inside the workspace are protected from writing, or hidden. */
 interface GuardPlan {
-  /** Mounted onto themselves, outermost first: a folder above a guarded place cannot be moved. */
+  /** Mounted onto themselves, outermost first: a folder above a guarded path cannot be moved. */
   readonly pinned: readonly string[];
   readonly readOnly: readonly string[];
   /** Shown as empty. */
   readonly covered: readonly Cover[];
-  /** To be created first, as empty folders: git does not see those. */
+  /** Created first as empty folders, which git ignores. */
   readonly missing: readonly string[];
 }
 
@@ -27,9 +27,9 @@ export interface Cover {
 }
 
 /**
- * A mount protects what exists and the name it has: whoever may write the folder above could move
- * that away and put another in its place, or create what is missing. So the folders above are
- * pinned, and what is missing gets a placeholder.
+ * A mount protects an existing path under its current name. A command that may write the parent
+ * folder could move it away and put something else in its place, or create what is missing. So
+ * parent folders are pinned, and missing paths get a placeholder.
  */
 export function planGuards(policy: SandboxPolicy): GuardPlan {
   const pinned = new Set<string>();
@@ -40,7 +40,7 @@ export function planGuards(policy: SandboxPolicy): GuardPlan {
   for (const { place, isHidden } of placesOf(policy)) {
     if (covered.some((above) => isBelow(place, above.place))) continue;
     if (!isHidden && readOnly.some((above) => isBelow(place, above))) continue;
-    // A guarded folder around a write root leaves nothing to write in it.
+    // A guarded folder around a write root makes all of the write root read-only.
     if (!isHidden) readOnly.push(...writeRoots.filter((root) => isBelow(root, place)));
     const root = writeRoots.find((folder) => place !== folder && isBelow(place, folder));
     if (root === undefined) {
@@ -65,7 +65,7 @@ interface GuardedPlace {
   readonly isHidden: boolean;
 }
 
-/** Shortest first, so that what lies below another one is known to be covered. */
+/** Shortest first, so that a path below a covered one is known to be covered. */
 function placesOf(policy: SandboxPolicy): readonly GuardedPlace[] {
   const { root, guarded, forbidden, visible } = policy;
   const obeyed = policy.isThrowaway ? [] : obeyedPlaces(policy);
@@ -79,8 +79,8 @@ function placesOf(policy: SandboxPolicy): readonly GuardedPlace[] {
 }
 
 /**
- * What programs would obey at the root, there or not. What lies deeper has to be looked for, and
- * comes as `guarded`.
+ * Paths at the root that programs would obey, existing or not. Deeper ones are searched for, and
+ * come as `guarded`.
  */
 function obeyedPlaces({ root, ownsGit }: SandboxPolicy): readonly string[] {
   const git = join(root, ".git");
@@ -88,12 +88,14 @@ function obeyedPlaces({ root, ownsGit }: SandboxPolicy): readonly string[] {
   const ofGit = ownsGit && isFolder ? gitSteering.map((name) => join(git, name)) : [git];
   const isLinked = (place: string) =>
     lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() === true;
-  // Links of other programs are guarded where they lead to, and looked at afterwards.
-  const others = standInsOf(root).filter((place) => mustBeMounted(place) || !isLinked(place));
+  // Links of other programs are guarded at their targets, and checked afterwards.
+  const others = placeholderPathsOf(root).filter(
+    (place) => mustBeMounted(place) || !isLinked(place),
+  );
   return [...others, ...ofGit];
 }
 
-/** What makes git run programs or look for objects elsewhere. */
+/** What makes git run programs or search objects elsewhere. */
 const gitSteering = ["config", "hooks", "info", "objects/info"];
 
 interface Walk {
@@ -101,7 +103,7 @@ interface Walk {
   readonly folders: readonly string[];
   /** The first name on the way that does not exist. */
   readonly missing?: string;
-  /** A file on the way, below which nothing can be for as long as it is there. */
+  /** A file on the way; nothing can exist below it. */
   readonly file?: string;
 }
 
@@ -123,7 +125,7 @@ function walkDown(root: string, place: string): Walk {
 function linkDenied(place: string): CallDenied {
   return new CallDenied(
     "guard_is_link",
-    `"${basename(place)}" steers git or Mandate and is a symbolic link, which cannot be protected ` +
+    `"${basename(place)}" controls git or Mandate and is a symbolic link, which cannot be protected ` +
       "from a command. Work without shell, or say that a person should replace the link.",
   );
 }
@@ -134,30 +136,30 @@ export function kindOfExisting(place: string): Cover["kind"] | undefined {
 }
 
 /**
- * Empty folders that stand where nothing may be created, for as long as some delegation runs
- * commands there. Only what was made here and is still empty is removed again.
+ * Empty folders that stand where nothing may be created, for as long as a delegation runs commands
+ * there. Only folders that were created here and are still empty are removed.
  */
 export class Placeholders {
   readonly #holders = new Map<string, Set<string>>();
 
-  /** Those that are missing, and from then on all that are there below the root. */
+  /** Creates the missing folders, and holds all placeholders below the root for this owner. */
   hold(owner: string, root: string, missing: readonly string[]): void {
     for (const place of missing) {
       if (makeFolder(place, 0o755)) this.#holders.set(place, new Set());
     }
-    // For whoever comes later they exist, and must go on to.
+    // For a later owner they exist already, and must continue to exist.
     for (const [place, holders] of this.#holders) if (isBelow(place, root)) holders.add(owner);
   }
 
   release(owner: string): void {
-    // The last ones first: one may have been put into another.
+    // The last ones first: one may be inside another.
     for (const [place, holders] of [...this.#holders].reverse()) {
       if (!holders.delete(owner) || holders.size > 0) continue;
       this.#holders.delete(place);
       try {
         rmdirSync(place);
       } catch {
-        // Gone, or somebody has put something there: then it is no longer ours.
+        // Gone, or no longer empty: then it is not Mandate's any more.
       }
     }
   }
@@ -166,21 +168,22 @@ export class Placeholders {
 const names = [".git", ".mandate", "mandate.yaml"];
 
 /**
- * What git and Mandate obey is never left to a comparison afterwards: where a link is in its place,
- * the folder around it is closed. Other programs' files are links more often, and stay usable.
+ * Whether a path must be protected by a mount, because comparing it afterwards is not enough: git
+ * and Mandate obey it. If a link has its name, the parent folder is made read-only. Files of other
+ * programs are links more often, and stay usable.
  */
 export function mustBeMounted(place: string): boolean {
   return names.includes(foldedName(basename(place)));
 }
 
-/** Sockets of processes outside that one command has to be kept from. */
+/** Sockets of processes outside the sandbox that a command must not reach. */
 export interface SocketGuard {
   readonly places: readonly string[];
-  /** Once the command has ended, or was not begun. */
+  /** Called when the command has ended, or was not started. */
   leave(): void;
 }
 
-/** A workspace in which commands run, and the sockets that were served before the first of them. */
+/** A workspace in which commands run, and the sockets that were served before the first command. */
 interface Area {
   readonly walk: ProtectedWalk;
   running: number;
@@ -188,16 +191,17 @@ interface Area {
 }
 
 const mostAreas = 8;
-// Every mount takes its time.
+// Every mount takes time.
 const mostSockets = 128;
-const patienceMs = 200;
-/** Git's own daemon; the walk does not look into `.git`. */
+const answerMs = 200;
+/** Git's own daemon; the walk does not enter `.git`. */
 const ofGit = ".git/fsmonitor--daemon.ipc";
 
 /**
- * Finds the UNIX sockets in a workspace that a process outside serves. A network namespace does not
- * hold these: a database or a daemon of the person would answer to a command. Sockets that commands
- * make themselves stay open to them, and one that no process serves any more can be made again.
+ * Finds the UNIX sockets in a workspace that a process outside the sandbox serves. A network
+ * namespace does not block these: a database or a daemon of the person would answer a command.
+ * Sockets that commands create themselves stay usable, and a socket that no process serves can be
+ * created again.
  */
 export class HostSockets {
   readonly #clock: Clock;
@@ -207,7 +211,7 @@ export class HostSockets {
     this.#clock = clock;
   }
 
-  /** `seen` are the sockets in the whole workspace, where these are known already. */
+  /** `seen`: the sockets in the whole workspace, if they are known already. */
   async enter(workspace: WorkspaceBinding, seen?: readonly string[]): Promise<SocketGuard> {
     const { root, forbidden = [] } = workspace;
     const area = this.#areaOf(root);
@@ -239,7 +243,7 @@ export class HostSockets {
   }
 }
 
-/** Which of them are served. The kernel's list is asked first: it disturbs no process. */
+/** Which of them are served. The kernel's list is read first: it disturbs no process. */
 async function servedOf(places: readonly string[], clock: Clock): Promise<readonly string[]> {
   const there = places.filter((place) => lstatSync(place, { throwIfNoEntry: false })?.isSocket());
   if (there.length === 0) return [];
@@ -250,7 +254,7 @@ async function servedOf(places: readonly string[], clock: Clock): Promise<readon
   return there.filter((_, index) => served[index]);
 }
 
-/** By the last part of their paths: a socket may have been bound by a relative path or a link. */
+/** By file name: a socket may have been bound by a relative path or through a link. */
 function listedNames(): ReadonlySet<string> {
   try {
     const lines = readFileSync("/proc/net/unix", "utf8").split("\n");
@@ -262,17 +266,17 @@ function listedNames(): ReadonlySet<string> {
   }
 }
 
-/** Answers that mean that no process can be reached there; every other one counts as served. */
+/** Errors that mean that no process can be reached; any other result counts as served. */
 const unserved: readonly unknown[] = ["ECONNREFUSED", "ENOENT", "EACCES", "ENOTSOCK"];
 
 /**
- * Whether a process in another network namespace serves it, such as one in a container. Connects
- * and hangs up in order: a server that is cut off in the middle may end.
+ * Whether a process in another network namespace serves the socket, for example in a container.
+ * Connects and closes in order, because a server may end when it is cut off.
  */
 function answers(place: string, clock: Clock): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect({ path: place });
-    const timer = clock.after(patienceMs, () => resolve(true));
+    const timer = clock.after(answerMs, () => resolve(true));
     socket.on("connect", () => {
       resolve(true);
       socket.resume().end();

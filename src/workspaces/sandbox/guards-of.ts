@@ -18,24 +18,24 @@ import { linksBehind, linkTargetOf } from "../protected/protection.ts";
 import { mustBeMounted } from "./guarded-places.ts";
 import type { WalkFindings } from "./protected-walk.ts";
 
-/** What is to be kept from a command: exact places, and folders that are closed as a whole. */
+/** What a command must not change: single paths, and folders that are read-only as a whole. */
 interface NestedPlaces {
   readonly places: readonly string[];
   readonly closed: readonly string[];
-  /** The folders in which git looks for another repository and finds none; some of `places`. */
+  /** Folders in which git looks for another repository and finds none; a part of `places`. */
   readonly links: readonly string[];
-  /** What goes through a link and so cannot be mounted: it is compared when a command has ended. */
+  /** Paths behind a link, which cannot be mounted: they are compared when a command has ended. */
   readonly loose: readonly string[];
 }
 
-// Every mount and every index takes its time.
+// Every mount and every index takes time.
 const mostPlaces = 128;
 const mostRepositories = 64;
 const mostClosed = 32;
 
 /**
- * Where there is too much to protect it one by one, where a link is in the way, or where nobody
- * could look, the folder around is closed.
+ * The paths to protect. If there are too many, if a link is on the way, or if a folder could not be
+ * read, the folder around is made read-only.
  */
 export async function guardsOf(
   root: string,
@@ -52,7 +52,7 @@ export async function guardsOf(
   const loose: string[] = [];
   const beyond = [...unseen, ...dotGits.slice(mostRepositories).map(dirname)];
   const around = new Set(beyond.map(mountable));
-  // Nobody misses a right in an empty folder.
+  // An empty folder needs no write access.
   for (const link of followed) if (isUsed(link)) around.add(link);
   for (const place of found) {
     if (!isLink(place) || mustBeMounted(place)) continue;
@@ -77,7 +77,10 @@ export async function guardsOf(
   };
 }
 
-/** Without a repository in them: of the one around the root, and of every one below. */
+/**
+ * The folders in which git looks for a repository and finds none, in the repository around the root
+ * and in those below it.
+ */
 async function findGitlinks(
   root: string,
   nested: readonly string[],
@@ -90,14 +93,16 @@ async function findGitlinks(
     const [directory] = gitDirectoriesOf(dotGit);
     if (directory === undefined) continue;
     for (const link of await links.of(dotGit, directory)) {
-      // Where there is one, that is guarded. An empty one in its place would make git give up.
+      // An existing repository is guarded. An empty placeholder in its place would make git fail.
       if (link !== root && isBelow(link, root) && !known.has(join(link, ".git"))) places.push(link);
     }
   }
   return places;
 }
 
-/** A path that the system takes: a tree can be deeper than that, and then the folder above is closed. */
+/**
+ * The nearest path that is short enough to mount; a tree can be deeper, and then a parent is used.
+ */
 function mountable(place: string): string {
   return place.length > longestPath ? mountable(dirname(place)) : place;
 }
@@ -117,8 +122,9 @@ function isUsed(folder: string): boolean {
 }
 
 /**
- * A link can be neither covered nor pinned, and a name that is no text cannot be given to anybody:
- * then the folder around. A link at the root itself is refused where the mounts are planned.
+ * A link can be neither covered nor pinned, and a name that is not valid text cannot be passed to
+ * bubblewrap: then the parent folder is used. A link at the root itself is refused when the mounts
+ * are planned.
  */
 function withoutLinks(root: string, place: string): string {
   let at = root;
@@ -136,9 +142,9 @@ function withoutLinks(root: string, place: string): string {
 const longestPointer = 4096 + 64;
 
 /**
- * The folders that git takes for a `.git`: itself, or where it points to, as in a submodule, and
- * the one that this shares with others, as in a second working tree. Real paths; the first is the
- * one with the index. None where nothing is there.
+ * The folders that git uses for a `.git`: the folder itself, or the one that it points to, as in a
+ * submodule, and the folder shared with other working trees. Real paths; the first has the index.
+ * Empty if nothing exists.
  */
 function gitDirectoriesOf(dotGit: string): readonly string[] {
   const own = gitDirectoryOf(dotGit);
@@ -148,7 +154,7 @@ function gitDirectoriesOf(dotGit: string): readonly string[] {
   return real === undefined || real === own ? [own] : [own, real];
 }
 
-/** The nearest `.git` at or above a folder; undefined when it is in no repository. */
+/** The nearest `.git` at or above a folder; undefined: the folder is in no repository. */
 function findDotGit(folder: string): string | undefined {
   for (let at = folder; ; at = dirname(at)) {
     const dotGit = join(at, ".git");
@@ -165,7 +171,7 @@ function gitDirectoryOf(dotGit: string): string | undefined {
   return pointer === undefined ? undefined : realpathOf(resolve(dirname(place), pointer));
 }
 
-/** Never waits for a pipe, and reads no more than a path is long. */
+/** Never blocks on a pipe, and reads at most the length of a path. */
 function readPointer(file: string): string | undefined {
   let descriptor: number | undefined;
   try {
@@ -194,9 +200,9 @@ interface Known {
 }
 
 /**
- * The folders that an index names as other repositories. Git goes into each of them by itself, on
- * `git status` already, and obeys the `.git` that it finds there: whether there was one or not.
- * Remembered for as long as the index stays the same file.
+ * The folders that an index names as other repositories. Git enters each of them by itself, even on
+ * `git status`, and obeys the `.git` that it finds there. Cached as long as the index is the same
+ * file.
  */
 export class Gitlinks {
   readonly #known = new Map<string, Known>();
@@ -233,13 +239,13 @@ async function readGitlinks(workTree: string, gitDirectory: string): Promise<rea
     }
     return [...links];
   } catch (error) {
-    // Where git itself cannot read the index, nobody's git follows what is in it.
+    // If git cannot read the index, no git follows its entries.
     const kind = error instanceof GitFailure ? error.kind : undefined;
     if (kind === "missing" || kind === "exit") return [];
     throw new CallDenied(
       "workspace_unknown",
-      `What git follows in "${workTree}" could not be found out in time, so that it could not be ` +
-        "protected from a command. Try once more, or work without shell.",
+      `The repositories that git follows in "${workTree}" could not be listed in time, so they cannot be ` +
+        "protected from a command. Try again, or work without shell.",
       { cause: error },
     );
   }
@@ -250,8 +256,8 @@ function pathOf(workTree: string, entry: string): string {
 }
 
 /**
- * At most so many places that enclose all the given ones: where there are more, the deepest are
- * taken together as the folder around them, up to the tops themselves.
+ * At most so many paths that contain all the given ones: if there are more, the deepest ones are
+ * replaced by their parent folders, up to the tops.
  */
 export function enclosePlaces(
   places: readonly string[],
@@ -270,7 +276,7 @@ export function enclosePlaces(
   return withoutNested([...enclosing]);
 }
 
-/** Those that lie in no other one. */
+/** The paths that are inside no other one. */
 function withoutNested(places: readonly string[]): readonly string[] {
   const kept: string[] = [];
   for (const place of [...places].sort((left, right) => left.length - right.length)) {
@@ -283,7 +289,7 @@ function sizesOf(places: ReadonlySet<string>, tops: readonly string[]): readonly
   return [...new Set([...places].map((place) => depthOf(place, tops)))];
 }
 
-/** How many folders below the nearest top; a top cannot be raised any further. */
+/** How many folders below the nearest top; a top itself cannot be raised. */
 function depthOf(place: string, tops: readonly string[]): number {
   const top = tops.find((folder) => isBelow(place, folder));
   if (top === undefined || top === place) return 0;

@@ -2,7 +2,7 @@ import { accessSync, constants, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import type { WorkspaceBinding } from "../bind-workspace.ts";
-import { standInsOf } from "../protected/protection.ts";
+import { placeholderPathsOf } from "../protected/protection.ts";
 import {
   describePlanted,
   describeReadOnly,
@@ -13,35 +13,41 @@ import { enclosePlaces, Gitlinks, guardsOf } from "./guards-of.ts";
 import { ProtectedWalk, type WalkBounds } from "./protected-walk.ts";
 import { type Before, isSettled, type Swept, stampOf, sweep } from "./sweep.ts";
 
-/** What one command has to be kept from. */
+/** What a command must be kept from. */
 export interface NestedGuard {
-  /** Existing or not: to be mounted read-only, or covered. */
+  /** Existing or not: mounted read-only, or covered. */
   readonly places: readonly string[];
-  /** The sockets below the write roots; absent: they were not looked for. */
+  /** The sockets below the write roots; absent: they were not searched for. */
   readonly sockets?: readonly string[];
-  /** What is more closed than the contract says, in a sentence. */
+  /** What is more restricted than the contract says, as a sentence. */
   readonly remark?: string;
-  /** Once the command has ended, or was not begun. A sentence when it left what it may not. */
+  /**
+   * Called when the command has ended, or was not started. Returns a sentence if the command left
+   * something that it must not.
+   */
   leave(): Promise<string | undefined>;
 }
 
-/** Write roots in which commands run, and what was there before the first of them began. */
+/** Write roots in which commands run, and what existed before the first command. */
 interface Area {
   readonly walk: ProtectedWalk;
   readonly links: Gitlinks;
   running: number;
-  /** Running, or about to. */
+  /** Running, or about to run. */
   users: number;
   before: Before;
-  /** Not swept clean since `before`: more is looked for before another state counts as one. */
+  /**
+   * Set if the last sweep could not set everything aside: it is repeated before a new state is
+   * recorded.
+   */
   left?: WorkspaceBinding | undefined;
-  /** Takes `before` from the disk again. */
+  /** Removes the record of `before` from the disk. */
   forget: () => void;
 }
 
 interface NestedGuardsOptions {
   readonly bounds?: WalkBounds | undefined;
-  /** Absent: no process sweeps after this one if it is killed. */
+  /** Absent: if this process is killed, no other process sweeps. */
   readonly records?: GuardRecords | undefined;
 }
 
@@ -52,9 +58,9 @@ const nothing: Before = {
 };
 
 /**
- * Keeps commands from what is protected at any depth, for workspaces in which a person's
- * programs work: what is there is mounted read-only, what git looks for is covered, and what appears
- * nevertheless is set aside when a command has ended.
+ * Protects paths at any depth from commands, in workspaces in which a person's programs work.
+ * Existing protected paths are mounted read-only, paths that git looks for are covered, and what
+ * appears nevertheless is set aside when a command has ended.
  */
 export class NestedGuards {
   readonly #areas = new Map<string, Area>();
@@ -64,7 +70,10 @@ export class NestedGuards {
     this.#options = options;
   }
 
-  /** `areMounted`: whether a sandbox holds what is named here. Without one all is compared. */
+  /**
+   * `areMounted`: whether a sandbox mounts these paths. Without one everything is compared
+   * afterwards.
+   */
   async enter(workspace: WorkspaceBinding, areMounted = true): Promise<NestedGuard> {
     const area = this.#areaOf(workspace.writeRoots);
     area.users += 1;
@@ -76,7 +85,7 @@ export class NestedGuards {
     }
   }
 
-  /** Tries once more where something could not be set aside. */
+  /** Sweeps again where something could not be set aside. */
   async settle(): Promise<void> {
     for (const area of this.#areas.values()) {
       if (area.left !== undefined && area.users === 0) await this.#sweep(area.left, area);
@@ -95,10 +104,10 @@ export class NestedGuards {
       repositories: seen.repositories.filter(isTold),
     };
     const { places, closed, links, loose } = await guardsOf(root, tops, theirs, area.links);
-    // Asked again: somebody else may have been first meanwhile.
+    // Checked again: another command may have started during the walk.
     if (!isBegun()) {
-      // What has an empty folder in its place is guarded in every command, whatever was found.
-      const covered = [join(root, ".git"), ...standInsOf(root), ...guarded];
+      // A path that has a placeholder is guarded in every command, whatever was found.
+      const covered = [join(root, ".git"), ...placeholderPathsOf(root), ...guarded];
       area.before = {
         ...{ places: inodesOf([...theirs.found, ...theirs.repositories]), closed },
         loose: new Map(loose.map((link) => [link, stampOf(link)])),
@@ -108,10 +117,10 @@ export class NestedGuards {
       };
       area.forget = this.#options.records?.write(workspace, area.before) ?? area.forget;
     }
-    // A write root that is itself a repository leaves nothing to write.
+    // A write root that is itself a repository is read-only as a whole.
     const shut = places.filter((place) => tops.some((top) => isBelow(top, place)));
     const remark = describeReadOnly(root, [...closed, ...shut].filter(concernsUs));
-    // Last: what throws before this has no command that could leave.
+    // Last: if something above throws, no command is counted.
     area.running += 1;
     return {
       places: [...places, ...closed],
@@ -145,7 +154,7 @@ export class NestedGuards {
     return swept;
   }
 
-  /** The latest ones are remembered, and those in which something runs. */
+  /** Keeps the areas that were used last, and those in which commands run. */
   #areaOf(tops: readonly string[]): Area {
     const key = tops.join("\0");
     const area = this.#areas.get(key) ?? {
@@ -171,7 +180,7 @@ function inodeOf(place: string): number {
   return lstatSync(place, { throwIfNoEntry: false })?.ino ?? -1;
 }
 
-/** A path that is too long for the system belongs to the commands that made it. */
+/** A path that is too long for the system call was created by a command. */
 function ownerOf(folder: string): number | undefined {
   try {
     return lstatSync(folder, { throwIfNoEntry: false })?.uid;
@@ -180,7 +189,10 @@ function ownerOf(folder: string): number | undefined {
   }
 }
 
-/** What another user closed is closed to commands as well, and nobody needs to hear of it. */
+/**
+ * A folder that another user made inaccessible is inaccessible to commands as well: it is not
+ * reported.
+ */
 function concernsUs(folder: string): boolean {
   try {
     accessSync(folder, constants.R_OK | constants.X_OK);

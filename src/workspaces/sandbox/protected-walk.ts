@@ -24,34 +24,37 @@ import { steersTerminal } from "../resolve-for-writing.ts";
 
 export interface WalkBounds {
   readonly folders: number;
-  /** Of our own work; the time that others use in between does not count. */
+  /** Of this walk's own work; the time of other work in between does not count. */
   readonly milliseconds: number;
 }
 
-/** What may be done on the way; without it only what a person has there is looked for. */
+/** Options for a sweep; without them only existing paths of a person are searched. */
 interface WalkOptions {
-  /** Folders that are not looked into. */
+  /** Folders that are not entered. */
   readonly left?: readonly string[];
-  /** What is protected and not known is entered too: it may hold more. Absent: all is known. */
+  /**
+   * A protected path that is not known is entered as well, since it may contain more. Absent: all
+   * are known.
+   */
   readonly isKnown?: (place: string) => boolean;
-  /** Whether a folder of ours that is closed to us may be opened by its mode. Absent: none. */
+  /** Whether a folder of this user that is not readable may be made readable. Absent: none. */
   readonly mayOpen?: (folder: string) => boolean;
   readonly bounds?: WalkBounds;
 }
 
 export interface WalkFindings {
   /**
-   * Files, folders and links that the list protects, links in the place of a folder with such, and
-   * names that a terminal obeys.
+   * Protected files, folders and links; links with the name of a folder that contains protected
+   * paths; and names with control characters for terminals.
    */
   readonly found: readonly string[];
-  /** Folders that git takes for a repository although they are not called `.git`. */
+  /** Folders that git treats as a repository although they are not called `.git`. */
   readonly repositories: readonly string[];
   /** UNIX sockets, served or not. */
   readonly sockets: readonly string[];
-  /** Folders that were not looked into: beyond the bounds, or closed to us. */
+  /** Folders that were not read: beyond the bounds, or not readable. */
   readonly unseen: readonly string[];
-  /** Those of them that hold a folder whose name is no text. */
+  /** Unread folders that contain a folder whose name is not valid text. */
   readonly unreadable: readonly string[];
 }
 
@@ -63,7 +66,7 @@ interface Listing {
   readonly found: readonly Below[];
   readonly sockets: readonly string[];
   readonly isRepository: boolean;
-  /** It has a folder whose name is no text, and that can so be neither entered nor mounted. */
+  /** Contains a folder whose name is not valid text, which can be neither entered nor mounted. */
   readonly isOdd: boolean;
 }
 
@@ -76,26 +79,26 @@ interface Below {
 const usualBounds: WalkBounds = { folders: 100_000, milliseconds: 2000 };
 const sliceMs = 10;
 
-/** A clock that ticks coarsely gives two changes one time; after so long nothing is missed. */
+/** With a coarse clock two changes can have the same time; after this time none is missed. */
 const settledMs = 2000;
 
 /**
- * Looks for what is protected in whole trees, level by level, and remembers each folder: as long as
- * the time of its last change stands, which no program can set, one question replaces reading it. Links
- * are not followed.
+ * Searches whole trees for protected paths, level by level, and caches each folder: as long as its
+ * change time is the same, which no program can set, one system call replaces reading it. Links are
+ * not followed.
  */
 export class ProtectedWalk {
   readonly #listings = new Map<string, Listing>();
   readonly #bounds: WalkBounds;
   readonly #clock: Clock;
 
-  /** `clock` is compared with the times of files, so the runtime's own clock is not given here. */
+  /** `clock` is compared with the times of files, so it is the system's clock. */
   constructor(bounds: WalkBounds = usualBounds, clock: Clock = systemClock) {
     this.#bounds = bounds;
     this.#clock = clock;
   }
 
-  /** `root` is the workspace; the tops lie in it. */
+  /** `root` is the workspace; the tops are inside it. */
   async walk(
     root: string,
     tops: readonly string[],
@@ -194,7 +197,7 @@ function isStill(known: Listing, { ctimeMs, ino }: Stats): boolean {
   return isSettled && known.inode === ino && known.changed === ctimeMs;
 }
 
-/** A folder that can be listed and not entered hides what its folders are. */
+/** A folder that can be listed but not entered hides the type of its entries. */
 function statusOf(
   folder: string,
   mayOpen: (folder: string) => boolean,
@@ -253,12 +256,13 @@ function listingOf(
   };
 }
 
-// Not among Node's constants: names a folder without opening it, which its mode may forbid.
+// Not among Node's constants: opens the name of a folder without opening the folder, which its mode
+// may forbid.
 const pathOnly = 0o10000000;
 
 /**
- * Lets us read, enter and change a folder of ours whose mode forbids it: a command can close a
- * folder to hide what is in it. False where the mode cannot be changed. Follows no link.
+ * Makes a folder of this user readable, enterable and writable: a command can change its mode to
+ * hide its content. False if the mode cannot be changed. Follows no link.
  */
 export function makeReadable(folder: string): boolean {
   const { O_DIRECTORY = 0, O_NOFOLLOW = 0 } = constants;
@@ -277,7 +281,7 @@ export function makeReadable(folder: string): boolean {
   }
 }
 
-/** What is at a place, although the folder around it may have been closed. */
+/** The file at a path, even if the parent folder is not readable. */
 export function statusAt(place: string): BigIntStats | undefined {
   const look = () => lstatSync(place, { throwIfNoEntry: false, bigint: true });
   try {

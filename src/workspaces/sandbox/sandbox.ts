@@ -4,69 +4,71 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { type Program, programFolders, usualFolders } from "../processes/find-program.ts";
 
 /**
- * What one command may see and touch. Everything that is not named here, or that every program
- * needs to run at all, does not exist for it.
+ * What one command may see and touch. Everything else, except what every program needs to run, does
+ * not exist for it.
  */
 export interface SandboxPolicy {
-  /** Absolute, links resolved. Readable, apart from what is forbidden. */
+  /** Absolute, links resolved. Readable, except for forbidden places. */
   readonly root: string;
-  /** Absolute, at or below the root; without effect unless `allowWrites`. */
+  /** Absolute, at or below the root; ignored unless `allowWrites`. */
   readonly writeRoots: readonly string[];
   readonly allowWrites: boolean;
-  /** Neither readable nor writable, wherever it lies: MANDATE_HOME, the user's configuration. */
+  /** Neither readable nor writable, anywhere: MANDATE_HOME and the user's configuration. */
   readonly forbidden: readonly string[];
-  /** Readable where it is visible at all, and not writable: what the next start obeys. */
+  /** Readable if visible, but not writable: what the next start obeys. */
   readonly guarded: readonly string[];
-  /** Sockets of processes outside that lie in the root; shown as files that cannot be opened. */
+  /** Sockets of outside processes in the root; shown as files that cannot be opened. */
   readonly sockets?: readonly string[];
-  /** Readable beside the root: what a working copy borrows its objects from. */
+  /** Readable beside the root: folders from which a working copy borrows git objects. */
   readonly visible: readonly string[];
   /**
-   * Whether the root's `.git` may be written, apart from what makes git run programs. Only for a
-   * working copy that nobody else's git obeys; otherwise all of it is read-only.
+   * Whether the root's `.git` may be written, except for what makes git run programs. Only for a
+   * working copy that no other git obeys; otherwise all of it is read-only.
    */
   readonly ownsGit: boolean;
-  /** The root is thrown away afterwards: nobody obeys what is in it, so nothing needs guarding. */
+  /** The root is deleted afterwards: no program obeys its content, so nothing is guarded. */
   readonly isThrowaway?: true;
   readonly network: boolean;
-  /** A folder of this delegation alone; its /tmp and its home are kept in it between commands. */
+  /** A folder of this delegation alone, which keeps its /tmp and its home between commands. */
   readonly scratch: string;
 }
 
-/** A command line that can be started once its placeholders are there. */
+/** A command line that can be started once its placeholders exist. */
 export interface CommandLine {
   readonly program: Program;
   readonly args: readonly string[];
   /**
-   * Guarded places that do not exist yet. Only what exists can be covered, so an empty folder has
-   * to be there for as long as a command could create something else.
+   * Guarded paths that do not exist yet. Only an existing path can be covered, so an empty folder
+   * must stand there while a command could create something else.
    */
   readonly placeholders: readonly string[];
-  /** What the sandbox reads from descriptor 4 before the command begins; absent: nothing. */
+  /** Read by the sandbox from descriptor 4 before the command begins; absent: nothing. */
   readonly filter?: Uint8Array;
 }
 
-/** A way of this machine to hold a command to a policy. */
+/** A method of this machine to enforce a policy on a command. */
 export interface Sandbox {
-  /** How people call it: "bubblewrap 0.8.0". */
+  /** For people: "bubblewrap 0.8.0". */
   readonly name: string;
   /**
-   * The command under the policy. Whoever starts it gives it a pipe as descriptor 3, on which the
-   * process that everything else descends from is named: killing that one ends all of them.
+   * Wraps a command with the policy. The caller passes a pipe as descriptor 3, on which the sandbox
+   * names its first process: killing that process ends all of them.
    */
   wrap(policy: SandboxPolicy, argv: readonly string[], cwd: string): CommandLine;
 }
 
-/** Where programs find their home inside a sandbox, whoever runs it. */
+/** The home folder inside a sandbox, for every user. */
 export const homeInside = "/home/agent";
 
-/** Programs, libraries and what is installed beside them; never data of people or services. */
+/** Programs, libraries and what is installed with them; no data of people or services. */
 export const systemFolders: readonly string[] = [
   ...["/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt"],
   ...["/nix/store", "/run/current-system", "/home/linuxbrew/.linuxbrew"],
 ];
 
-/** By name: /etc also holds password hashes, host keys and tokens, and root could read them. */
+/**
+ * Selected by name: /etc also holds password hashes, host keys and tokens, which root could read.
+ */
 const namedSettings: readonly string[] = [
   ...["alternatives", "ca-certificates", "debian_version", "fonts", "group", "host.conf", "hosts"],
   ...["ld.so.cache", "ld.so.conf", "ld.so.conf.d", "locale.alias", "locale.conf", "localtime"],
@@ -82,18 +84,18 @@ export function systemSettings(): readonly string[] {
 }
 
 export interface ProgramPlaces {
-  /** Shown read-only, besides what every machine has. */
+  /** Mounted read-only, in addition to the system folders. */
   readonly folders: readonly string[];
-  /** What is left of PATH. */
+  /** The entries of PATH that are used. */
   readonly path: readonly string[];
-  /** Where version managers look for what they manage, now that the home is another one. */
+  /** Where version managers find their programs, because the home folder is another one inside. */
   readonly variables: Readonly<Record<string, string>>;
 }
 
 /**
- * What has to be visible for the programs on the operator's PATH to work: their folders, and of a
- * home only the parts of known version managers that hold programs. A program elsewhere that
- * needs its neighbours has to be shown explicitly.
+ * What must be visible for the programs on the operator's PATH: their folders, and of a home folder
+ * only the parts of known version managers that hold programs. Files beside another program must be
+ * made visible explicitly.
  */
 export function findProgramPlaces(
   environment: Readonly<Record<string, string | undefined>>,
@@ -106,9 +108,9 @@ export function findProgramPlaces(
   }
   const path: string[] = [];
   for (const entry of (environment["PATH"] ?? "").split(":")) {
-    // An empty or relative one means "wherever the command happens to run": the workspace.
+    // An empty or relative entry means the current folder of the command: the workspace.
     if (!isAbsolute(entry) || path.includes(entry) || !existsSync(entry)) continue;
-    // A folder around the whole home is not one of programs.
+    // A folder that contains the whole home is not a folder of programs.
     if (home !== undefined && isBelow(home, realpathSync(entry))) continue;
     path.push(entry);
     if (isShown(entry, folders)) continue;
@@ -142,9 +144,9 @@ function isShown(entry: string, folders: ReadonlySet<string>): boolean {
 interface Toolchain {
   /** Below the user's home. */
   readonly folder: string;
-  /** The parts of it that hold programs. Tokens and caches lie beside them and stay hidden. */
+  /** The parts that hold programs. Tokens and caches beside them stay hidden. */
   readonly shows: readonly string[];
-  /** Tells its programs where the folder is, since they find another home. */
+  /** Tells its programs where the folder is, because the home folder is another one inside. */
   readonly variable?: string;
 }
 
@@ -168,8 +170,9 @@ const toolchains: readonly Toolchain[] = [
 ];
 
 /**
- * The environment of one command, made anew each time: nothing that an earlier command set, and of
- * ours only what names no person's secrets. Chosen by name; a key nobody thought of stays out.
+ * The environment of one command, created for each command: nothing that an earlier command set,
+ * and of this process only variables without secrets. Selected by name, so that an unknown key is
+ * not passed.
  */
 export function freshEnvironment(
   ours: Readonly<Record<string, string | undefined>>,
@@ -184,8 +187,8 @@ export function freshEnvironment(
   return {
     ...kept,
     ...places.variables,
-    // By the rule for our own helpers: a tool rule that allows "git" means the operator's git, not
-    // one that an agent or a repository brought.
+    // By the same rule as for helpers: a tool rule that allows "git" means the operator's git, not
+    // one that an agent or a repository provides.
     PATH: pathOf(places).join(":"),
     HOME: home,
     USER: "agent",
@@ -202,13 +205,13 @@ function pathOf({ path }: ProgramPlaces): readonly string[] {
   return folders.length === 0 ? usualFolders : folders;
 }
 
-/** A repository is trusted by where it lies, not by who owns it: owners look different inside. */
+/** A repository is trusted by its location, not by its owner: owners look different inside. */
 const gitSettings: Readonly<Record<string, string>> = Object.freeze({
   GIT_CONFIG_COUNT: "2",
   GIT_CONFIG_KEY_0: "safe.directory",
   GIT_CONFIG_VALUE_0: "*",
-  // A folder that looks like a repository is not one until somebody says so: its settings run
-  // programs.
+  // A folder that looks like a bare repository is used only if it is named explicitly: its
+  // configuration can run programs.
   GIT_CONFIG_KEY_1: "safe.bareRepository",
   GIT_CONFIG_VALUE_1: "explicit",
   GIT_TERMINAL_PROMPT: "0",

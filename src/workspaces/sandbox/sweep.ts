@@ -15,13 +15,13 @@ import { makeReadable, type ProtectedWalk, statusAt, type WalkBounds } from "./p
 /** Where commands ran. */
 export type SweptPlace = Pick<WorkspaceBinding, "root" | "writeRoots" | "forbidden">;
 
-/** What was there before the first of the commands began. */
+/** What existed before the first of the commands. */
 export interface Before {
-  /** What is protected, with its inode. */
+  /** Protected paths with their inodes. */
   readonly places: ReadonlyMap<string, number>;
-  /** Links that no mount holds, with what tells one from another in its place. */
+  /** Links that are not mounted, with a stamp that tells a replaced link. */
   readonly loose: ReadonlyMap<string, string>;
-  /** Covered in every command: a person put there what is there now. */
+  /** Covered in every command: what exists there now was created by a person. */
   readonly covered: ReadonlySet<string>;
   /** Folders that were read-only as a whole. */
   readonly closed: readonly string[];
@@ -29,11 +29,11 @@ export interface Before {
 
 export interface Swept {
   readonly planted: readonly SetAside[];
-  /** What could not be looked into although commands could write there. */
+  /** Folders that could not be read although commands could write there. */
   readonly unseen: readonly string[];
 }
 
-/** Whether all of it has another name by now. */
+/** Whether everything was renamed. */
 export function isSettled(planted: readonly SetAside[]): boolean {
   return planted.every(({ now }) => now !== undefined);
 }
@@ -41,10 +41,10 @@ export function isSettled(planted: readonly SetAside[]): boolean {
 /** Wider than before a command: what is not found here stays. */
 const sweepBounds: WalkBounds = { folders: 2_000_000, milliseconds: 60_000 };
 
-/** Folders whose names are no text can be in each other; each round finds those of one level. */
+/** Folders with invalid names can be nested; each round finds those of one level. */
 const mostRounds = 64;
 
-/** Sets aside all that is protected and was not there before, or is another thing by now. */
+/** Sets aside every protected path that did not exist before, or was replaced. */
 export async function sweep(
   place: SweptPlace,
   walk: ProtectedWalk,
@@ -57,7 +57,7 @@ export async function sweep(
   const look = () =>
     walk.walk(root, writeRoots, {
       ...{ left: forbidden, bounds, mayOpen: isOpen },
-      isKnown: (found) => isTheirs(before, found),
+      isKnown: (found) => existedBefore(before, found),
     });
   let seen = await look();
   for (let round = 0; round < mostRounds && seen.unreadable.some(isOpen); round += 1) {
@@ -70,10 +70,10 @@ export async function sweep(
     ...seen.repositories.map((found) => ({ found, act: setRepositoryAside })),
     ...seen.found.map((found) => ({ found, act: setAside })),
   ];
-  // Deepest first: what is inside a renamed folder has another path afterwards. A `.git` is
-  // a repository under its new name too, and so comes without its HEAD.
+  // Deepest first: paths inside a renamed folder change. A `.git` is a repository under its new
+  // name too, so its HEAD is set aside as well.
   for (const { found, act } of paths.sort((one, two) => two.found.length - one.found.length)) {
-    if (isTheirs(before, found)) continue;
+    if (existedBefore(before, found)) continue;
     const aside = act(place, found);
     if (aside !== undefined) planted.push(aside);
   }
@@ -81,7 +81,7 @@ export async function sweep(
   return { planted: outermost(planted), unseen: seen.unseen.filter(isOpen) };
 }
 
-/** Links on the way to something protected that are another thing by now: that leads elsewhere. */
+/** Links on the way to a protected path that were replaced: they may have another target. */
 function replacedLinks(place: SweptPlace, { loose, places }: Before): readonly SetAside[] {
   return [...loose].flatMap(([link, stamp]) => {
     const isOnTheWay = !places.has(link) && statusAt(link) !== undefined;
@@ -89,7 +89,7 @@ function replacedLinks(place: SweptPlace, { loose, places }: Before): readonly S
   });
 }
 
-function isTheirs({ places, loose, covered }: Before, place: string): boolean {
+function existedBefore({ places, loose, covered }: Before, place: string): boolean {
   if (covered.has(place)) return true;
   // No program obeys an empty folder, but a terminal obeys its name.
   if (isEmptyFolder(place) && !steersTerminal(basename(place))) return true;
@@ -103,13 +103,13 @@ function isTheirs({ places, loose, covered }: Before, place: string): boolean {
   return foldedName(basename(place)) !== ".git" && !status.isSymbolicLink();
 }
 
-/** A file system gives the inode of a removed link to the next one; its time it does not. */
+/** A file system can reuse the inode of a removed link, but not its change time. */
 export function stampOf(link: string): string {
   const status = statusAt(link);
   return status === undefined ? "" : `${status.ino} ${status.ctimeNs}`;
 }
 
-/** What went with something else needs no sentence of its own, unless it is still there. */
+/** A path that was moved with its parent needs no own sentence, unless it is still there. */
 function outermost(planted: readonly SetAside[]): readonly SetAside[] {
   return planted.filter(({ place, now }, index) => {
     if (now === undefined) return true;
@@ -119,15 +119,15 @@ function outermost(planted: readonly SetAside[]): readonly SetAside[] {
 
 export interface SetAside {
   readonly place: string;
-  /** Its new name; absent when it could not be given one. */
+  /** Its new name; absent if it could not be renamed. */
   readonly now?: string;
   readonly problem?: string;
 }
 
 /**
- * Gives a place another name, under which no program obeys it. Nothing is deleted: a person may
- * have put it there at this moment. The folder is opened first, since a link may be in the
- * folder's place by now. Undefined when it is gone.
+ * Renames a path so that no program obeys it. Nothing is deleted, since a person may have created
+ * it at this moment. The parent folder is opened first, because it may be a link now. Undefined
+ * when the path is gone.
  */
 function setAside(workspace: Boundary, place: string): SetAside | undefined {
   try {
@@ -138,7 +138,9 @@ function setAside(workspace: Boundary, place: string): SetAside | undefined {
   }
 }
 
-/** Takes from a folder what makes git take it for a repository: without its HEAD it is a folder. */
+/**
+ * Renames the HEAD of a folder that git treats as a repository: without it the folder is ordinary.
+ */
 function setRepositoryAside(workspace: Boundary, folder: string): SetAside | undefined {
   try {
     const name = readdirSync(folder, { withFileTypes: true }).find(
@@ -159,8 +161,8 @@ function rename(workspace: Boundary, place: string): SetAside {
   try {
     renameSync(opened.entry(name), opened.entry(now));
   } catch (error) {
-    // A command may have closed the folder so that this fails; a folder is only moved if it can
-    // be written itself.
+    // A command may have changed the mode of the folder to prevent this; a folder can be moved only
+    // if it is itself writable.
     const isOpened = makeReadable(opened.path);
     makeReadable(place);
     if (!isOpened) throw error;
@@ -172,8 +174,8 @@ function rename(workspace: Boundary, place: string): SetAside {
 }
 
 /**
- * Gives the folders of a folder whose names are no text names that are: only so can they be looked
- * into and mounted. A link is not followed.
+ * Renames folders whose names are not valid text: only then can they be read and mounted. Follows
+ * no link.
  */
 function renameUnreadable(workspace: Boundary, folder: string): readonly SetAside[] {
   makeReadable(folder);
@@ -200,7 +202,7 @@ function renameAll(workspace: Boundary, folder: string): readonly SetAside[] {
   }
 }
 
-/** Short enough to be a name, and one that people can read, whatever the old one was. */
+/** Short and readable, whatever the old name was. */
 function asideName(name: string): string {
   const visible = stripHidden(name.slice(0, 48)).replaceAll(/[\t\n]/g, "_");
   return `${visible}.set-aside-${randomBytes(4).toString("hex")}`;
@@ -214,7 +216,7 @@ function isGone(place: string): boolean {
   }
 }
 
-/** No program obeys an empty folder: a command has one in the place of what it must not create. */
+/** No program obeys an empty folder; placeholders are empty folders. */
 function isEmptyFolder(place: string): boolean {
   try {
     return lstatSync(place).isDirectory() && readdirSync(place).length === 0;

@@ -1,7 +1,7 @@
 /**
- * The filter on system calls that every command in the sandbox runs under, as a program for the
- * kernel (classic BPF). It closes what namespaces leave open: the keyrings of the user, families of
- * sockets that know no network namespace, and parts of the kernel that commands do not need.
+ * The system call filter of every command in the sandbox, as a program for the kernel (classic
+ * BPF). It blocks what namespaces leave open: the user's keyrings, socket families without network
+ * namespaces, and parts of the kernel that commands do not need.
  */
 
 /** Numbers of one architecture, from the kernel's tables. */
@@ -27,12 +27,12 @@ const refused = [
 ] as const;
 
 /**
- * Answered as by a kernel that does not have them: programs then use what there was before. The
- * flags of clone3 lie in memory, where no filter can read them.
+ * Answered as if the kernel did not have them: programs then use older calls. The flags of clone3
+ * are in memory, which a filter cannot read.
  */
 const unknown = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const;
 
-/** Judged by their arguments. */
+/** Decided by their arguments. */
 const judged = ["socket", "socketpair", "ioctl", "clone", "unshare"] as const;
 
 const shared = {
@@ -71,7 +71,7 @@ const architectures: Readonly<Record<string, Architecture>> = {
 
 const known = new Map<string, Buffer>();
 
-/** Undefined for an architecture whose numbers are not known here. Made once. */
+/** Undefined for an unknown architecture. Computed once. */
 export function systemCallFilter(architecture: string = process.arch): Buffer | undefined {
   const one = Object.hasOwn(architectures, architecture) ? architectures[architecture] : undefined;
   if (one === undefined) return undefined;
@@ -82,7 +82,7 @@ export function systemCallFilter(architecture: string = process.arch): Buffer | 
 
 interface Instruction {
   readonly code: number;
-  /** How many instructions are passed over when a comparison holds, and when it does not. */
+  /** How many instructions are skipped if the comparison is true, and if it is false. */
   readonly yes?: number;
   readonly no?: number;
   readonly value: number;
@@ -92,14 +92,15 @@ const [notPermitted, noSuchCall, noSuchFamily] = [1, 38, 97];
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
 const newUserNamespace = 0x10000000;
-/** TIOCSTI and TIOCLINUX type into the terminal of the person who watches. */
+/** TIOCSTI and TIOCLINUX type into the terminal of the watching person. */
 const typing = [0x5412, 0x541c];
 
 function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly Instruction[] {
   const program: Instruction[] = [
     load(4),
     { code: ifEqual, value: id, yes: 1 },
-    // A call of another architecture: killed, since it would not understand an answer either.
+    // A call of another architecture is killed, since it would not understand an error number
+    // either.
     { code: answer, value: 0x80000000 },
     load(0),
   ];
@@ -112,7 +113,7 @@ function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly 
     ...when(calls.socket, [
       loadArgument(0),
       ...[families.unix, families.inet, families.inet6].flatMap((family) => allowIf(family)),
-      // Interfaces and addresses, of the sandbox's own network; no other protocol.
+      // Interfaces and addresses of the sandbox's own network; no other protocol.
       { code: ifEqual, value: families.netlink, yes: 1 },
       fail(noSuchFamily),
       loadArgument(2),
@@ -141,12 +142,12 @@ function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly 
 const [ifEqual, ifAtLeast, ifAnyBit, answer] = [0x15, 0x35, 0x45, 0x06];
 const allow: Instruction = { code: answer, value: 0x7fff0000 };
 
-/** A word of what the kernel says of a call: its number at 0, its architecture at 4. */
+/** A word of the kernel's description of a call: the number is at 0, the architecture at 4. */
 function load(offset: number): Instruction {
   return { code: 0x20, value: offset };
 }
 
-/** The lower half, which is all that the kernel looks at in these arguments. */
+/** The lower half, which is all that the kernel reads of these arguments. */
 function loadArgument(index: number): Instruction {
   return load(16 + 8 * index);
 }

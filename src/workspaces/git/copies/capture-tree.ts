@@ -42,7 +42,7 @@ interface CaptureRequest {
   readonly vault: string;
   readonly place: Place;
   readonly tracked: readonly TrackedEntry[];
-  /** The folder of our own data, if the place contains it: never part of the snapshot. */
+  /** The folder of Mandate's own data, if the place contains it: never part of the snapshot. */
   readonly hidden: RawPath | null;
   /** Kept between captures, so that unchanged files are not read again. */
   readonly indexFile: string;
@@ -97,7 +97,7 @@ async function captureOnce(request: CaptureRequest): Promise<Capture> {
   }
 }
 
-/** Contents that the repository stores already can be no secret; all others are verified. */
+/** Contents that the repository stores already are no secrets; all others are verified. */
 async function requireOwnContents(
   context: { readonly gitDirectory: string; readonly indexFile: string },
   { tracked, place }: CaptureRequest,
@@ -109,9 +109,9 @@ async function requireOwnContents(
   const fresh = entries.filter(({ path, object }) => {
     return read.has(path) && (place.kind === "folder" || stored.get(path) !== object);
   });
-  const unlike = await verifyCapture(place.toplevel, fresh, place.objectFormat);
-  if (unlike.length === 0) return;
-  const names = namesOf(unlike.map(shownRaw));
+  const differing = await verifyCapture(place.toplevel, fresh, place.objectFormat);
+  if (differing.length === 0) return;
+  const names = namesOf(differing.map(shownRaw));
   const sentence = `The workspace "${place.toplevel}" was changed while it was being read: ${names}. Wait until nothing writes there, then try again.`;
   throw new RepositoryRefused({ code: "changed-meanwhile", sentence });
 }
@@ -187,10 +187,9 @@ const throughDescriptors = process.platform === "linux" && existsSync("/proc/sel
 const flags = constants.O_RDONLY | (constants.O_DIRECTORY ?? 0) | (constants.O_NOFOLLOW ?? 0);
 
 /**
- * Git opens files by their paths. While git reads, another process can replace a file or a folder
- * by a link, and a file from anywhere on the machine would be in the snapshot. So a content counts
- * only if the file itself, opened without following a link, has the same. Returns the paths that
- * differ.
+ * Git opens files by path. While git reads, another process can replace a file or folder by a link,
+ * and the snapshot would contain any file of the machine. So a content counts only if the file
+ * itself, opened without following links, has the same content. Returns the paths that differ.
  */
 export async function verifyCapture(
   toplevel: string,
@@ -204,12 +203,12 @@ export async function verifyCapture(
     if (known === undefined) byFolder.set(folder, [entry]);
     else known.push(entry);
   }
-  const unlike: RawPath[] = [];
+  const differing: RawPath[] = [];
   for (const [folder, inside] of byFolder) {
     const place = folder === "" ? Buffer.from(toplevel) : rawPlace(toplevel, folder);
-    unlike.push(...(await verifyFolder(place, inside, format)));
+    differing.push(...(await verifyFolder(place, inside, format)));
   }
-  return unlike;
+  return differing;
 }
 
 async function verifyFolder(
@@ -226,14 +225,14 @@ async function verifyFolder(
   try {
     if (!isAt(descriptor, place)) return entries.map(({ path }) => path);
     const here = throughDescriptors ? `/proc/self/fd/${descriptor}` : place.toString();
-    const unlike: RawPath[] = [];
+    const differing: RawPath[] = [];
     for (const [index, { path, ...entry }] of entries.entries()) {
       if (index % 200 === 199) await yieldToOthers();
       const file = rawPlace(here, path.slice(path.lastIndexOf("/") + 1));
       const seen = await lookAtFile(file, format).catch(() => undefined);
-      if (seen === undefined || !isEntry(seen, entry)) unlike.push(path);
+      if (seen === undefined || !isEntry(seen, entry)) differing.push(path);
     }
-    return unlike;
+    return differing;
   } finally {
     closeSync(descriptor);
   }

@@ -113,8 +113,8 @@ interface Signs {
 }
 
 /**
- * Changed folders that git would take for a bare repository: git in such a folder obeys the
- * configuration there, which can name programs.
+ * Changed folders that git would use as a bare repository: git would obey the configuration in
+ * them, which can name programs.
  */
 function findEmbeddedRepositories(
   all: Iterable<string>,
@@ -127,7 +127,7 @@ function findEmbeddedRepositories(
     for (const [depth, name] of names.entries()) {
       const sign = signOf(name, depth === names.length - 1);
       if (sign === undefined) continue;
-      // The folder as it is spelled; the names that git looks for can be in any case.
+      // The folder's own spelling; git finds its names in any case on some file systems.
       const folder = path.split("/").slice(0, depth).join("/");
       const signs = folders.get(folder) ?? { ...none };
       if (sign !== "setting") signs[sign] = true;
@@ -163,7 +163,7 @@ function signOf(
   return name === "config" || name === "config.worktree" ? "setting" : undefined;
 }
 
-/** Bare repositories in the whole tree that the present changes belong to. */
+/** Bare repositories in the whole tree that contain changed files. */
 export function embeddedProblem(
   prefix: string,
   all: readonly string[],

@@ -45,9 +45,9 @@ export interface CollectOptions {
 }
 
 /**
- * Commits the copy's files as they are, through the vault: the child's `.git` is not read, and no
- * attribute of the tree is in force. The child's processes must have ended, since they could change
- * a file while it is read.
+ * Commits the files of a copy through the vault: the child's `.git` is not read, and no attributes
+ * of the tree apply. The child's processes must have ended, since they could change a file while it
+ * is read.
  */
 export async function collectChanges(
   copy: WorkingCopy,
@@ -94,10 +94,10 @@ export async function collectChanges(
   }
 }
 
-/** A link in place of the folder would lead git to another folder. */
+/** A link in place of the folder would make git read another folder. */
 function requireFolder({ folder, id }: WorkingCopy): void {
   if (entryAt(folder)?.isDirectory() === true) return;
-  const sentence = `The working copy "${id}" is gone, or no folder any more: ${folder}. What was collected of it before is in refs/mandate/${id} of its vault.`;
+  const sentence = `The working copy "${id}" is missing or not a folder: ${folder}. Its last collected changes are in refs/mandate/${id} of its vault.`;
   throw new RepositoryRefused({ code: "copy-unknown", sentence });
 }
 
@@ -136,7 +136,7 @@ async function describe(
   };
 }
 
-/** Collecting the same state again gives the same commit, also after a crash. */
+/** Collecting the same state again gives the same commit, even after a crash. */
 async function commitOnce(copy: WorkingCopy, tree: string, message: string): Promise<string> {
   const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
   const ref = refOf(copy.id);
@@ -160,7 +160,7 @@ export interface ChangedFile {
   readonly mode: "file" | "executable" | "link";
 }
 
-/** Changes in the words of the log, with SHA-256 instead of git's object names. */
+/** Changes as the log describes them, with SHA-256 instead of git's object names. */
 export async function describeFiles(
   vault: string,
   prefix: string,

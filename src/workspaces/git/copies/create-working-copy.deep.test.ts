@@ -165,7 +165,7 @@ test("an id that is taken, or no id, is refused", async () => {
   await createWorkingCopy({ source, id: "one", home });
   await expect(createWorkingCopy({ source, id: "one", home })).rejects.toThrow(/exists already/);
   for (const id of ["", "..", "a/b", "-x", ".git", "a".repeat(65)]) {
-    await expect(createWorkingCopy({ source, id, home })).rejects.toThrow(/is no id/);
+    await expect(createWorkingCopy({ source, id, home })).rejects.toThrow(/is not a valid id/);
   }
 });
 

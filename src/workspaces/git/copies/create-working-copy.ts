@@ -63,7 +63,7 @@ async function make(
 ): Promise<CopyRecord> {
   const layout = layoutOf(home, request.id);
   const options = request.signal === undefined ? {} : { signal: request.signal };
-  // Under the lock: a copy has the state before or after an integration, never between.
+  // Under the lock: a copy has the state before or after an integration, never in between.
   const captured = await new IntegrationQueue(home).run(
     toplevel,
     async () => {

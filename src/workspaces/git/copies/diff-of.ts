@@ -13,7 +13,7 @@ export interface UnifiedDiff {
   readonly truncated: boolean;
 }
 
-/** What a child changed, as people read it. No external diff and no text conversion is run. */
+/** The changes of a child as a unified diff. Runs no external diff and no text conversion. */
 export async function diffOf(
   copy: WorkingCopy,
   changes: CollectedChanges,
@@ -34,8 +34,8 @@ const revision = /^[A-Za-z0-9_][\w./~^@{}-]{0,200}$/;
 const options = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 /**
- * What a folder holds beyond its last commit, or what lies between two commits (`main..topic`). No
- * filter, driver or hook takes part, and nothing is written in the repository.
+ * The changes of a folder since its last commit, or between two commits (`main..topic`). Runs no
+ * filter, driver or hook, and writes nothing in the repository.
  */
 export async function diffOfFolder(
   { folder, home, range }: { folder: string; home: string; range?: string | undefined },
@@ -63,7 +63,7 @@ async function diffOfRange(
   maximumBytes: number,
 ): Promise<UnifiedDiff> {
   const { place } = await inspectRepository(folder, home);
-  if (place.kind !== "git") throw refused("This folder has no history to take a range from.");
+  if (place.kind !== "git") throw refused("This folder has no history.");
   const [from = "", to = "HEAD"] = range.split(/\.{2,3}/);
   const context = { gitDirectory: place.gitDirectory };
   const commits = await Promise.all([from, to].map((name) => commitOf(name, context)));
@@ -72,7 +72,7 @@ async function diffOfRange(
 }
 
 async function commitOf(name: string, context: { gitDirectory: string }): Promise<string> {
-  if (!revision.test(name)) throw refused(`"${name}" is no name of a commit.`);
+  if (!revision.test(name)) throw refused(`"${name}" is not a valid name of a commit.`);
   const args = ["rev-parse", "--verify", "--quiet", "--end-of-options", `${name}^{commit}`];
   const commit = await askGit(args, { ...context, answers: [1] });
   if (commit === "") throw refused(`There is no commit "${name}".`);

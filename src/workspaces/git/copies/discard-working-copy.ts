@@ -13,9 +13,9 @@ import { layoutOf, refOf, type WorkingCopy, worktreesOf } from "./working-copy.t
 
 interface DiscardOptions {
   /**
-   * What becomes of work that was not merged. `keep` (also when unsaid): the whole copy stays.
-   * `keep-commits`: the folder goes, its changes stay in the vault as `refs/mandate/<id>`.
-   * `delete`: everything goes, that ref in the person's repository included.
+   * What happens to unmerged work. `keep` (the default): the whole copy stays. `keep-commits`: the
+   * folder is removed, its changes stay in the vault as `refs/mandate/<id>`. `delete`: everything
+   * is removed, including that ref in the person's repository.
    */
   readonly unmerged?: "keep" | "keep-commits" | "delete";
 }
@@ -29,25 +29,26 @@ type DiscardResult =
       readonly sentence: string;
     };
 
-/** Removes a working copy, and nothing outside of it; work is not lost unless told so. */
+/** Removes a working copy and nothing outside it. Unmerged work is kept by default. */
 export async function discardWorkingCopy(
   copy: WorkingCopy,
   options: DiscardOptions = {},
 ): Promise<DiscardResult> {
   const unmerged = options.unmerged ?? "keep";
   const { toplevel } = copy.source;
-  // An integration that a crash cut off still needs what is kept here.
+  // An integration that a crash interrupted still needs files of this copy.
   const work = () => recoverPlace(copy.home, toplevel);
   await new IntegrationQueue(copy.home).run(toplevel, work, { purpose: "files" });
   const copies = join(copy.home, "copies");
   if (unmerged !== "delete" && existsSync(copy.folder)) {
     const changes = await collectChanges(copy);
     const isMerged = changes.commit === null || changes.commit === readOutcome(copy)?.child;
-    // What was sent to its caller's machine is that machine's to keep, with what was said of it.
+    // Changes that were sent to the caller's machine, with their problems, are kept by that
+    // machine.
     const isElsewhere = isSent(copy, changes.tree);
     if (!isElsewhere && (!isMerged || changes.problems.length > 0)) {
       if (unmerged === "keep" || changes.commit === null) {
-        const sentence = `The working copy "${copy.id}" has changes that were not merged, and is kept in ${copy.folder}. Merge it, or discard it with its changes.`;
+        const sentence = `The working copy "${copy.id}" has unmerged changes and is kept in ${copy.folder}. Merge it, or discard it with its changes.`;
         return { status: "kept", files: changes.files, sentence };
       }
       await removeFolder(worktreesOf(copy.home), copy.id);
@@ -68,14 +69,14 @@ async function forgetRef(copy: WorkingCopy): Promise<void> {
     const { gitDirectory } = place;
     await runGit(["update-ref", "-d", refOf(copy.id)], { gitDirectory });
   } catch (error) {
-    // Their repository is unreadable or gone: nothing of ours can be left in it that matters.
+    // The person's repository is unreadable or gone, so the ref does not matter.
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
   }
 }
 
 /**
- * Which state of a copy the store has, where that copy is of a folder on another machine: so much
- * of it needs to be kept here no longer than its delegation is open.
+ * Records which state of a copy was stored in the artifacts. The copy of a folder on another
+ * machine then needs to be kept only as long as its delegation is open.
  */
 export function noteSent(copy: WorkingCopy, tree: string): void {
   if (copy.source.kind === "elsewhere") writeDurablySync(placeOf(copy), JSON.stringify({ tree }));

@@ -21,7 +21,7 @@ interface JudgedChanges {
   readonly problems: readonly ChangeProblem[];
 }
 
-/** Judges the files that a child left in its copy. They are hostile input. */
+/** Judges the files that a child left in its copy. They are untrusted input. */
 export function judgeChanges(
   copy: {
     readonly folder: string;
@@ -46,7 +46,7 @@ export function judgeChanges(
 
   const count = differences.present.length + differences.removed.length;
   const bytes = differences.present.reduce((sum, { bytes: size }) => sum + size, 0);
-  // First, so that too many files are not judged one by one.
+  // Checked first, so that too many files are not judged one by one.
   if (count > copy.limits.maximumFiles || bytes > copy.limits.maximumBytes) {
     found.set("too-many", [`${count} files`, `${Math.round(bytes / 1024 / 1024)} MB`]);
     return { accepted: [], problems: listOf(found) };
@@ -83,8 +83,8 @@ function problemOf(
 
 /**
  * Judges a link by its text, since its target differs between machines. `..` is allowed at the
- * beginning, where it leaves real folders; after a name it could leave another link, so that `a/..`
- * is another folder than it seems.
+ * beginning, where it leaves real folders. After a name it could leave another link, so that `a/..`
+ * is not the folder that it seems to be.
  */
 export function leadsOutside(prefix: string, path: string, target: string): boolean {
   if (target.startsWith("/") || target.includes("\\")) return true;
@@ -102,12 +102,12 @@ export function leadsOutside(prefix: string, path: string, target: string): bool
 function isEmpty(folder: string, path: RawPath): boolean {
   const place = rawPlace(folder, path);
   const stats = entryAt(place);
-  // A missing folder of a submodule is no change either.
+  // A missing submodule folder is no change either.
   if (stats === undefined) return true;
   return stats.isDirectory() && readdirSync(place).length === 0;
 }
 
-/** Paths that are new in the tree and collide with others on some file systems. */
+/** New paths that collide with other paths on some file systems. */
 export function collisionProblem(
   prefix: string,
   all: Iterable<string>,
@@ -121,22 +121,24 @@ export function collisionProblem(
   );
 }
 
-/** Whether a file system reads a part of the path as `.git`: by case, short name or stream. */
+/**
+ * Whether a file system could treat a part of the path as `.git`: by case, short name or stream.
+ */
 function namesGitDirectory(path: string): boolean {
   return path.split(/[/\\]/).some((part) => [".git", "git~1"].includes(foldedName(part)));
 }
 
 const controlFiles = [".gitattributes", ".gitmodules", ".gitignore", ".mailmap"];
 
-/** Files that git reads as instructions: they may change as files, and must not be links. */
+/** Files that git obeys: their content may change, but they must not become links. */
 function isControlFile(path: string): boolean {
   return controlFiles.includes(foldedName(path.slice(path.lastIndexOf("/") + 1)));
 }
 
 /**
- * Those of the changed paths that agents cannot write: what the list protects, and what the next
- * start reads; `guarded` are absolute places. A path above such a place counts as well: as a link it
- * would lead to another one. Compared without case, as some file systems do.
+ * The changed paths that agents cannot write: protected paths, and the absolute paths in `guarded`,
+ * which the next start reads. A parent of such a path counts as well, since a link there would
+ * change the target. Names are compared without case, as some file systems do.
  */
 export function guardedChanges(
   copy: WorkingCopy,
@@ -146,7 +148,7 @@ export function guardedChanges(
 ): readonly string[] {
   const root = placeOf(copy);
   const at = foldName(root);
-  // A replay has the list of its recording, and does not look at the folder of today.
+  // A replay uses the list of its recording and does not read the current folder.
   const linked = isProtected === isOnTheList ? linkedWays(root) : [];
   const all = [...guarded, ...linked].flatMap((place) => [place, realPathOf(place)]);
   const places = new Set([...all, ...linked].map(foldName));
@@ -157,12 +159,12 @@ export function guardedChanges(
   });
 }
 
-/** Whether agents cannot write a path below a workspace's root. */
+/** Whether agents cannot write a path below the root of a workspace. */
 export type IsProtected = (root: string, path: string) => boolean;
 
 const isOnTheList: IsProtected = (root, path) => protectionOf(root, path) !== undefined;
 
-/** Those of the changed paths that lie below none of the write roots, as a contract names them. */
+/** The changed paths that are below none of the write roots of a contract. */
 export function changesOutside(
   copy: WorkingCopy,
   paths: readonly string[],
@@ -172,7 +174,7 @@ export function changesOutside(
   return paths.filter((path) => !writeRoots.some((root) => isBelow(join(at, path), root)));
 }
 
-/** The workspace that a person knows, also where the copy was made of another copy. */
+/** The workspace that the person knows, even if the copy was made from another copy. */
 function placeOf({ home, source }: WorkingCopy): string {
   return join(standsFor(home, source), source.prefix);
 }

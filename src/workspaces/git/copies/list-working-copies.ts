@@ -10,7 +10,7 @@ import {
   worktreesOf,
 } from "./working-copy.ts";
 
-/** The ids of all working copies that were made and not discarded. */
+/** The ids of all complete working copies that were not discarded. */
 export function listWorkingCopies(home: string): readonly string[] {
   return names(join(home, "copies")).filter((name) => isWhole(home, name));
 }
@@ -19,7 +19,10 @@ function isWhole(home: string, name: string): boolean {
   return isCopyId(name) && existsSync(layoutOf(home, name).record);
 }
 
-/** Without those that somebody removes meanwhile, or whose record nobody can read. */
+/**
+ * All working copies that can be opened: skips those that are being removed or have an unreadable
+ * record.
+ */
 export function openWorkingCopies(home: string): readonly WorkingCopy[] {
   return listWorkingCopies(home).flatMap((id) => {
     try {
@@ -31,34 +34,34 @@ export function openWorkingCopies(home: string): readonly WorkingCopy[] {
 }
 
 /**
- * Removes what a crash left of copies that were being made, checked or removed, and says what it
- * was. What a living process is making is left alone.
+ * Removes what a crash left of copies that were being created, checked or removed, and returns the
+ * removed paths. Copies that a live process is creating are skipped.
  */
 export async function sweepWorkingCopies(home: string): Promise<readonly string[]> {
   const swept: string[] = [];
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
     for (const name of names(parent)) {
-      // In this order: whoever makes one lets go of it after it has become whole.
+      // In this order, because a copy becomes complete before its creator releases it.
       if (isHeld(home, name) || isWhole(home, name)) continue;
       try {
         await removeFolder(parent, name);
         swept.push(join(parent, name));
       } catch {
-        // One that cannot be removed now must not keep the others, and all that waits for this.
+        // If one cannot be removed now, the others still are.
       }
     }
   }
   return swept;
 }
 
-/** Copies that were made of this one, and borrow contents from it. */
+/** Copies that were made from this one and borrow contents from it. */
 export function copiesOf({ home, folder }: WorkingCopy): readonly string[] {
   return openWorkingCopies(home)
     .filter(({ source }) => source.kind === "copy" && source.toplevel === folder)
     .map(({ id }) => id);
 }
 
-/** Whether a process that is still there makes, or works with, what bears this name. */
+/** Whether a live process is creating or using the entry with this name. */
 export function isHeld(home: string, name: string): boolean {
   if (isBeingRemoved(name)) return true;
   const [copy = "", purpose, ...maker] = name.split(".");
@@ -66,7 +69,7 @@ export function isHeld(home: string, name: string): boolean {
   return isCopyId(copy) && isProcessAlive(holderOf(home, copy));
 }
 
-/** The process that last took hold of a copy, whether it is still there or not. */
+/** The process that last took a copy, alive or not. */
 export function holderOf(home: string, copy: string): string {
   try {
     return readFileSync(layoutOf(home, copy).holder, "utf8");

@@ -16,9 +16,9 @@ const attributes =
 type Borrowing = Pick<Place, "objectFormat" | "objects" | "shallow">;
 
 /**
- * A bare repository of the runtime for the snapshots, merges and commits of one working copy. Only
- * its own configuration is in force, never that of a child or a repository. Objects that the copied
- * place has are borrowed from there.
+ * Creates a bare repository of the runtime for the snapshots, merges and commits of one working
+ * copy. Only its own configuration applies, never that of a child or of a repository. Objects of
+ * the copied place are borrowed from there.
  */
 export function createVault(vault: string, place: Borrowing, ignoreRules: string): void {
   layOut(vault, place.objectFormat, "bare = true");
@@ -28,13 +28,13 @@ export function createVault(vault: string, place: Borrowing, ignoreRules: string
   writeShallow(vault, place.shallow);
 }
 
-/** What changes in the place while a copy lives. */
+/** Updates what can change in the copied place while the copy exists. */
 export function updateVault(
   vault: string,
   place: Pick<Place, "shallow">,
   ignoreRules: string,
 ): void {
-  // Not half of them, whatever happens: what they keep out would be taken for the child's work.
+  // Written durably: with an incomplete file, ignored files would count as the child's work.
   writeDurablySync(excludeOf(vault), ignoreRules);
   writeShallow(vault, place.shallow);
 }
@@ -44,8 +44,8 @@ function excludeOf(vault: string): string {
 }
 
 /**
- * Says where a ref of the vault stands; null: nowhere. Git would lock it first, by a file that
- * stays when it is killed, and keeps everybody from moving that ref ever after.
+ * Sets a ref of the vault, or deletes it if `commit` is null. Git would create a lock file first,
+ * which stays if git is killed and blocks the ref from then on.
  */
 export function moveRef(vault: string, ref: string, commit: string | null): void {
   const place = join(vault, ...ref.split("/"));
@@ -153,7 +153,7 @@ function makePrefix(folder: string, prefix: string): void {
     const found = lstatSync(place, { throwIfNoEntry: false });
     if (found === undefined) mkdirSync(place);
     else if (!found.isDirectory()) {
-      const sentence = `The workspace "${prefix}" is no folder in the state that was copied.`;
+      const sentence = `The workspace "${prefix}" is not a folder in the copied state.`;
       throw new RepositoryRefused({ code: "unreadable", sentence });
     }
   }

@@ -41,23 +41,26 @@ export interface PackedChanges {
 export class WorkingCopies {
   readonly #home: string;
   #line: Promise<unknown> = Promise.resolve();
-  /** What is to go once nothing that was made of it is left. */
+  /** By id: repeats a removal that had to wait for copies made from the copy. */
   readonly #held = new Map<string, () => Promise<void>>();
-  /** How often each was taken up here. */
+  /** How often each copy was taken by this process. */
   readonly #taken = new Map<string, number>();
-  /** What is being made or removed. */
+  /** Creations and removals in progress. */
   readonly #busy = new Set<Promise<unknown>>();
 
   constructor(home: string) {
     mkdirSync(home, { recursive: true, mode: 0o700 });
-    // One spelling of it: locks are named after places.
+    // The real path, because locks are named after paths.
     this.#home = realpathSync.native(home);
   }
 
-  /** Of exactly this place, links resolved: what somebody has put a link to since is another one. */
+  /**
+   * Creates a copy of exactly this place, links resolved. If the place was replaced by a link,
+   * creation fails.
+   */
   create(request: Omit<WorkingCopyRequest, "home">): Promise<WorkingCopy> {
     const making = this.#track(this.#make(request));
-    // What comes to nothing no longer holds the one that it was to be made of.
+    // A failed creation no longer blocks the removal of the copy that it was made from.
     making.catch(() => this.#tryHeld());
     return making;
   }
@@ -75,7 +78,7 @@ export class WorkingCopies {
     return readCopyRecord(this.#home, id) !== undefined;
   }
 
-  /** For work in it: until this process ends or has retired it, it is this process's. */
+  /** Takes a copy for work. It belongs to this process until the process ends or retires it. */
   take(id: string): WorkingCopy {
     const copy = openWorkingCopy(this.#home, id);
     writeFileSync(layoutOf(this.#home, id).holder, identifyThisProcess(), { mode: 0o600 });
@@ -83,15 +86,15 @@ export class WorkingCopies {
     return copy;
   }
 
-  /** The state that a copy was made with, for those who have to make it once more. */
+  /** Packs the initial state of a copy, for creating it on another machine. */
   pack(copy: WorkingCopy): Promise<string> {
     return this.#track(packCopy(copy));
   }
 
-  /** Makes a copy of another machine once more, and takes it. */
+  /** Creates a copy of another machine here, and takes it. */
   async unpack(request: Omit<UnpackRequest, "home">): Promise<WorkingCopy> {
     const unpacking = this.holding(request.id, async () => {
-      // Somebody else here may have been quicker.
+      // Another delegation in this process may have created it already.
       if (!this.has(request.id)) await unpackCopy({ ...request, home: this.#home });
     });
     await this.#track(unpacking);
@@ -99,8 +102,9 @@ export class WorkingCopies {
   }
 
   /**
-   * The workspace that it is a copy of is on this machine as well: what is made in it can be merged
-   * here. Where it is none that could be copied so, the copy stays a stranger, and is not merged.
+   * Called when the copied workspace is on this machine as well, so that changes can be merged
+   * here. If the workspace does not match the copy, the copy is returned unchanged and is not
+   * merged.
    */
   async bringHome(copy: WorkingCopy, workspace: string): Promise<WorkingCopy> {
     const { place } = await inspectRepository(workspace, this.#home);
@@ -113,7 +117,7 @@ export class WorkingCopies {
     return workingCopyOf(this.#home, changed);
   }
 
-  /** Under which claim somebody last worked in it here; 0: nobody has. */
+  /** The claim under which work was last done in the copy here; 0: none. */
   claimOf(id: string): number {
     return readClaim(this.#home, id);
   }
@@ -122,18 +126,20 @@ export class WorkingCopies {
     noteClaim(this.#home, id, fence);
   }
 
-  /** What was changed in it, for the machine that its caller is on. */
+  /** Packs the changes of a copy for the caller's machine. */
   async packChanges(copy: WorkingCopy, message: string): Promise<PackedChanges> {
     const changes = await this.collect(copy, message);
     return { text: await packChanges(copy, changes), tree: changes.tree };
   }
 
-  /** The store has what was changed in it. */
+  /** Records that the packed changes are stored. */
   noteSent(copy: WorkingCopy, { tree }: PackedChanges): void {
     noteSent(copy, tree);
   }
 
-  /** Puts what was done elsewhere into this copy, as if it had been done in it. */
+  /**
+   * Puts changes that were made on another machine into this copy, as if they had been made in it.
+   */
   receive(copy: WorkingCopy, text: string): Promise<ReceivedChanges> {
     return this.#track(this.holding(copy.id, () => receiveChanges(copy, text)));
   }
@@ -154,27 +160,27 @@ export class WorkingCopies {
     return integrate(request);
   }
 
-  /** Nobody else takes hold of this copy meanwhile, in this process or in another. */
+  /** Runs `work` while no other caller, in this process or another, holds this copy. */
   holding<Result>(id: string, work: () => Promise<Result>): Promise<Result> {
     return new IntegrationQueue(this.#home).run(layoutOf(this.#home, id).own, work);
   }
 
   /**
-   * Its delegation has ended: it goes, unless it holds work that was not merged. `isMerged`: what
-   * was written in it after the merge came too late, and is nobody's.
+   * The delegation has closed: removes the copy unless it has unmerged work. `isMerged`: whatever
+   * was written in it after the merge is deleted.
    */
   retire(copy: WorkingCopy, isMerged = false): void {
     this.#withdraw(copy, isMerged ? "delete" : "keep");
   }
 
-  /** The delegation it was made for came to nothing. */
+  /** Removes the copy of a delegation that was not created. */
   remove(copy: WorkingCopy): Promise<void> {
     return this.#withdraw(copy, "delete");
   }
 
   /**
-   * One after the other, so that those that were made of a copy can go before it. Who takes it up
-   * before its turn comes, here or in another process, keeps it.
+   * Removals run one after the other, so that copies made from a copy can be removed before it. A
+   * copy that is taken before its turn, here or in another process, is kept.
    */
   #withdraw(copy: WorkingCopy, unmerged: "keep" | "delete"): Promise<void> {
     const taken = this.#taken.get(copy.id);
@@ -185,14 +191,14 @@ export class WorkingCopies {
       await this.#withdrawNow(copy, unmerged);
     };
     const turn = this.#line.then(() => this.holding(copy.id, work));
-    // What cannot be removed now is found by the next `tidy`.
+    // If it cannot be removed now, the next `tidy` removes it.
     const withdrawn = this.#track(turn.catch(() => undefined));
     this.#line = withdrawn;
     return withdrawn;
   }
 
   async #withdrawNow(copy: WorkingCopy, unmerged: "keep" | "delete"): Promise<void> {
-    // The work of those that were made of it could find its way back through this one only.
+    // The work in copies made from this one can be merged only through this one.
     if (copiesOf(copy).length > 0) {
       this.#held.set(copy.id, () => this.#withdraw(copy, unmerged));
       return;
@@ -207,11 +213,11 @@ export class WorkingCopies {
     for (const again of held) void again();
   }
 
-  /** What was being made is there, what was to be removed is gone. */
+  /** Resolves when all creations and removals are done. */
   async settled(): Promise<void> {
     while (this.#busy.size > 0) {
       await Promise.allSettled(this.#busy);
-      // Whoever waited for one of them may have it removed again.
+      // A caller that waited for one of them may start another removal.
       await yieldToOthers();
     }
   }
@@ -224,17 +230,17 @@ export class WorkingCopies {
   }
 
   /**
-   * Brings to an end what a crash left: merges, copies half made, copies whose delegation is closed.
-   * What a living process holds is its own, and work that was not merged stays, whoever's it was.
-   * `inUse`: the copies that open delegations work in.
+   * Finishes what a crash left: merges, incomplete copies, copies of closed delegations. Copies
+   * that a live process holds are skipped, and unmerged work is kept. `inUse`: the copies in which
+   * open delegations work.
    */
   async tidy(inUse: () => Promise<ReadonlySet<string>>): Promise<void> {
     if (!existsSync(join(this.#home, "copies"))) return;
-    // A folder that cannot be brought to an end now must not keep everything else from starting.
+    // A merge that cannot be finished now must not block the start.
     await recoverIntegration(this.#home).catch(() => undefined);
     const used = await inUse();
     const copies = [...openWorkingCopies(this.#home)];
-    // Those that were made of others first: as long as they are there, the others stay as well.
+    // Copies made from other copies first: as long as they exist, the others stay.
     const isInner = ({ source }: WorkingCopy) => source.kind === "copy";
     copies.sort((one, other) => Number(isInner(other)) - Number(isInner(one)));
     for (const copy of copies) {

@@ -142,7 +142,7 @@ export function layoutOf(home: string, id: string): CopyLayout {
   if (!isCopyId(id)) {
     throw new MandateError(
       "usage",
-      `"${id}" is no id of a working copy: letters, digits, "-" and "_", at most 64.`,
+      `"${id}" is not a valid id of a working copy: use letters, digits, "-" and "_", at most 64.`,
     );
   }
   const own = join(home, "copies", id);
@@ -189,9 +189,8 @@ export function copyIndex(from: string, to: string): void {
 }
 
 /**
- * The claim under which work was last done in the copy on this machine. Several machines can have a
- * copy of one name; the log has the claim of the latest, so each machine knows whether its own copy
- * is current.
+ * The claim under which work was last done in this copy. Several machines can have a copy with the
+ * same id; the log has the latest claim, so each machine knows whether its copy is current.
  */
 export function readClaim(home: string, id: string): number {
   const place = placeOf(home, id);
@@ -209,8 +208,8 @@ function placeOf(home: string, id: string): string {
 }
 
 /**
- * Creates the runtime's folder of a new copy, with its holder in it from the first moment: any
- * process that starts sweeps away folders without a holder.
+ * Creates the runtime's folder of a new copy with its holder file in it from the beginning, because
+ * any starting process removes folders without a holder.
  */
 export function beginCopy(home: string, id: string): void {
   const { holder, own } = layoutOf(home, id);

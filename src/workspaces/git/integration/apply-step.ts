@@ -19,14 +19,14 @@ import {
   stagingFolders,
 } from "./integration-journal.ts";
 
-/** Called after each thing that was done and would be found by a recovery. */
+/** Called after each effect that a recovery would find. */
 export type StepObserver = (what: string) => void;
 
 /**
- * Brings one path from its old to its new state, from wherever a crash left it. The old file is
- * moved aside first and the new one linked in after it, which fails if anything has come to be
- * there: between the two the path is empty for some microseconds, but an edit of the person, made
- * at whatever moment, is never overwritten. False: something else is there, and stays.
+ * Moves one path from its old to its new state, from any point at which a crash left it. The old
+ * file is moved aside first, then the new one is linked in, which fails if another file appeared.
+ * Between the two the path is empty for some microseconds, but an edit of the person is never
+ * overwritten. Returns false if another file is there, which stays.
  */
 export async function applyStep(
   journal: IntegrationJournal,
@@ -58,7 +58,10 @@ export async function applyStep(
   });
 }
 
-/** The way back. False: the path was changed by somebody else since, and stays as it is. */
+/**
+ * Moves one path back to its old state. Returns false if the path was changed by another process
+ * since then; it stays as it is.
+ */
 export async function revertStep(
   journal: IntegrationJournal,
   index: number,
@@ -74,7 +77,7 @@ export async function revertStep(
     const isKept = entryAt(kept) !== undefined;
     if (isEntry(now, before) && !isKept) return true;
     if (after !== null && isEntry(now, after)) {
-      // Without the old content there is nothing to go back to.
+      // Without the old content nothing can be restored.
       if (before !== null && !isKept) return false;
       renameSync(place, join(folders.undone, String(index)));
       observe(`took ${path} back`);
@@ -85,7 +88,10 @@ export async function revertStep(
   });
 }
 
-/** Only where there is nothing. The staged file keeps its name until everything is done. */
+/**
+ * Puts a staged file in place, only if nothing is there. The staged file keeps its name until
+ * everything is done.
+ */
 function putIn(folder: OpenFolder, name: string, staged: string): boolean {
   const place = folder.entry(name);
   try {
@@ -96,7 +102,7 @@ function putIn(folder: OpenFolder, name: string, staged: string): boolean {
   } catch (error) {
     const { code = "" } = error as NodeJS.ErrnoException;
     if (code === "EEXIST") return false;
-    // Some file systems have no second names. Then the look before the rename has to do.
+    // Some file systems have no hard links. Then the check before the rename has to be enough.
     if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "EMLINK", "ENOSYS"].includes(code)) throw error;
     if (entryAt(place) !== undefined) return false;
     renameSync(staged, place);
@@ -127,9 +133,9 @@ export function removeIfEmpty(toplevel: string, path: string): boolean {
 }
 
 /**
- * Opens a folder of the person's files, name by name, each inside the one before it: a link on the
- * way is not followed, and a folder that was moved meanwhile is found out. Undefined when there is
- * no such folder, or something else has its name.
+ * Opens a folder of the person's files, name by name, each inside the one before it: links are not
+ * followed, and a folder that was moved is detected. Undefined when the folder does not exist, or
+ * when something else has its name.
  */
 function openTargetFolder(
   toplevel: string,
@@ -154,7 +160,7 @@ function openTargetFolder(
     } finally {
       parent.close();
     }
-    // Another place below the same root is not good enough: this is where one file belongs.
+    // Another folder below the same root is not accepted: the file belongs exactly here.
     if (folder.path === join(toplevel, ...names.slice(0, index + 1))) continue;
     folder.close();
     return undefined;
@@ -162,11 +168,11 @@ function openTargetFolder(
   return folder;
 }
 
-/** A folder that root makes belongs to the owner of the folder above. */
+/** A folder that root creates belongs to the owner of the parent folder. */
 function makeOwnFolder(path: string): void {
   if (!makeFolder(path) || process.geteuid?.() !== 0) return;
   const { uid, gid } = statSync(dirname(path));
-  // Not what a link leads to that was put there since.
+  // The folder itself, not the target of a link that replaced it.
   lchownSync(path, uid, gid);
 }
 
@@ -175,7 +181,7 @@ function isMissing(error: unknown): boolean {
   return ["ENOENT", "ENOTDIR", "ELOOP"].includes(code);
 }
 
-/** Works in the folder of a path; `undefined` for the folder when there is none. */
+/** Works in the folder of a path; `folder` is undefined if it does not exist. */
 async function withFolderOf<Result>(
   toplevel: string,
   path: string,

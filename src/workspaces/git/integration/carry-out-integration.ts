@@ -21,7 +21,7 @@ import type { MergedResult } from "./integration-result.ts";
 
 export type CarriedOut =
   | { readonly status: "done"; readonly outcome: IntegrationJournal["outcome"] }
-  /** Everything is as it was, except `left`: paths that somebody else changed meanwhile. */
+  /** Everything is as it was, except `left`: paths that another process changed. */
   | {
       readonly status: "reverted";
       readonly blocked: readonly string[];
@@ -29,16 +29,16 @@ export type CarriedOut =
     };
 
 /**
- * Applies what is staged, or takes back what was begun. May be called again after a crash at any
- * point: each step looks at the files to find out where it stands. The order matters: what goes
- * away makes room first, and the outcome is written before anything of the journal is removed.
+ * Applies what is staged, or reverts what was begun. May be called again after a crash at any
+ * point: each step checks the files to find out where it stopped. The order matters: removed files
+ * make room first, and the outcome is written before anything of the journal is removed.
  */
 export async function carryOutIntegration(
   home: string,
   journal: IntegrationJournal,
   observe: StepObserver = () => undefined,
 ): Promise<CarriedOut> {
-  // The person removed the whole folder; there is nothing to bring into any state.
+  // The person removed the whole folder, so nothing can be restored.
   if (!existsSync(journal.toplevel)) return clear(home, journal, ["."]);
   if (journal.state === "staging") return clear(home, journal, []);
   if (journal.state === "reverting") return revert(home, journal, [], observe);
@@ -61,7 +61,7 @@ async function applyAll(
   const order = orderOf(journal.steps);
   const firstToStay = order.findIndex((index) => journal.steps[index]?.after !== null);
   for (const [position, index] of order.entries()) {
-    // What takes the place of a folder needs it gone.
+    // A file that replaces a folder needs the folder gone.
     if (position === firstToStay) removeEmptied(journal);
     const path = journal.steps[index]?.path ?? "";
     try {
@@ -75,7 +75,9 @@ async function applyAll(
   return [];
 }
 
-/** Deletions, then replacements, then new files; folders that became empty go in between. */
+/**
+ * Deletions, then replacements, then new files; folders that became empty are removed in between.
+ */
 function orderOf(steps: readonly IntegrationStep[]): readonly number[] {
   const rank = ({ before, after }: IntegrationStep): number =>
     after === null ? 0 : before === null ? 2 : 1;
@@ -85,7 +87,7 @@ function orderOf(steps: readonly IntegrationStep[]): readonly number[] {
     .map(({ index }) => index);
 }
 
-/** Whoever had a file open may have written to it while it was moved aside. */
+/** A process that had a file open may have written to it after it was moved aside. */
 async function findLateEdits(journal: IntegrationJournal): Promise<readonly string[]> {
   const { old } = stagingFolders(journal);
   const late: string[] = [];
@@ -103,7 +105,7 @@ async function revert(
   blocked: readonly string[],
   observe: StepObserver,
 ): Promise<CarriedOut> {
-  // Written down first: a crash from here on must not carry on forwards.
+  // Recorded first: after a crash the revert must continue, not the merge.
   if (journal.state !== "reverting") writeJournal(home, { ...journal, state: "reverting" });
   const left: string[] = [];
   const order = orderOf(journal.steps).toReversed();
@@ -153,10 +155,10 @@ interface MergeToApply {
   readonly outcome: MergedResult;
 }
 
-/** No folder is on the file system of all the files: they cannot be moved into place. */
+/** The files are on several file systems, so that they cannot be moved into place by renames. */
 export class OtherFileSystem extends Error {}
 
-/** Writes the journal, stages, and carries out. The caller holds the lock on the target's files. */
+/** Writes the journal, stages, and applies. The caller holds the lock on the target's files. */
 export async function applyMerge(
   copy: WorkingCopy,
   merge: MergeToApply,
@@ -183,7 +185,8 @@ export async function applyMerge(
       return await carryOutIntegration(copy.home, ready, observe);
     } catch (error) {
       const left = readJournal(copy.home, copy.id);
-      // What could not be taken back keeps its journal, and its old contents, for a recovery.
+      // If something could not be reverted, the journal and the old contents are kept for a
+      // recovery.
       if (left?.state === "staging") await carryOutIntegration(copy.home, left);
       else if (left !== undefined) throw error;
       if ((error as NodeJS.ErrnoException).code !== "EXDEV") throw error;
@@ -192,7 +195,10 @@ export async function applyMerge(
   throw new OtherFileSystem("the target's files are on several file systems");
 }
 
-/** Renames work within a file system; ours is tried first, so that the target stays untouched. */
+/**
+ * Renames work within one file system. Mandate's own folder is tried first, so that the target
+ * stays untouched.
+ */
 function stagingPlaces(copy: WorkingCopy): readonly IntegrationJournal["staging"][] {
   const { own } = layoutOf(copy.home, copy.id);
   const { toplevel } = copy.source;
@@ -217,12 +223,12 @@ function missingFolders(
 
 type BranchOutcome =
   | { readonly commit: string }
-  /** The files are merged and stand there uncommitted. */
+  /** The files are merged but not committed. */
   | { readonly commit: null; readonly notCommitted: string };
 
 /**
- * Moves the person's branch to the merged commit and tells their index about the files that
- * changed. Only if the branch is where it was when the merge was made. May be repeated.
+ * Moves the person's branch to the merged commit and updates their index for the changed files, but
+ * only if the branch is where it was when the merge was made. May be repeated.
  */
 async function advanceBranch(
   journal: IntegrationJournal,

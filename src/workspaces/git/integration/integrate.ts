@@ -35,25 +35,28 @@ export interface IntegrationRequest {
   readonly changes: CollectedChanges;
   /** Patterns, relative to the workspace, that every changed path must match; absent: any path. */
   readonly owns?: readonly string[];
-  /** Says why these paths, relative to the workspace, must not change; asked of what is merged. */
+  /**
+   * Returns why these merged paths, relative to the workspace, must not change; undefined: they
+   * may.
+   */
   readonly objectTo?: (paths: readonly string[]) => string | undefined;
-  /** Asks for a commit on the person's branch, where that is possible; see `planBranch`. */
+  /** Asks for a commit on the person's branch, if possible; see `planBranch`. */
   readonly commit?: { readonly message: string };
-  /** Looks at the merged tree before it is applied. Must not integrate into the same place. */
+  /** Checks the merged tree before it is applied. Must not integrate into the same place. */
   readonly check?: MergeCheck;
   readonly signal?: AbortSignal;
-  /** For tests that stop the process after each thing that was done. */
+  /** For tests that stop the process after each effect. */
   readonly observe?: StepObserver;
 }
 
 const tries = 3;
 
 /**
- * Takes a child's changes over into the workspace that its copy was made of. One at a time for each
- * place, in the order of the calls. Afterwards the person's files are all as they were or all as
- * merged; uncommitted edits of theirs are part of the merge or a reason not to make it. Their HEAD,
- * branch and index are left alone unless a commit was asked for: the changes appear as uncommitted
- * edits. Asking again after a crash gives the recorded outcome.
+ * Merges a child's changes into the workspace from which its copy was made. One integration at a
+ * time for each place, in the order of the calls. Afterwards the person's files are either all
+ * unchanged or all merged; their uncommitted edits are part of the merge, or prevent it. Their
+ * HEAD, branch and index are unchanged unless a commit was requested: the changes appear as
+ * uncommitted edits. A call after a crash returns the recorded outcome.
  */
 export function integrate(request: IntegrationRequest): Promise<IntegrationResult> {
   const { copy } = request;
@@ -68,7 +71,7 @@ async function integrateNow(
 ): Promise<IntegrationResult> {
   const { copy } = request;
   const { toplevel, prefix } = copy.source;
-  // Held only while the files are looked at or changed: a check may take its time.
+  // Held only while files are read or changed: a check may take long.
   const lock = { purpose: "files" } as const;
   for (let attempt = 1; ; attempt++) {
     request.signal?.throwIfAborted();
@@ -84,17 +87,17 @@ async function integrateNow(
       }
     }
     const finish = () => {
-      // From here on it cannot be stopped half-way: whoever ended it meanwhile is obeyed now.
+      // From here on it cannot be stopped half-way, so a cancellation takes effect now.
       request.signal?.throwIfAborted();
       return finishIntegration(request, prepared, child);
     };
     const end = await queue.run(toplevel, async () => finish(), lock);
     if ("result" in end) return end.result;
-    // What is remembered of the target may be what is wrong: everything is read again.
+    // The cached index of the target may be wrong: everything is read again.
     rmSync(layoutOf(copy.home, copy.id).sourceIndex, { force: true });
     if (attempt < tries) continue;
     const files = end.blocked.map((path) => pathInWorkspace(prefix, path));
-    const sentence = `${namesOf(files)} changed while the merge was being applied, or is in its way. Everything was put back; try again.`;
+    const sentence = `${namesOf(files)} changed while the merge was being applied, or is in its way. Everything was restored; try again.`;
     return refuse(request, place, "changed-meanwhile", files, sentence);
   }
 }
@@ -146,7 +149,7 @@ async function judge(
     case "refused":
       return refuse(request, place, "repository", [], prepared.sentence);
     case "source-changed": {
-      const sentence = `"${copy.source.toplevel}" is no longer what the working copy "${copy.id}" was made of. Look at its diff, and take over by hand what is still of use.`;
+      const sentence = `"${copy.source.toplevel}" is no longer the place from which the working copy "${copy.id}" was made. Look at its diff, and apply what you need by hand.`;
       return refuse(request, place, "source-changed", [], sentence);
     }
     case "ready": {
@@ -164,7 +167,7 @@ async function judge(
   }
 }
 
-/** What is wrong with the repository is an answer; what is wrong with us is thrown. */
+/** A problem of the repository is a result; other errors are thrown. */
 async function prepare(
   { copy, changes, signal }: IntegrationRequest,
   commit: string,
@@ -189,10 +192,10 @@ async function placeOf({ home, source }: WorkingCopy): Promise<Place | undefined
 
 type FinishedIntegration =
   | { readonly result: IntegrationResult }
-  /** Something stood in the way, and everything is as it was. */
+  /** Something was in the way, and everything was restored. */
   | { readonly blocked: readonly string[] };
 
-/** Changes the target's files, and its branch if that was asked for. */
+/** Changes the target's files, and its branch if requested. */
 async function finishIntegration(
   request: IntegrationRequest,
   prepared: ReadyMerge,
@@ -224,7 +227,7 @@ async function finishIntegration(
 
 const ofTheFileSystem = ["EACCES", "EPERM", "EROFS", "ENOSPC", "EDQUOT"];
 
-/** What the target's disk does not allow. Undefined: something that nobody expected. */
+/** Problems of the target's disk. Undefined: an unexpected error. */
 async function explain(
   request: IntegrationRequest,
   { inspection }: ReadyMerge,
@@ -232,12 +235,12 @@ async function explain(
 ): Promise<IntegrationResult | undefined> {
   const { home, id, source } = request.copy;
   if (error instanceof OtherFileSystem) {
-    const sentence = `The files of "${source.toplevel}" lie on several file systems, and cannot be changed as one. Look at the diff of "${id}", and take it over by hand.`;
+    const sentence = `The files of "${source.toplevel}" are on several file systems and cannot be changed together. Look at the diff of "${id}", and apply it by hand.`;
     return refuse(request, inspection.place, "other-file-system", [], sentence);
   }
-  // A journal that is still there has to be recovered from first.
+  // A remaining journal has to be recovered first.
   if (readJournal(home, id) !== undefined) return undefined;
   if (!ofTheFileSystem.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
-  const sentence = `The files of "${source.toplevel}" could not be changed (${messageOf(error)}). Everything was put back; check permissions and free space, then merge again.`;
+  const sentence = `The files of "${source.toplevel}" could not be changed (${messageOf(error)}). Everything was restored. Check permissions and free space, then merge again.`;
   return refuse(request, inspection.place, "unwritable", [], sentence);
 }

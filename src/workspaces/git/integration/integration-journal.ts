@@ -30,11 +30,14 @@ const schema = z.strictObject({
   /** Folders above it are not removed when they become empty. */
   prefix: z.string(),
   objectFormat: z.enum(["sha1", "sha256"]),
-  /** On the file system of the target: new contents wait in it, old ones are kept in it. */
+  /**
+   * On the file system of the target: holds the new contents before they are put in place, and the
+   * old ones afterwards.
+   */
   staging: z.strictObject({ parent: z.string(), name: z.string() }),
   /**
-   * `staging`: nothing of the target was touched. `applying`: everything is ready, and is carried
-   * on with. `reverting`: something stood in the way, and all of it is taken back.
+   * `staging`: nothing of the target was touched. `applying`: everything is staged, and is being
+   * applied. `reverting`: something was in the way, and everything is being restored.
    */
   state: z.enum(["staging", "applying", "reverting"]),
   steps: z.array(z.strictObject({ path: z.string(), before: entry, after: entry })),
@@ -48,7 +51,7 @@ const schema = z.strictObject({
       after: z.string(),
     })
     .nullable(),
-  /** What is recorded as the outcome once it is done. */
+  /** Recorded as the outcome when the integration is done. */
   outcome: z.record(z.string(), z.json()),
 });
 
@@ -64,7 +67,7 @@ export function removeJournal(home: string, id: string): void {
   syncFolderSync(journalsOf(home));
 }
 
-/** The copies whose integrations did not come to their end. */
+/** The copies whose integrations were not finished. */
 export function listJournals(home: string): readonly string[] {
   const folder = journalsOf(home);
   if (!existsSync(folder)) return [];
@@ -77,24 +80,24 @@ export function listJournals(home: string): readonly string[] {
 
 const ending = ".json";
 
-/** Undefined: there is none, or none any more. One that cannot be understood is refused. */
+/** Undefined: the journal does not exist. Throws if it is damaged. */
 export function readJournal(home: string, id: string): IntegrationJournal | undefined {
   const { journal, own } = layoutOf(home, id);
   try {
     return schema.parse(JSON.parse(readFileSync(journal, "utf8")));
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    const sentence = `A merge of the working copy "${id}" was cut off, and its journal "${journal}" cannot be read. Some of its files may be in place already; those that it took away are in "${own}/staging/old", or in ".mandate-${id}/old" of the folder that it went into. Put that folder in order by hand, remove what is left of both, then the journal, and try again.`;
+    const sentence = `A merge of the working copy "${id}" was interrupted, and its journal "${journal}" cannot be read. Some files may be merged already; the replaced ones are in "${own}/staging/old", or in ".mandate-${id}/old" of the folder that it went into. Put that folder in order by hand, remove what is left of both, then the journal, and try again.`;
     throw new RepositoryRefused({ code: "journal-damaged", sentence }, { cause });
   }
 }
 
 interface StagingFolders {
-  /** New contents, under the paths that they will have. */
+  /** New contents, under their future paths. */
   readonly fresh: string;
-  /** What was in their place, by number of the step. */
+  /** The contents that were replaced, by step number. */
   readonly old: string;
-  /** What was put there and taken back again. */
+  /** The contents that were put in place and removed again. */
   readonly undone: string;
 }
 
@@ -103,7 +106,7 @@ export function stagingFolders({ staging }: IntegrationJournal): StagingFolders 
   return { fresh: join(folder, "new"), old: join(folder, "old"), undone: join(folder, "undone") };
 }
 
-/** Writes all new contents beside the target, durably, so that applying them is renames alone. */
+/** Writes all new contents durably beside the target, so that applying them only needs renames. */
 export async function stageIntegration(
   journal: IntegrationJournal,
   vault: string,
@@ -129,14 +132,14 @@ export async function stageIntegration(
   for (const folder of synced) syncFolderSync(folder);
 }
 
-/** Also what is left of it when somebody was killed while removing it. */
+/** Also removes the remains of a removal that was interrupted. */
 export async function removeStaging({ staging }: IntegrationJournal): Promise<void> {
   const { name, parent } = staging;
   if (!existsSync(parent)) return;
   for (const each of [name, ...remainsOf(parent, name)]) await removeFolder(parent, each);
 }
 
-/** A file that replaces another one belongs to the same person and opens to the same people. */
+/** A file that replaces another one gets its owner and its permissions. */
 function adoptOwnership(place: string, target: string, toplevel: string, mode: string): void {
   const old = entryAt(target);
   if (process.geteuid?.() === 0) {

@@ -4,15 +4,15 @@ import { sleep, systemClock } from "../../../ports/clock.ts";
 import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { lockFolderOf } from "../copies/working-copy.ts";
 
-/** What waits for the same thing: the order of integrations, or a look at the files themselves. */
+/** What a lock is for: the order of integrations, or access to the files. */
 type QueuePurpose = "integration" | "files";
 
 // Shared by all queues of this process: two runtimes on one folder are one holder of its lock.
 const lastInLine = new Map<string, Promise<unknown>>();
 
 /**
- * One at a time for each place, first come, first served, in this process and among all of this
- * machine. Whoever wants integrations in a certain order asks in that order.
+ * Runs one piece of work at a time for each place, first come, first served, among all processes of
+ * this machine. Integrations run in the order in which they were queued.
  */
 export class IntegrationQueue {
   readonly #home: string;
@@ -21,7 +21,7 @@ export class IntegrationQueue {
     this.#home = resolve(home);
   }
 
-  /** A signal takes somebody out of the line; work that has begun is for the work itself to end. */
+  /** An abort removes the caller from the queue; work that has begun must end by itself. */
   run<Result>(
     toplevel: string,
     work: () => Promise<Result>,
@@ -37,7 +37,7 @@ export class IntegrationQueue {
       signal?.throwIfAborted();
       const release = await acquirePlaceLock(folder, options);
       try {
-        // Who left at the last moment was told so: nothing may happen for them any more.
+        // A caller that aborted at the last moment was told so: nothing may happen for it any more.
         signal?.throwIfAborted();
         signal?.removeEventListener("abort", leave);
         succeed(await work());
@@ -56,10 +56,10 @@ export class IntegrationQueue {
 }
 
 /**
- * One holder at a time among all processes of this machine, in order of arrival: Lamport's bakery,
- * with files for numbers. A file's name holds everything, so none is ever half written, and a
- * process that died is recognised by its identity: its number no longer counts, there is nothing
- * to steal and no time after which a lock expires.
+ * One holder at a time among all processes of this machine, in order of arrival: Lamport's bakery
+ * algorithm, with files for numbers. All information is in the file name, so no file is ever half
+ * written. A dead process is recognized by its identity and its number is ignored: no lock has to
+ * be stolen, and none expires.
  */
 export async function acquirePlaceLock(
   folder: string,
@@ -68,7 +68,7 @@ export async function acquirePlaceLock(
   const { pollMs = 10, signal } = options;
   const me = identifyThisProcess();
   const choosing = join(folder, `choosing.${me}`);
-  // Announced before the numbers are read: who reads them later waits for this choice.
+  // Announced before the numbers are read: a process that reads them later waits for this choice.
   announce(folder, choosing);
   let ticket: Ticket;
   try {
@@ -83,9 +83,9 @@ export async function acquirePlaceLock(
     removeUnused(folder);
   };
   try {
-    // A name that moves while a folder is listed can be missed once, not twice in a row.
+    // A file that is renamed while a folder is listed can be missed once, not twice in a row.
     while (!(isFirst(folder, ticket) && isFirst(folder, ticket))) {
-      // Other processes hold the lock, and their time is the system's.
+      // The other holders are other processes, so the system's time is used.
       await sleep(systemClock, pollMs, signal);
     }
   } catch (error) {
@@ -95,7 +95,7 @@ export async function acquirePlaceLock(
   return release;
 }
 
-/** The last one who left may have taken the folder away; while this file is in it, nobody can. */
+/** The last process that left may have removed the folder; with this file in it, none can. */
 function announce(folder: string, choosing: string): void {
   for (;;) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
@@ -108,16 +108,16 @@ function announce(folder: string, choosing: string): void {
   }
 }
 
-/** Places are many, and most are never asked for again. */
+/** There are many places, and most are never locked again. */
 function removeUnused(folder: string): void {
   try {
     rmdirSync(folder);
   } catch {
-    // Somebody stands in the queue, or has taken it away already.
+    // A process is in the queue, or has removed the folder already.
   }
 }
 
-/** Takes the dead out of every queue: some of them nobody will stand in again. */
+/** Removes the tickets of dead processes from all queues, because some are never used again. */
 export function sweepPlaceLocks(home: string): void {
   const locks = join(home, "locks");
   for (const name of existsSync(locks) ? readdirSync(locks) : []) {
@@ -143,7 +143,7 @@ function isFirst(folder: string, ticket: Ticket): boolean {
   return !tickets.some((other) => nameOf(other) < mine);
 }
 
-/** Of the living. What the dead left behind is swept away. */
+/** The tickets of live processes. Removes those of dead processes. */
 function readTickets(folder: string): { tickets: readonly Ticket[]; isChoosing: boolean } {
   const tickets: Ticket[] = [];
   let isChoosing = false;

@@ -9,7 +9,7 @@ import { askGit, runGit } from "../run-git.ts";
 import type { IntegrationRequest } from "./integrate.ts";
 import type { IntegrationJournal } from "./integration-journal.ts";
 
-/** Why nothing was merged although nothing conflicts. */
+/** Why nothing was merged although there is no conflict. */
 type RefusedIntegration =
   | "problems"
   | "repository"
@@ -22,9 +22,9 @@ type RefusedIntegration =
 interface NotMerged {
   /** Relative to the workspace. */
   readonly files: readonly string[];
-  /** What, which, what next. */
+  /** What happened, where, and what to do next. */
   readonly sentence: string;
-  /** Where the child's commit can be found; null when it made none. */
+  /** The ref of the child's commit; null if it made none. */
   readonly ref: string | null;
   readonly keptIn: KeptIn;
 }
@@ -32,13 +32,13 @@ interface NotMerged {
 export type IntegrationResult =
   | {
       readonly status: "merged";
-      /** `nothing`: the child changed nothing. `already`: the target had all of it. */
+      /** `nothing`: the child changed nothing. `already`: the target has all changes already. */
       readonly how: "fast-forward" | "three-way" | "already" | "nothing";
       /** The child's commit. */
       readonly child: string | null;
       /** What changed in the target, with the hashes of its own contents before and after. */
       readonly files: readonly ChangedFile[];
-      /** On the person's branch, when that was asked for and possible. */
+      /** On the person's branch, if requested and possible. */
       readonly commit: string | null;
       readonly notCommitted?: string;
     }
@@ -48,7 +48,7 @@ export type IntegrationResult =
 
 export type MergedResult = Extract<IntegrationResult, { status: "merged" }>;
 
-/** The merge that was made of a copy last, if any; `child` says of which of its commits. */
+/** The last merge of a copy, if any; `child` is the merged commit. */
 export function readOutcome({ home, id }: WorkingCopy): MergedResult | undefined {
   const path = layoutOf(home, id).outcome;
   if (!existsSync(path)) return undefined;
@@ -73,7 +73,7 @@ async function describe(
   return { files, sentence, ref: commit === null ? null : refOf(copy.id), keptIn };
 }
 
-/** Everything stays as it is, and the work stays reachable. */
+/** Nothing is changed, and the child's commit stays reachable. */
 export async function refuse(
   request: IntegrationRequest,
   place: Place | undefined,
@@ -114,10 +114,10 @@ interface BranchPlan {
 const none: BranchPlan = { branch: null, outcome: {} };
 
 /**
- * Makes the commit that the person's branch is to be moved to, if that is asked for and possible.
- * It is not when they have uncommitted changes (which would become part of it), when HEAD is on no
- * branch, or when their git converts contents: then a commit would need their filters to run. The
- * merge itself is made either way, and its changes stay uncommitted.
+ * Makes the commit to which the person's branch will be moved, if requested and possible. It is not
+ * possible if there are uncommitted changes (which would become part of it), if HEAD is detached,
+ * or if the person's git converts contents, because then a commit would need their filters. The
+ * merge itself is made in any case, and its changes stay uncommitted.
  */
 export async function planBranch(
   copy: WorkingCopy,
@@ -130,10 +130,10 @@ export async function planBranch(
 ): Promise<BranchPlan> {
   if (asked === undefined) return none;
   const { place, conversions } = prepared.inspection;
-  if (place.kind !== "git") return without("the workspace is no repository");
+  if (place.kind !== "git") return without("the workspace is not a repository");
   const { head, branch, gitDirectory } = place;
   if (head === null) return without("the branch has no commit yet");
-  if (branch === null) return without("HEAD is on no branch");
+  if (branch === null) return without("HEAD is detached");
   if (conversions.inUse) return without("the repository converts contents (filters or line ends)");
   const vault = { gitDirectory: layoutOf(copy.home, copy.id).vault };
   const headTree = await askGit(["rev-parse", "--verify", `${head}^{tree}`], vault);
@@ -155,10 +155,7 @@ function without(reason: string): BranchPlan {
 
 const maximumBytes = 256 * 1024 * 1024;
 
-/**
- * Gives the person's repository a commit of ours, with everything it needs and nothing it has.
- * Objects are only added; no ref moves.
- */
+/** Adds a commit to the person's repository, with all objects that it lacks. Moves no ref. */
 async function handOverCommits(
   copy: WorkingCopy,
   gitDirectory: string,
@@ -177,8 +174,8 @@ async function handOverCommits(
 export type KeptIn = "repository" | "vault";
 
 /**
- * Makes work that was not merged reachable for the person: as `refs/mandate/<id>` in their
- * repository, or, where there is none, in the vault of the copy, which has it in any case.
+ * Makes unmerged work reachable for the person: as `refs/mandate/<id>` in their repository, or
+ * otherwise in the vault of the copy, which has it in any case.
  */
 async function keepCommits(copy: WorkingCopy, place: Place, commit: string): Promise<KeptIn> {
   if (place.kind !== "git") return "vault";
@@ -189,7 +186,7 @@ async function keepCommits(copy: WorkingCopy, place: Place, commit: string): Pro
     await runGit(["update-ref", refOf(copy.id), commit], { gitDirectory });
     return "repository";
   } catch (error) {
-    // A read-only or damaged repository is no reason to lose the reason for the failure.
+    // A read-only or damaged repository must not hide the reason why the merge failed.
     if (error instanceof GitFailure) return "vault";
     throw error;
   }

@@ -1,9 +1,9 @@
 import { matchGlob } from "../../../contracts/judge-by-rules.ts";
 
 /**
- * Whether a path belongs to one of the patterns: `*` and `?` stay within a name, `**` is any number
- * of folders. A pattern without any of them, or with a `/` at its end, means what lies below as
- * well. No patterns: nothing belongs.
+ * Whether a path matches one of the patterns: `*` and `?` match within a name, `**` matches any
+ * number of folders. A pattern without any of them, or with a `/` at its end, includes everything
+ * below. No patterns match nothing.
  */
 export function isOwned(patterns: readonly string[], path: string): boolean {
   const names = path.split("/");
@@ -11,14 +11,14 @@ export function isOwned(patterns: readonly string[], path: string): boolean {
 }
 
 /**
- * Whether two steps could own the same path. Says yes when it cannot tell: steps that overlap only
- * on paper wait for each other, steps that really do would destroy each other's work.
+ * Whether two steps could own the same path. True in case of doubt: steps that only seem to overlap
+ * wait for each other, but steps that really overlap would destroy each other's work.
  */
 export function ownershipOverlaps(left: readonly string[], right: readonly string[]): boolean {
   return overlaps(ownershipOf(left), ownershipOf(right));
 }
 
-/** Patterns that are compared with many others. */
+/** Prepared patterns, for comparing them with many others. */
 export type Ownership = readonly (readonly string[])[];
 
 export function ownershipOf(patterns: readonly string[]): Ownership {
@@ -36,7 +36,7 @@ function segmentsOf(pattern: string): readonly string[] {
 }
 
 function matches(pattern: readonly string[], names: readonly string[]): boolean {
-  // Positions in the pattern that are reached after each name: no backtracking.
+  // The positions in the pattern that are reached after each name: no backtracking.
   let reached = skipOver(pattern, new Set([0]));
   for (const name of names) {
     const next = new Set<number>();
@@ -50,7 +50,7 @@ function matches(pattern: readonly string[], names: readonly string[]): boolean 
   return reached.has(pattern.length);
 }
 
-/** `**` may stand for no folder at all. */
+/** `**` also matches no folder at all. */
 function skipOver(pattern: readonly string[], positions: Set<number>): Set<number> {
   for (const position of positions) {
     if (pattern[position] === "**") positions.add(position + 1);

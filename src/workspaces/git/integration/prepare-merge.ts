@@ -25,7 +25,7 @@ import { removeFolder } from "../remove-folder.ts";
 import { askGit, type GitContext, runGit, withOwnIndex } from "../run-git.ts";
 import { isOwned } from "./match-ownership.ts";
 
-/** Nothing stands against it, as far as trees can tell. */
+/** No problem found, as far as trees can tell. */
 export type ReadyMerge = Extract<PreparedMerge, { status: "ready" }>;
 
 export type PreparedMerge =
@@ -45,7 +45,7 @@ export type PreparedMerge =
   | { readonly status: "refused"; readonly inspection: Inspection; readonly sentence: string }
   | { readonly status: "source-changed"; readonly inspection: Inspection };
 
-/** Looks at the target as it is now and works out what it would become. Changes nothing in it. */
+/** Reads the current state of the target and computes the merge. Changes nothing in the target. */
 export async function prepareMerge(
   copy: WorkingCopy,
   { commit, tree: childTree }: CollectedChanges & { readonly commit: string },
@@ -81,15 +81,15 @@ type MergeOutcome =
   | { readonly status: "conflict"; readonly files: readonly string[] };
 
 /**
- * Brings a child's changes together with what its base has become since. Happens in the vault, on
- * trees alone: no file of anybody is touched, whatever comes out.
+ * Merges a child's changes with the changes of its base since then. Works on trees in the vault: no
+ * file is touched.
  */
 async function mergeChanges(
   context: GitContext,
   sides: {
     readonly base: string;
     readonly baseTree: string;
-    /** What the target holds now. */
+    /** The current content of the target. */
     readonly currentTree: string;
     readonly child: string;
     readonly childTree: string;
@@ -98,7 +98,8 @@ async function mergeChanges(
   if (sides.currentTree === sides.baseTree || sides.currentTree === sides.childTree) {
     return { status: "clean", how: "fast-forward", tree: sides.childTree };
   }
-  // A commit on the base for the target's state: so git finds the base as the common ancestor.
+  // A commit on top of the base for the target's state, so that git finds the base as the common
+  // ancestor.
   const commit = ["commit-tree", sides.currentTree, "-p", sides.base, "-m", "The workspace now"];
   const current = await askGit(commit, { ...context, date: 0 });
   const args = ["merge-tree", "--write-tree", "-z", "--name-only", "--no-messages"];
@@ -114,14 +115,14 @@ async function mergeChanges(
 interface JudgedMerge {
   readonly violations: readonly string[];
   readonly problem: ChangeProblem | undefined;
-  /** What changes, relative to the workspace. */
+  /** The changed paths, relative to the workspace. */
   readonly paths: readonly string[];
 }
 
 /**
- * Asks of the merged tree what was asked of the child's: a file that the person renamed meanwhile
- * takes the child's change with it, and two children can add names that collide, or together make
- * what neither could make alone.
+ * Repeats the checks of a child's tree for the merged tree: a file that the person renamed takes
+ * the child's change with it, and two children can add names that collide, or together create what
+ * neither could create alone.
  */
 export async function judgeMerge(
   copy: WorkingCopy,
@@ -156,7 +157,7 @@ async function findProblem(
   const all = (await readTreePaths(context, tree)).map(shownRaw);
   const embedded = embeddedProblem(copy.source.prefix, all, present);
   if (embedded !== undefined) return embedded;
-  // In the folder itself: empty and ignored folders are in no tree.
+  // Checked in the folder itself, because empty and ignored folders are in no tree.
   const { prefix, toplevel } = copy.source;
   const arriving = present.map(({ path }) => join(toplevel, shownRaw(path)));
   const around = gitDirectoryAround(toplevel, arriving);
@@ -172,7 +173,7 @@ async function findProblem(
   );
 }
 
-/** A link that moved with a rename leads elsewhere from there. */
+/** A link that was renamed may have another target at its new place. */
 async function findEscapingLinks(
   context: GitContext,
   prefix: string,
@@ -194,8 +195,8 @@ export type CheckVerdict =
   | { readonly passed: false; readonly reason: string };
 
 /**
- * Judges a merged tree that lies in a folder of its own: the workspace's part of it is `root`.
- * Whatever is left in the folder is thrown away.
+ * Checks a merged tree in a separate folder; `root` is the workspace in it. The folder is deleted
+ * afterwards.
  */
 export type MergeCheck = (merged: {
   readonly folder: string;
@@ -209,7 +210,7 @@ export async function runMergeCheck(
 ): Promise<CheckVerdict> {
   const { vault } = layoutOf(copy.home, copy.id);
   const parent = worktreesOf(copy.home);
-  // No id has a dot in it: nobody else's copy has this name, and it says who made it.
+  // Ids contain no dots, so no other copy has this name, and the name contains its creator.
   const name = `${copy.id}.merged.${identifyThisProcess()}`;
   await removeFolder(parent, name);
   const folder = join(parent, name);

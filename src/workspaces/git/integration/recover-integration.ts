@@ -15,15 +15,14 @@ import { IntegrationQueue } from "./integration-queue.ts";
 export interface RecoveredIntegration {
   readonly id: string;
   readonly toplevel: string;
-  /** `done`: the target has the new state, and the outcome is on record. */
+  /** `done`: the target has the new state, and the outcome is recorded. */
   readonly result: CarriedOut;
 }
 
 /**
- * Brings every integration that a crash cut off to one of its two ends: finished where everything
- * was ready and nothing stands in the way, taken back otherwise. Waits for integrations that
- * another process is carrying out at this moment. A second call finds nothing to do. What is wrong
- * with one of them is thrown after all the others have come to theirs.
+ * Finishes or reverts every integration that a crash interrupted: finishes it if everything is
+ * staged and nothing is in the way, otherwise reverts it. Waits for integrations of live processes.
+ * A second call finds nothing to do. If one fails, its error is thrown after all others are done.
  */
 export async function recoverIntegration(
   home: string,
@@ -49,14 +48,14 @@ export async function recoverIntegration(
   return recovered;
 }
 
-/** The same for one place, by whoever holds its lock. */
+/** The same for one place. The caller holds its lock. */
 export async function recoverPlace(home: string, toplevel: string): Promise<void> {
   for (const id of listJournals(home)) {
     if (targetOf(home, id) === toplevel) await recoverOne(home, id);
   }
 }
 
-/** The place that a merge goes into. Where its journal cannot tell, the copy that it is of can. */
+/** The place that a merge changes: from its journal or, if that is damaged, from its copy. */
 function targetOf(home: string, id: string): string | undefined {
   try {
     return readJournal(home, id)?.toplevel;
@@ -70,7 +69,7 @@ async function recoverOne(
   id: string,
   observe: StepObserver = () => undefined,
 ): Promise<RecoveredIntegration | undefined> {
-  // Read again under the lock: who held it may have come to the end.
+  // Read again under the lock: the previous holder may have finished it.
   const journal = readJournal(home, id);
   if (journal === undefined) return undefined;
   const { toplevel } = journal;
@@ -83,7 +82,7 @@ async function recoverOne(
   return { id, toplevel, result: { status: "done", outcome: recorded } };
 }
 
-/** Written before the journal is removed; the crash came in between. */
+/** The outcome, if the crash happened between writing it and removing the journal. */
 function readOutcome(
   home: string,
   journal: IntegrationJournal,

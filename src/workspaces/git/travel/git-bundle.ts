@@ -4,16 +4,16 @@ import type { ChangeProblemKind } from "../copies/change-problem.ts";
 import { RepositoryRefused } from "../git-failure.ts";
 import type { ObjectFormat } from "../read-git.ts";
 
-/** A pack, and what it is about: the format that `git bundle` writes and reads. */
+/** A pack with its description, in the format of `git bundle`. */
 export interface GitBundle {
   readonly objectFormat: ObjectFormat;
-  /** Commits that whoever takes the pack has already. */
+  /** Commits that the receiver of the pack has already. */
   readonly prerequisites: readonly string[];
   readonly refs: readonly { readonly name: string; readonly commit: string }[];
   readonly pack: Uint8Array;
 }
 
-/** Written by hand: git itself makes no bundle of a commit without the ones below it. */
+/** Written by hand, because git does not bundle a commit without its ancestors. */
 export function writeBundle({ objectFormat, pack, prerequisites, refs }: GitBundle): Buffer {
   const version = objectFormat === "sha1" ? "# v2 git bundle\n" : v3;
   const header = [
@@ -28,13 +28,13 @@ export function writeBundle({ objectFormat, pack, prerequisites, refs }: GitBund
 const v3 = "# v3 git bundle\n@object-format=sha256\n";
 const maximumHeader = 65_536;
 
-/** Nothing but what `writeBundle` writes is understood. */
+/** Accepts only what `writeBundle` writes. */
 export function readBundle(bytes: Buffer): GitBundle {
   const end = bytes.subarray(0, maximumHeader).indexOf("\n\n");
-  if (end < 0) throw damagedBundle("it has no beginning that can be read");
+  if (end < 0) throw damagedBundle("its header cannot be read");
   const lines = bytes.toString("latin1", 0, end).split("\n");
   const isLong = lines[0] === "# v3 git bundle" && lines[1] === "@object-format=sha256";
-  if (!isLong && lines[0] !== "# v2 git bundle") throw damagedBundle("it is no git bundle");
+  if (!isLong && lines[0] !== "# v2 git bundle") throw damagedBundle("it is not a git bundle");
   const commit = isLong ? "[0-9a-f]{64}" : "[0-9a-f]{40}";
   const prerequisite = new RegExp(`^-(${commit})(?: .*)?$`);
   const ref = new RegExp(`^(${commit}) (refs/[A-Za-z0-9/_-]{1,200})$`);
@@ -45,33 +45,33 @@ export function readBundle(bytes: Buffer): GitBundle {
     const [, at, name] = ref.exec(line) ?? [];
     if (before !== undefined) prerequisites.push(before);
     else if (at !== undefined && name !== undefined) refs.push({ name, commit: at });
-    else throw damagedBundle("its beginning holds what no bundle of ours does");
+    else throw damagedBundle("its header has an unknown line");
   }
   const objectFormat = isLong ? "sha256" : "sha1";
   const pack = bytes.subarray(end + 2);
-  if (!isWhole(pack, objectFormat)) throw damagedBundle("its pack is not whole");
+  if (!isWhole(pack, objectFormat)) throw damagedBundle("its pack is incomplete");
   return { objectFormat, prerequisites, refs, pack };
 }
 
-/** A pack ends with the hash of itself; what comes after that git would pass over in silence. */
+/** A pack ends with its own hash. Git would silently ignore bytes after that. */
 function isWhole(pack: Buffer, objectFormat: ObjectFormat): boolean {
   const length = objectFormat === "sha1" ? 20 : 32;
   const hash = createHash(objectFormat).update(pack.subarray(0, -length)).digest();
   return pack.length > length && hash.equals(pack.subarray(-length));
 }
 
-/** `what` is wrong with it. */
+/** An error about a bundle; `what` is wrong with it. */
 export function damagedBundle(what: string, cause?: unknown): RepositoryRefused {
   const sentence = `A bundle of a working copy cannot be used: ${what}. Start the delegation again.`;
   return new RepositoryRefused({ code: "bundle-damaged", sentence }, { cause });
 }
 
 /**
- * A bundle as one text: a line that says what it is, then the bundle itself. Artifacts are texts,
- * and the same state gives the same text, so that siblings share one.
+ * A bundle as one text: a header line, then the bundle. Artifacts are texts, and the same state
+ * gives the same text, so that siblings share one.
  */
 
-/** Packed; about a third more as a text. */
+/** Of the packed bytes; base64 adds a third. */
 export const maximumBundleBytes = 256 * 1024 * 1024;
 
 const hash = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);
@@ -81,10 +81,10 @@ const startSchema = z.strictObject({
   mandate: z.literal("copy"),
   version: z.literal(1),
   base: hash,
-  /** The commit that the caller was on; null also where it does not come along. */
+  /** The caller's commit; null also if it is not included. */
   head: hash.nullable(),
   prefix: z.string().refine(isInside, "must stay inside"),
-  /** The commits whose parents do not come along. */
+  /** The commits whose parents are not included. */
   shallow: z.string(),
   ignoreRules: z.string(),
   omitted: z
@@ -114,14 +114,14 @@ const changesSchema = z.strictObject({
   mandate: z.literal("changes"),
   version: z.literal(1),
   base: hash,
-  /** Null: nothing was changed. */
+  /** Null: nothing changed. */
   commit: hash.nullable(),
   problems: z.array(z.strictObject({ kind: problemKind, paths: z.array(path).max(200_000) })),
 });
 
-/** What a copy was when it was made. */
+/** The state of a copy when it was created. */
 export type StartHeader = z.infer<typeof startSchema>;
-/** What was changed in it since. */
+/** What was changed in it since then. */
 type ChangesHeader = z.infer<typeof changesSchema>;
 
 export function sealBundle(header: StartHeader | ChangesHeader, bundle: GitBundle | null): string {
@@ -134,7 +134,7 @@ export function openStart(text: string): { header: StartHeader; bundle: GitBundl
   const bundle = readBody(body);
   const [ref, ...others] = bundle.refs;
   if (bundle.prerequisites.length > 0 || others.length > 0 || ref?.commit !== header.base) {
-    throw damagedBundle("it holds something else than the commit that it is about");
+    throw damagedBundle("it does not hold exactly its commit");
   }
   return { header, bundle };
 }
@@ -147,7 +147,7 @@ export function openChanges(text: string): { header: ChangesHeader; bundle: GitB
   const [ref, ...others] = bundle.refs;
   const isWhole = base === header.base && ref?.commit === header.commit;
   if (!isWhole || more.length > 0 || others.length > 0) {
-    throw damagedBundle("it holds something else than the changes that it is about");
+    throw damagedBundle("it does not hold exactly its changes");
   }
   return { header, bundle };
 }
@@ -156,7 +156,7 @@ function open<Header>(
   text: string,
   schema: z.ZodType<Header>,
 ): { readonly header: Header; readonly body: string } {
-  if (text.length > longestText) throw damagedBundle("it is larger than bundles may be");
+  if (text.length > longestText) throw damagedBundle("it is too large");
   const end = text.indexOf("\n");
   if (end < 0) throw damagedBundle("it has no first line");
   let said: unknown;
@@ -166,20 +166,20 @@ function open<Header>(
     throw damagedBundle("its first line is not JSON", cause);
   }
   const { data, error } = schema.safeParse(said);
-  if (data === undefined) throw damagedBundle("its first line says something else", error);
+  if (data === undefined) throw damagedBundle("its first line is not a valid header", error);
   return { header: data, body: text.slice(end + 1) };
 }
 
 const longestText = Math.ceil(maximumBundleBytes / 3) * 4 + 64 * 1024 * 1024;
 
-/** Another way to write the same bytes is not what was sealed. */
+/** Another encoding of the same bytes is refused. */
 function readBody(body: string): GitBundle {
   const bytes = Buffer.from(body, "base64");
-  if (bytes.toString("base64") !== body) throw damagedBundle("it is not whole");
+  if (bytes.toString("base64") !== body) throw damagedBundle("it is incomplete");
   return readBundle(bytes);
 }
 
-/** A folder below the one that was copied, named without detours. */
+/** A folder below the copied one, without `.` and `..`. */
 function isInside(prefix: string): boolean {
   if (prefix === "") return true;
   const isStep = (step: string): boolean =>

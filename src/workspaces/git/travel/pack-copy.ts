@@ -29,7 +29,7 @@ import { receivePack } from "./receive-changes.ts";
 
 export interface PackLimits {
   readonly maximumBytes: number;
-  /** History that takes more than this stays behind; the files of the base never do. */
+  /** If the history takes more, it is left out; the files of the base are always included. */
   readonly historyBytes: number;
 }
 
@@ -39,9 +39,9 @@ const packLimits: PackLimits = {
 };
 
 /**
- * What a copy was when it was made, as one text that another machine can make the same copy of:
- * the commit that it starts from, uncommitted and untracked files of its caller included, and the
- * history below where that is not too much. The copy itself is only read.
+ * The state of a copy when it was created, as one text from which another machine can create the
+ * same copy: its base commit, including uncommitted and untracked files of the caller, and the
+ * history unless that is too large. Only reads the copy.
  */
 export async function packCopy(
   copy: WorkingCopy,
@@ -75,7 +75,7 @@ export async function packCopy(
   }
 }
 
-/** No new deltas and one thread: quick, and the same objects give the same pack. */
+/** Without new deltas and with one thread: fast, and the same objects give the same pack. */
 const packing = ["pack-objects", "--stdout", "-q", "--window=0", "--threads=1"];
 
 async function packObjects(
@@ -93,7 +93,7 @@ async function packObjects(
   return (await runGit(packing, { gitDirectory, maximumBytes, input })).stdout;
 }
 
-/** What a child changed in its copy: its commit on top of its base, and nothing that the base has. */
+/** The changes of a child: its commit on top of its base, without objects of the base. */
 export async function packChanges(
   copy: WorkingCopy,
   { commit, problems }: Pick<CollectedChanges, "commit" | "problems">,
@@ -126,26 +126,26 @@ function explain(error: unknown, { id, source }: WorkingCopy, maximumBytes: numb
     return explainGitFailure(error, source.toplevel);
   }
   const megabytes = Math.round(maximumBytes / 1024 / 1024);
-  const sentence = `The working copy "${id}" of "${source.toplevel}" is too large to be sent to other workers: packed, it has more than ${megabytes} MB. Ignore what is not needed in .gitignore, choose a smaller folder, or let all workers share one MANDATE_HOME (engine.workspaces: shared).`;
+  const sentence = `The working copy "${id}" of "${source.toplevel}" is too large to send to other workers: packed, it has more than ${megabytes} MB. Ignore what is not needed in .gitignore, choose a smaller folder, or let all workers share one MANDATE_HOME (engine.workspaces: shared).`;
   return new RepositoryRefused({ code: "too-large", sentence }, { cause: error });
 }
 
 export interface UnpackRequest {
   readonly home: string;
   readonly id: string;
-  /** As `packCopy` made it, by whoever. */
+  /** The text made by `packCopy`, possibly on another machine. */
   readonly text: string;
-  /** What was agreed: the commit that the copy starts from, and which part of it is the workspace. */
+  /** The expected base commit, and the path of the workspace in it. */
   readonly base: string;
   readonly prefix: string;
-  /** The folder on another machine that the copy stands for: a name, that nobody follows here. */
+  /** The folder on another machine that was copied. A name only: no path on this machine. */
   readonly standsFor: string;
   readonly signal?: AbortSignal;
 }
 
 /**
- * Makes a copy once more, from its bundle, in this home and under the same id: byte for byte what
- * it was when it was made. All or nothing, like `createWorkingCopy`.
+ * Creates a copy again from its bundle, in this home and under the same id, byte for byte as it was
+ * when it was first created. All or nothing, like `createWorkingCopy`.
  */
 export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
   mkdirSync(resolve(request.home), { recursive: true, mode: 0o700 });
@@ -153,7 +153,7 @@ export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
   const layout = layoutOf(home, request.id);
   const opened = openStart(request.text);
   if (opened.header.base !== request.base || opened.header.prefix !== request.prefix) {
-    throw damagedBundle("it is of another state than the one that was agreed");
+    throw damagedBundle("it has another base than expected");
   }
   await sweepCopy(home, request.id);
   beginCopy(home, request.id);
@@ -169,7 +169,7 @@ export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
       const said = error.stderr.trim().split("\n")[0] ?? "";
       throw damagedBundle(`its files cannot be laid out (${headOf(said, 200)})`, error);
     }
-    // Nobody else is waited for: a full disk, or no git on this machine.
+    // For example a full disk, or no git on this machine: retrying does not help.
     const sentence = `The working copy "${request.id}" cannot be made in "${home}": ${messageOf(error)}`;
     throw new RepositoryRefused({ code: "unreadable", sentence }, { cause: error });
   }
@@ -184,7 +184,7 @@ async function make(
   const { objectFormat } = bundle;
   const { base, head, ignoreRules, omitted, prefix, shallow } = header;
   const options = signal === undefined ? {} : { signal };
-  // Apart from the vault, so that copies of this copy can borrow what it started from.
+  // Separate from the vault, so that copies of this copy can borrow these objects.
   const received = join(layout.own, "received.git");
   await receivePack({
     ...{ into: received, bundle, commit: base, known: null, objects: [], shallow, ...options },

@@ -18,39 +18,40 @@ import { removeFolder } from "../remove-folder.ts";
 import { askGit, runGit, withOwnIndex } from "../run-git.ts";
 import { damagedBundle, type GitBundle, openChanges } from "./git-bundle.ts";
 
-/** What another machine says of the work that it sent, besides the work itself. */
+/** What another machine reports about its work, in addition to the changes. */
 export interface ReceivedChanges {
   readonly commit: string | null;
-  /** What was left out there, or must not be merged: it cannot be seen here any more. */
+  /** What was omitted there or must not be merged; it cannot be found out here. */
   readonly problems: readonly ChangeProblem[];
 }
 
 /**
- * Puts the work that was done elsewhere into the copy here, as if the child had worked in it: its
- * files are then collected and judged like any child's. What was in the copy is replaced. Nothing
- * is believed: the commit must stand on the copy's own base alone, bring what it is made of and
- * nothing more, and its files must be what is collected of them. May be repeated after a crash.
+ * Puts changes that were made on another machine into the copy here, as if the child had worked in
+ * it: they are then collected and judged like those of any child. The previous content of the copy
+ * is replaced. Nothing is trusted: the commit must have the copy's own base as its only parent, the
+ * bundle must contain exactly its objects, and its files must be those that are collected. May be
+ * repeated after a crash.
  */
 export async function receiveChanges(copy: WorkingCopy, text: string): Promise<ReceivedChanges> {
   const { bundle, header } = openChanges(text);
   if (header.base !== copy.base) {
-    throw damagedBundle("it stands on another state than the one that was agreed");
+    throw damagedBundle("it has another base than expected");
   }
   const { commit } = header;
   const problems = header.problems.map(({ kind, paths }) => changeProblem(kind, paths));
   const before = existsSync(copy.folder) ? await collectChanges(copy) : undefined;
-  // It was done in this very copy, or has been received before.
+  // The work was done in this copy, or was received before.
   if (before?.commit === commit) return { commit, problems };
   const isUntouched =
     before?.commit === null && before.problems.length === 0 && readClaim(copy.home, copy.id) === 0;
   try {
     let tree = copy.baseTree;
     if (bundle !== null && commit !== null) {
-      await takeIn(copy, bundle, commit);
+      await takeObjects(copy, bundle, commit);
       tree = await askGit(["rev-parse", `${commit}^{tree}`], vaultOf(copy));
     }
-    if (!isUntouched || !(await goForward(copy, tree))) await layOut(copy, tree);
-    // Last: with this it has been received.
+    if (!isUntouched || !(await tryFastForward(copy, tree))) await layOut(copy, tree);
+    // Last: the ref records that the changes have been received.
     moveRef(vaultOf(copy).gitDirectory, refOf(copy.id), commit);
   } catch (error) {
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
@@ -67,7 +68,7 @@ function vaultOf({ home, id }: WorkingCopy): { readonly gitDirectory: string } {
   return { gitDirectory: layoutOf(home, id).vault };
 }
 
-async function takeIn(
+async function takeObjects(
   copy: WorkingCopy,
   bundle: NonNullable<ReturnType<typeof openChanges>["bundle"]>,
   commit: string,
@@ -82,15 +83,15 @@ async function takeIn(
     const parents = await askGit(["log", "-1", "--format=%P", commit, "--"], {
       gitDirectory: into,
     });
-    if (parents !== copy.base) throw damagedBundle("its commit does not stand on its base alone");
+    if (parents !== copy.base) throw damagedBundle("the base is not the only parent of its commit");
     keepPack(into, vault);
   } finally {
     rmSync(into, { recursive: true, force: true });
   }
 }
 
-/** Nobody has worked in it: then only what was changed needs to be written. */
-async function goForward(copy: WorkingCopy, tree: string): Promise<boolean> {
+/** Tries to write only the changed files, for a copy in which no work was done. */
+async function tryFastForward(copy: WorkingCopy, tree: string): Promise<boolean> {
   const { copyIndex: base } = layoutOf(copy.home, copy.id);
   try {
     await withOwnIndex(`${base}.tip`, async (indexFile) => {
@@ -100,7 +101,7 @@ async function goForward(copy: WorkingCopy, tree: string): Promise<boolean> {
     });
     return true;
   } catch (error) {
-    // Something is in the way after all.
+    // Something is in the way.
     if (error instanceof GitFailure && error.kind === "exit") return false;
     throw error;
   }
@@ -120,11 +121,11 @@ async function layOut(copy: WorkingCopy, tree: string): Promise<void> {
 }
 
 interface ReceivedPack {
-  /** A bare repository that holds the pack; it must not exist yet, or be left from a crash. */
+  /** A bare repository for the pack; it must not exist yet, or be left over from a crash. */
   readonly into: string;
   readonly bundle: GitBundle;
   readonly commit: string;
-  /** What is there already, and where. */
+  /** The commit that exists already, and the objects folders that have it. */
   readonly known: string | null;
   readonly objects: readonly string[];
   readonly shallow: string;
@@ -132,9 +133,9 @@ interface ReceivedPack {
 }
 
 /**
- * Takes the objects of a bundle into a repository of their own and looks at them there: everything
- * that its commit needs must have come, and nothing else. A pack names no file on disk and runs
- * nothing; what its trees are called is judged when they are checked out.
+ * Unpacks the objects of a bundle into a separate repository and checks them there: everything that
+ * the commit needs must be included, and nothing else. A pack names no files on disk and runs
+ * nothing; the names in its trees are checked when they are checked out.
  */
 export async function receivePack(request: ReceivedPack): Promise<void> {
   const { bundle, commit, into, known, objects, shallow } = request;
@@ -146,12 +147,12 @@ export async function receivePack(request: ReceivedPack): Promise<void> {
   try {
     await runGit(["index-pack", "--stdin"], { ...context, input: bundle.pack });
     if ((await askGit(["cat-file", "-t", commit], context)) !== "commit") {
-      throw damagedBundle("its commit is none");
+      throw damagedBundle("its commit is not a commit");
     }
     const needed = await listNeeded(context, commit, known);
     const held = await listHeld(into);
     if (needed.size === held.size && [...held].every((object) => needed.has(object))) return;
-    throw damagedBundle("it brings more or less than its commit is made of");
+    throw damagedBundle("its objects are not exactly those of its commit");
   } catch (error) {
     rmSync(into, { recursive: true, force: true });
     if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
@@ -173,7 +174,7 @@ async function listNeeded(
 
 async function listHeld(into: string): Promise<ReadonlySet<string>> {
   const args = ["cat-file", "--batch-all-objects", "--batch-check=%(objectname)", "--unordered"];
-  // Without what is borrowed: only what has come is asked for.
+  // Without borrowed objects: only received ones are listed.
   const alternates = join(into, "objects", "info", "alternates");
   const aside = `${alternates}.aside`;
   const isBorrowing = readdirSync(join(into, "objects", "info")).includes("alternates");
@@ -192,11 +193,11 @@ function linesOf(text: string): ReadonlySet<string> {
 
 const longestList = 512 * 1024 * 1024;
 
-/** Moves what was received into another repository. May be repeated. */
+/** Moves the received pack into another repository. May be repeated. */
 function keepPack(from: string, into: string): void {
   const folder = join(from, "objects", "pack");
   const names = readdirSync(folder);
-  // Whoever finds an index looks for its pack: that one is there first.
+  // A process that finds an index expects its pack, so packs are moved first.
   const isIndex = (name: string): boolean => name.endsWith(".idx");
   for (const name of [...names.filter((one) => !isIndex(one)), ...names.filter(isIndex)]) {
     renameSync(join(folder, name), join(into, "objects", "pack", name));

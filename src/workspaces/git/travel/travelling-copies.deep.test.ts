@@ -114,7 +114,7 @@ describe("a copy that travels", () => {
   it("is refused when it is too large, in words that say what to do", async () => {
     const copy = await makeCopy(makeRepository({ "a.txt": "a".repeat(5000) }));
     await expect(packCopy(copy, { maximumBytes: 100 })).rejects.toThrow(
-      /too large to be sent to other workers.*engine\.workspaces: shared/,
+      /too large to send to other workers.*engine\.workspaces: shared/,
     );
   });
 
@@ -320,7 +320,7 @@ describe("a hostile bundle", () => {
     expect(treeOf(target)).toEqual({});
     // A link as the workspace itself.
     const linked = hostile.commit(hostile.tree(`120000 blob ${link}\tpart`));
-    await expect(unpackHostile(hostile, linked, "part")).rejects.toThrow(/is no folder/);
+    await expect(unpackHostile(hostile, linked, "part")).rejects.toThrow(/is not a folder/);
     expect(treeOf(target)).toEqual({});
   });
 
@@ -368,7 +368,7 @@ describe("a hostile bundle", () => {
       const request = { home: makeFolder(), id: "c1", text, base, prefix: "", standsFor };
       return unpackCopy(request);
     };
-    await expect(unpack(hostile.pack(`${base}\n${other}\n`))).rejects.toThrow(/more or less/);
+    await expect(unpack(hostile.pack(`${base}\n${other}\n`))).rejects.toThrow(/not exactly those/);
     await expect(unpack(hostile.pack(`${other}\n`))).rejects.toThrow(/cannot be used/);
     await expect(unpack(Buffer.from("PACK nonsense"))).rejects.toThrow(/cannot be used/);
   });
@@ -393,12 +393,12 @@ describe("a hostile bundle", () => {
     });
   });
 
-  it("of another state than was agreed is refused", async () => {
+  it("of another base than expected is refused", async () => {
     const copy = await makeCopy(makeRepository());
     const text = await packCopy(copy);
     const base = "0".repeat(40);
     const request = { home: makeFolder(), id: "c1", text, base, prefix: "", standsFor };
-    await expect(unpackCopy(request)).rejects.toThrow(/another state/);
+    await expect(unpackCopy(request)).rejects.toThrow(/another base/);
   });
 });
 
@@ -465,7 +465,7 @@ describe("changes that are not what they seem", () => {
     const there = await travel(copy);
     writeFiles(there.folder, { "b.txt": "b\n" });
     const text = await packChanges(there, await collectChanges(there));
-    await expect(receiveChanges(other, text)).rejects.toThrow(/another state/);
+    await expect(receiveChanges(other, text)).rejects.toThrow(/another base/);
     const { header } = openChanges(text);
     const cut = text.slice(0, -40);
     await expect(receiveChanges(copy, cut)).rejects.toThrow(/cannot be used/);
