@@ -15,17 +15,10 @@ import { DelegationProcess, Interruptible } from "./delegation-process.ts";
 import { type OutputEnding, Stopped, Suspended } from "./ends/ending.ts";
 import type { LiveRun } from "./live-run.ts";
 
-export interface LiveIdentity {
-  readonly id: string;
-  readonly run: LiveRun;
-  readonly parent: LiveDelegation | null;
-  readonly contract: Contract;
-  readonly system: string;
-  readonly budget: Budget;
-  readonly workspace: WorkspaceBinding | null;
-  /** Its own copy of its caller's folder; null: it works in that folder, or in none. */
-  readonly copy: WorkingCopy | null;
-}
+type LiveIdentity = Pick<
+  LiveDelegation,
+  "budget" | "contract" | "copy" | "id" | "parent" | "run" | "system" | "workspace"
+>;
 
 /**
  * A delegation that this process works on. `state` and `said` are what its events say, and only
@@ -40,6 +33,7 @@ export class LiveDelegation {
   readonly system: string;
   readonly budget: Budget;
   readonly workspace: WorkspaceBinding | null;
+  /** Its own copy of its caller's folder; null: it works in that folder, or in none. */
   readonly copy: WorkingCopy | null;
   readonly process: DelegationProcess;
   readonly work: Interruptible;

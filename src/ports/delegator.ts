@@ -127,14 +127,42 @@ export type AskOutcome =
  * It is bound to one caller and one call, so that a tool cannot reach delegations of other agents.
  */
 export interface Delegator {
+  readonly results: ChildResults;
+  readonly plans: PlanRecorder;
   start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome>;
-  /** Whether this call has created the child of this key, in this process or before a crash. */
-  wasBegun(key: string): boolean;
+  /** Whether a delegation is a descendant of the caller, in this run of its session or an earlier one. */
+  isMine(id: string): Promise<boolean>;
+  /** The profile of a name or handle, for rules that match it. */
+  profileBehind(name: string): string | undefined;
+  list(): Promise<readonly DelegationInfo[]>;
+  cancel(id: string, reason: string): Promise<CancelOutcome>;
   /**
-   * The result of the same child, where this agent continues a cancelled or failed one that had already
-   * delegated the same. Undefined: the child has to be started. Each result is given once.
+   * Sends a message to a descendant, which reads it before its next turn. A call that is repeated after
+   * a crash does not send it again. Returns the reason when the message was not sent.
    */
-  earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
+  send(id: string, message: string): Promise<string | undefined>;
+  /**
+   * Asks a person. An approval is answered by yes or no, and counts as refused without an answer.
+   * `about` is a hash of what is approved, by which an answer is found again after a crash.
+   */
+  ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome>;
+  /** For watchers: sends a remark to the watched agent. Returns the reason when it was not sent. */
+  interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
+  /** The changes of this agent, or of a range of commits. */
+  changes(
+    range?: string,
+  ): Promise<{ readonly text: string; readonly truncated: boolean } | { readonly problem: string }>;
+  /** The reviewer of this agent's work, and the number of reviews so far; null: no review. */
+  readonly review: {
+    readonly profile: string;
+    readonly rounds: number;
+    readonly made: number;
+  } | null;
+  readArtifact(hash: string): Promise<string | undefined>;
+}
+
+/** The results of descendants, as one call can return them. */
+export interface ChildResults {
   /**
    * Waits for one delegation and records this call's completion in the transaction that closes it,
    * so that a result is delivered exactly once. `describe` turns the result into the call's output.
@@ -152,50 +180,33 @@ export interface Delegator {
   delivered(ids: readonly string[]): void;
   /** The caller's children whose result no call has returned yet, in the order of creation. */
   notYetJoined(): Promise<readonly string[]>;
-  /** Whether a delegation is a descendant of the caller, in this run of its session or an earlier one. */
-  isMine(id: string): Promise<boolean>;
-  /** The profile of a name or handle, for rules that match it. */
-  profileBehind(name: string): string | undefined;
-  list(): Promise<readonly DelegationInfo[]>;
-  result(id: string): Promise<DelegationResult | null>;
-  cancel(id: string, reason: string): Promise<CancelOutcome>;
-  /**
-   * Sends a message to a descendant, which reads it before its next turn. A call that is repeated after
-   * a crash does not send it again. Returns the reason when the message was not sent.
-   */
-  send(id: string, message: string): Promise<string | undefined>;
-  /**
-   * Asks a person. An approval is answered by yes or no, and counts as refused without an answer.
-   * `about` is a hash of what is approved, by which an answer is found again after a crash.
-   */
-  ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome>;
-  /** For watchers: sends a remark to the watched agent. Returns the reason when it was not sent. */
-  interject(severity: "info" | "warn" | "critical", message: string): Promise<string | undefined>;
-  /**
-   * Records the steps of a plan; a call that is repeated after a crash does not record them again. A
-   * later plan of the same agent replaces the earlier one. `mergeOrder` lists the indices of the steps in
-   * the order of their merges. Returns the recorded order.
-   */
-  plan(steps: readonly PlannedStep[], mergeOrder?: readonly number[]): Promise<readonly number[]>;
-  /** This step gets no further child whose work is merged, so that later steps can be merged. */
-  stepSettled(key: string): void;
-  /** The changes of this agent, or of a range of commits. */
-  changes(
-    range?: string,
-  ): Promise<{ readonly text: string; readonly truncated: boolean } | { readonly problem: string }>;
-  /** The reviewer of this agent's work, and the number of reviews so far; null: no review. */
-  readonly review: {
-    readonly profile: string;
-    readonly rounds: number;
-    readonly made: number;
-  } | null;
-  readArtifact(hash: string): Promise<string | undefined>;
+  /** The result of a descendant; null: it has not closed. */
+  of(id: string): Promise<DelegationResult | null>;
   /** Whether a caller gets only result and evidence of a delegation, and not its transcript. */
   isSealed(id: string): boolean;
   /** The transcript of a closed descendant; null where it is sealed. */
   transcript(id: string): Promise<string | null>;
   /** The most tokens of a result that enter the caller's conversation. */
   readonly joinTokens: number;
+}
+
+/** The plan that one call carries out. */
+export interface PlanRecorder {
+  /**
+   * Records the steps of a plan; a call that is repeated after a crash does not record them again. A
+   * later plan of the same agent replaces the earlier one. `mergeOrder` lists the indices of the steps in
+   * the order of their merges. Returns the recorded order.
+   */
+  record(steps: readonly PlannedStep[], mergeOrder?: readonly number[]): Promise<readonly number[]>;
+  /** This step gets no further child whose work is merged, so that later steps can be merged. */
+  stepSettled(key: string): void;
+  /** Whether this call has created the child of this key, in this process or before a crash. */
+  wasBegun(key: string): boolean;
+  /**
+   * The result of the same child, where this agent continues a cancelled or failed one that had already
+   * delegated the same. Undefined: the child has to be started. Each result is given once.
+   */
+  earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
 }
 
 /** The folder of a run. */

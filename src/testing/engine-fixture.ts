@@ -14,7 +14,7 @@ import type { Profile } from "../agents/profiles/profile.ts";
 import { verifyHome } from "../application/verify-home.ts";
 import { type Config, defaultConfig } from "../control/config.ts";
 import { findPlaces } from "../control/places.ts";
-import { tidyCopies } from "../delegations/changes/used-copies.ts";
+import { tidyCopies } from "../delegations/changes/take-over.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
 import type { Invariant, Violation } from "../events/checker/check-report.ts";
 import type { EventType, StoredEvent } from "../events/event.ts";

@@ -36,7 +36,9 @@ describe("a tool of one's own", () => {
       async execute(_input, { delegator }) {
         const outcome = await delegator.start({ task: "look", profile: "helper" }, "delegate");
         if (!outcome.started) return { text: outcome.reason, isError: true };
-        return delegator.joinAndComplete(outcome.delegationId, ({ result }) => ({ text: result }));
+        return delegator.results.joinAndComplete(outcome.delegationId, ({ result }) => ({
+          text: result,
+        }));
       },
     });
     await using engine = await openEngine({

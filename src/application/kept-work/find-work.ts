@@ -1,7 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { basename, resolve } from "node:path";
 import type { Contract } from "../../contracts/contract.ts";
-import { usedCopies } from "../../delegations/changes/used-copies.ts";
+import { usedCopies } from "../../delegations/changes/take-over.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";

@@ -1,6 +1,5 @@
 import type { Cause } from "../../events/cause.ts";
 import type { Delegation } from "../../events/delegation.ts";
-import type { StoredEvent } from "../../events/event.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
 import type { CancelOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -8,7 +7,7 @@ import type { DispatchedWork } from "../../ports/workers.ts";
 import { cancelRemote } from "../ends/cancel-stored.ts";
 import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
 import type { Execution, LiveRun } from "../live-run.ts";
-import { announceMerge, countSteps, revive } from "../recovery/hydrate.ts";
+import { announceMerge, countSteps, readRunLog, revive } from "../recovery/hydrate.ts";
 import { cancelLive, queue } from "../work.ts";
 import { packStart, packWork, receiveWork } from "./remote-copy.ts";
 
@@ -104,9 +103,10 @@ export async function hydrateBranch(
   const near = [self, ...children, ...watchers.filter((one) => one.id !== id)];
   // A new delegation needs nothing of the log, unless it has watchers.
   const isNew = self.status === "created" && watchers.length <= 1;
-  const eventsOf = isNew ? new Map<string, StoredEvent[]>() : await eventsOfEach(run, near);
+  const ids = near.map((one) => one.id);
+  const eventsOf = isNew ? undefined : await readRunLog(run, ids);
   for (const one of near) {
-    const events = eventsOf.get(one.id) ?? [];
+    const events = eventsOf?.get(one.id) ?? [];
     if (one.parentId !== id) {
       const live = await revive(run, state, one, events);
       if (one === self) execution.here = live;
@@ -123,18 +123,6 @@ export async function hydrateBranch(
 }
 
 const unknown = { isElsewhere: true, role: "none" } as const;
-
-async function eventsOfEach(
-  run: LiveRun,
-  delegations: readonly Delegation[],
-): Promise<ReadonlyMap<string, StoredEvent[]>> {
-  const found = new Map<string, StoredEvent[]>(delegations.map(({ id }) => [id, []]));
-  for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    run.history.see(event);
-    found.get(event.sub_agent_id ?? "")?.push(event);
-  }
-  return found;
-}
 
 /** From the root to it. */
 function lineOf(state: RunState, id: string): Delegation[] {

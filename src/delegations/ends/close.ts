@@ -2,7 +2,7 @@ import { externalProvider } from "../../contracts/contract.ts";
 import type { Cause } from "../../events/cause.ts";
 import { owns } from "../../events/check-owner.ts";
 import { isOpen } from "../../events/delegation.ts";
-import type { ArtifactReference, NewEvent } from "../../events/event.ts";
+import type { NewEvent } from "../../events/event.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { resultOf } from "../../sessions/delegation-result.ts";
@@ -291,13 +291,22 @@ function closeBelow(agent: LiveDelegation, cause: Ending, ended: LiveDelegation[
   if (agent.process.end.isEnding) return [];
   const below = agent.process.children.flatMap((child) => closeBelow(child, cause, ended));
   const ending = isCancelled(cause) ? failure({ code: "caller_cancelled" }) : tooEarly;
+  return [...below, ...closeHere(agent, ending, ended, ending.cause)];
+}
+
+/** The closing events of a delegation that is stopped for it. They still have to be written. */
+function closeHere(
+  agent: LiveDelegation,
+  ending: Ending,
+  ended: LiveDelegation[],
+  why: Cause,
+): readonly NewEvent[] {
   const [closing, result] = conclude(agent, { ending });
-  const events = [...below, ...closing];
   agent.process.end.begin(closing);
   ended.push(agent);
-  agent.work.stop(ending.cause);
+  agent.work.stop(why);
   agent.process.end.closed(result);
-  return events;
+  return closing;
 }
 
 /** Ends a watcher whose session goes on. What it was about to say is not said any more. */
@@ -320,12 +329,7 @@ export async function endWatcher(agent: LiveDelegation): Promise<void> {
 function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): readonly NewEvent[] {
   if (agent.process.end.isEnding || !isWatcher(agent)) return [];
   const ending = agent.state.status === "created" ? tooEarly : watched(agent);
-  const [closing, result] = conclude(agent, { ending });
-  agent.process.end.begin(closing);
-  ended.push(agent);
-  agent.work.stop({ code: "watched_closed" });
-  agent.process.end.closed(result);
-  return closing;
+  return closeHere(agent, ending, ended, { code: "watched_closed" });
 }
 
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
@@ -360,11 +364,18 @@ async function integrate(agent: LiveDelegation, ending: OutputEnding): Promise<A
   return { ...kept, ...taken };
 }
 
-/** Its report and, where its caller will not take it whole, its output. Most have neither. */
+/** Its report and, where its caller does not take all of it, its output. Most have neither. */
 function keep(agent: LiveDelegation, ending: OutputEnding): Accepted | Promise<Accepted> {
-  const [path, artifact] = [reportPath(agent, ending.text), largeOutput(agent, ending.text)];
-  if (path === undefined && artifact === undefined) return { ending };
-  return Promise.all([path, artifact]).then(([at, body]) => ({ ending, path: at, artifact: body }));
+  const { contract, copy, parent, run, workspace } = agent;
+  const hasReport = contract.outputs.report_path_pattern !== null && workspace !== null;
+  const isLarge = !fits(ending.text, parent?.contract.join.max_tokens ?? Number.POSITIVE_INFINITY);
+  if (!hasReport && !isLarge) return { ending };
+  // Changes in a copy count when they are merged; until then the report says that they do not.
+  const state = copy === null ? "completed" : "handed in";
+  const report = hasReport ? writeReport(agent, ending.text, state) : undefined;
+  // A result that its caller does not take in whole is kept where it can be searched.
+  const body = isLarge ? run.parts.store.keepArtifact(ending.text) : undefined;
+  return Promise.all([report, body]).then(([path, artifact]) => ({ ending, path, artifact }));
 }
 
 /** Also when budget or turns ran out: nothing is accepted that did not end the way it has to. */
@@ -415,18 +426,4 @@ async function handIn(
 export function noteLateMerge(agent: LiveDelegation): void {
   const late = lateResult(agent, { code: "merged_before_end" });
   void agent.run.append([late]).catch(() => undefined);
-}
-
-/** A result that its caller will not take in whole is kept where it can be looked into. */
-function largeOutput(agent: LiveDelegation, text: string): Promise<ArtifactReference> | undefined {
-  const limit = agent.parent?.contract.join.max_tokens ?? Number.POSITIVE_INFINITY;
-  return fits(text, limit) ? undefined : agent.run.parts.store.keepArtifact(text);
-}
-
-/** Changes in a copy count when they are merged; until then the report says that they do not. */
-function reportPath(agent: LiveDelegation, text: string): Promise<string | undefined> | undefined {
-  if (agent.contract.outputs.report_path_pattern === null || agent.workspace === null) {
-    return undefined;
-  }
-  return writeReport(agent, text, agent.copy === null ? "completed" : "handed in");
 }

@@ -26,20 +26,12 @@ import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
  * nothing; closed delegations come too, since open parents may still be owed their results.
  */
 export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
-  const eventsOf = new Map<string, StoredEvent[]>();
   const contracts = new Map<string, Contract>();
   for (const { id } of state.delegations.values()) {
     contracts.set(id, await run.parts.store.readContract(id));
   }
   const time = timeOf(run, (id) => contracts.get(id));
-  for await (const event of run.parts.store.readEvents({ runId: run.id })) {
-    run.history.see(event);
-    time.see(event);
-    if (event.sub_agent_id === undefined) continue;
-    const events = eventsOf.get(event.sub_agent_id);
-    if (events) events.push(event);
-    else eventsOf.set(event.sub_agent_id, [event]);
-  }
+  const eventsOf = await readRunLog(run, contracts.keys(), (event) => time.see(event));
   for (const delegation of state.delegations.values()) {
     const events = eventsOf.get(delegation.id) ?? [];
     const agent = await revive(run, state, delegation, events, {
@@ -49,6 +41,21 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     if (agent.copy !== null) announceMerge(agent);
   }
   countSteps(run, state);
+}
+
+/** The events of these delegations, in order; the history of the run and `see` get all events. */
+export async function readRunLog(
+  run: LiveRun,
+  ids: Iterable<string>,
+  see?: (event: StoredEvent) => void,
+): Promise<ReadonlyMap<string, readonly StoredEvent[]>> {
+  const found = new Map<string, StoredEvent[]>([...ids].map((id) => [id, []]));
+  for await (const event of run.parts.store.readEvents({ runId: run.id })) {
+    run.history.see(event);
+    see?.(event);
+    found.get(event.sub_agent_id ?? "")?.push(event);
+  }
+  return found;
 }
 
 /** The work in the copy of a child is merged after that of earlier children. */

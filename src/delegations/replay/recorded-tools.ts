@@ -88,7 +88,7 @@ export class RecordedTools implements RecordedBehaviour {
         await delegator.ask(act.question, act.of);
         return;
       case "plan":
-        await delegator.plan(act.steps);
+        await delegator.plans.record(act.steps);
         return;
       default:
         return act satisfies never;
@@ -120,9 +120,12 @@ export class RecordedTools implements RecordedBehaviour {
     // A child's result is written in the transaction that closes the child, and is never truncated.
     const isOwn = child !== undefined && this.#options.recording.delegations.has(child);
     if (isOwn && delivered?.length === 1 && isPlain) {
-      return delegator.joinAndComplete(child, () => ({ text, ...(isError && { isError }) }));
+      return delegator.results.joinAndComplete(child, () => ({
+        text,
+        ...(isError && { isError }),
+      }));
     }
-    if (delivered) delegator.delivered(delivered);
+    if (delivered) delegator.results.delivered(delivered);
     const whole =
       artifact === undefined ? undefined : this.#options.recording.artifacts.get(artifact);
     return {

@@ -2,7 +2,7 @@ import { isPaused } from "../../events/run-state.ts";
 import type { StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow } from "../../ports/store.ts";
-import { tidyCopies } from "../changes/used-copies.ts";
+import { tidyCopies } from "../changes/take-over.ts";
 import {
   type ClaimedRun,
   claimRun,

@@ -31,7 +31,7 @@ import { isReadOnlySession, isSessionName } from "../../sessions/session-records
 import { carriedBy } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { noteWorkspace } from "../../workspaces/processes/agent-folders.ts";
-import { requireUnused } from "../changes/used-copies.ts";
+import { requireUnused } from "../changes/take-over.ts";
 import { DistributedExecution, workOf } from "../distributed/distributed-execution.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";

@@ -1,15 +1,15 @@
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import { isHandle, knownNames } from "../../control/records/resolve-profile.ts";
 import { keptBy } from "../../events/delegation.ts";
-import type { EventPayloads, NewEvent, PlannedStep } from "../../events/event.ts";
+import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { isRunInterrupted } from "../../events/is-worked-on.ts";
-import { orderOfMerges } from "../../events/planned-steps.ts";
 import { subtree } from "../../events/run-state.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type {
   AskOutcome,
   CancelOutcome,
+  ChildResults,
   DelegationInfo,
   DelegationRequest,
   DelegationResult,
@@ -32,73 +32,65 @@ import { event, isWatcher, type LiveDelegation, nextIndex } from "../live-delega
 import type { Start } from "../start/placement.ts";
 import { type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
-import { EarlierChildren, LivePlan, storedResult } from "./plans.ts";
+import { CallPlan } from "./plans.ts";
 import { unreadChildren } from "./prompt.ts";
 
-export interface CallDelegator extends Delegator {
-  /** Results that this call hands to its agent; written with the call's completion. */
-  readonly handedOver: readonly string[] | undefined;
-  /** Some of what it handed over was said by children who had read strangers' words. */
-  readonly hasUntrusted: boolean;
-}
-
 /** The call that a delegator acts for. */
-export interface DelegatingCall {
-  /** Aborts when nobody waits for the call any more. */
+interface DelegatingCall {
+  /** Aborts when the result of the call is not wanted any more. */
   readonly signal: AbortSignal;
-  /** Its completion was written already. */
+  /** The completion of the call was recorded already. */
   onRecorded(): void;
 }
 
 type Joined = JoinedOutput & { readonly recorded: true };
 
-/** What one call of one agent can do with delegations: only ever its own. */
-export function callerOf(agent: LiveDelegation, call: ToolCall, of: DelegatingCall): CallDelegator {
-  return new AgentDelegator(agent, call, of);
-}
-
-class AgentDelegator implements CallDelegator {
-  handedOver: readonly string[] | undefined;
-  hasUntrusted = false;
-  readonly #agent: LiveDelegation;
+/** What one call of a delegation can do with other delegations: only with those below its own. */
+export class CallDelegator implements Delegator {
+  readonly results: CallResults;
+  readonly #live: LiveDelegation;
   readonly #call: ToolCall;
   readonly #of: DelegatingCall;
-  #earlier: EarlierChildren | undefined;
-  #plan: LivePlan | undefined;
+  #plan: CallPlan | undefined;
 
-  constructor(agent: LiveDelegation, call: ToolCall, of: DelegatingCall) {
-    this.#agent = agent;
+  constructor(live: LiveDelegation, call: ToolCall, of: DelegatingCall) {
+    this.#live = live;
     this.#call = call;
     this.#of = of;
+    this.results = new CallResults(live, call, of);
   }
 
-  get joinTokens(): number {
-    const { contract, state } = this.#agent;
-    const most = contract.join.max_tokens;
-    return Math.min(most, keptBy(state)?.result ?? most);
+  get plans(): CallPlan {
+    this.#plan ??= new CallPlan({
+      live: this.#live,
+      callId: this.#call.id,
+      profileBehind: (name) => this.profileBehind(name),
+      handing: (result) => this.results.handing(result),
+    });
+    return this.#plan;
   }
 
   async start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome> {
-    const agent = this.#agent;
-    // After a crash the same call comes again; its child is there already.
+    const { id, process, run } = this.#live;
+    // After a crash the same call is repeated; its child is there already.
     const callId = request.key === undefined ? this.#call.id : `${this.#call.id}/${request.key}`;
-    const existing = agent.run.delegations.byCall.get(`${agent.id} ${callId}`);
+    const existing = run.delegations.byCall.get(`${id} ${callId}`);
     if (existing) {
       if (way === "delegate") {
-        agent.run.delegations.joining.add(existing.id);
+        run.delegations.joining.add(existing.id);
         callFor(existing);
       }
       const receipt = await this.#receiptOf(existing.id);
       return { started: true, delegationId: existing.id, receipt };
     }
-    // A step has the index that its plan gave it; another child the one where its call stands.
+    // A step has the index that its plan gave it; another child the next index of its caller.
     const planned = request.key === undefined ? undefined : this.#plan?.find(request.key);
-    const step = planned?.index ?? nextIndex(agent);
-    agent.process.merges ??= new MergeOrder();
-    agent.process.merges.announce(step, way === "delegate");
+    const step = planned?.index ?? nextIndex(this.#live);
+    process.merges ??= new MergeOrder();
+    process.merges.announce(step, way === "delegate");
     const making = this.#make(request, way, { step, callId, planned });
-    agent.process.making ??= new Set();
-    agent.process.making.add(making);
+    process.making ??= new Set();
+    process.making.add(making);
     let hasCopy = false;
     try {
       const started = await making;
@@ -109,40 +101,14 @@ class AgentDelegator implements CallDelegator {
         return { started: false, rule, reason, ...(isFault && { isFault }) };
       }
       // Whether a plan was completed is asked by the keys of its steps.
-      if (request.key !== undefined)
-        agent.run.delegations.byCall.set(`${agent.id} ${callId}`, started.agent);
+      if (request.key !== undefined) run.delegations.byCall.set(`${id} ${callId}`, started.agent);
       // The id is given out only when the child is on disk; a joining call waits for more anyway.
       if (way === "spawn") await started.created;
       return { started: true, delegationId: started.agent.id, receipt: started.receipt };
     } finally {
-      agent.process.making.delete(making);
-      if (!hasCopy) agent.process.merges.leave(step);
+      process.making.delete(making);
+      if (!hasCopy) process.merges.leave(step);
     }
-  }
-
-  wasBegun(key: string): boolean {
-    const { id, run } = this.#agent;
-    return run.delegations.byCall.has(`${id} ${this.#call.id}/${key}`);
-  }
-
-  async earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined> {
-    const { id, run } = this.#agent;
-    const plan = run.history.plans.find((one) => one.by === id && one.call_id === this.#call.id);
-    const step = plan?.steps.find((one) => one.key === key);
-    // After a crash the same call comes again, and its plan says what was done by then.
-    if (step) {
-      if (step.done_by === undefined) return undefined;
-      return this.#handing(await storedResult(run.parts.store, step.done_by));
-    }
-    this.#earlier ??= new EarlierChildren(this.#agent);
-    const profile = this.profileBehind(request.profile ?? "") ?? "";
-    return this.#handing(await this.#earlier.take(profile, request));
-  }
-
-  /** Whatever result leaves here, it is noted whose words it may hold. */
-  #handing<Result extends DelegationResult | null | undefined>(result: Result): Result {
-    if (result?.evidence.untrusted) this.hasUntrusted = true;
-    return result;
   }
 
   async #make(
@@ -150,21 +116,21 @@ class AgentDelegator implements CallDelegator {
     way: DelegationWay,
     place: Pick<Start, "callId" | "planned" | "step">,
   ): Promise<Started> {
-    const agent = this.#agent;
-    // What was withdrawn or registered meanwhile counts for every new delegation.
-    const refreshing = agent.run.parts.agents.refresh(isHandle(request));
+    const live = this.#live;
+    // Handles that were withdrawn or registered since count for every new delegation.
+    const refreshing = live.run.parts.agents.refresh(isHandle(request));
     if (refreshing) await refreshing;
-    agent.work.throwIfStopped();
-    const keeps = keptBy(agent.state);
+    live.work.throwIfStopped();
+    const keeps = keptBy(live.state);
     // A plan has one result, however many children carry it out.
-    if (keeps && request.key === undefined && unreadChildren(agent) >= keeps.results) {
+    if (keeps && request.key === undefined && unreadChildren(live) >= keeps.results) {
       const reason = `The caller's budget has room for ${keeps.results} unread results, for which it keeps ${keeps.tokens} tokens. Read those first, or delegate less.`;
       return { rule: "budget", reason };
     }
-    const isTold = request.untrusted ?? this.hasUntrusted;
+    const isTold = request.untrusted ?? this.results.hasUntrusted;
     return startDelegation({
-      run: agent.run,
-      caller: agent,
+      run: live.run,
+      caller: live,
       request,
       way,
       ...place,
@@ -174,132 +140,30 @@ class AgentDelegator implements CallDelegator {
   }
 
   async #receiptOf(delegationId: string): Promise<readonly ReceiptLine[]> {
-    for await (const event of this.#agent.run.parts.store.readEvents({ delegationId })) {
+    for await (const event of this.#live.run.parts.store.readEvents({ delegationId })) {
       if (event.type === "agent.subagent_created") return event.payload.receipt ?? [];
     }
     return [];
   }
 
-  async joinAndComplete(
-    id: string,
-    describe: (result: DelegationResult) => JoinedOutput,
-  ): Promise<Joined> {
-    const agent = this.#agent;
-    const child = agent.run.delegations.byId.get(id);
-    if (child === undefined) throw new Error(`there is no delegation ${id}`);
-    // Its end is in the log already, or written by a process that cannot speak for this one.
-    if (child.process.end.result !== null || agent.run.execution.isRemote(child)) {
-      return this.#completeNow(await child.process.end.whenClosed(), describe);
-    }
-    let output: JoinedOutput = { text: "" };
-    child.process.end.deliver = (result) => {
-      output = describe(result);
-      const payload = this.#completion(output, result);
-      const completed: NewEvent = event(agent, "agent.tool_completed", payload);
-      agent.follow([completed]);
-      this.#of.onRecorded();
-      return [completed];
-    };
-    // Closed by somebody else, it was without our completion in the same transaction.
-    const result = await child.process.end.whenClosed();
-    if (!agent.run.history.delivered.has(id)) return this.#completeNow(result, describe);
-    return { ...output, recorded: true };
-  }
-
-  #completeNow(
-    result: DelegationResult,
-    describe: (result: DelegationResult) => JoinedOutput,
-  ): Joined {
-    const agent = this.#agent;
-    const output = describe(result);
-    agent.work.throwIfStopped();
-    agent.record(event(agent, "agent.tool_completed", this.#completion(output, result)));
-    this.#of.onRecorded();
-    return { ...output, recorded: true };
-  }
-
-  #completion(
-    { isError, text }: JoinedOutput,
-    result: DelegationResult,
-  ): EventPayloads["agent.tool_completed"] {
-    const delivery = completion(this.#call, { text }, { text }, [result.delegationId]);
-    const completed = isError ? { ...delivery, is_error: true as const } : delivery;
-    return result.evidence.untrusted ? { ...completed, untrusted: true } : completed;
-  }
-
   profileBehind(name: string): string | undefined {
-    return name.startsWith("@") ? this.#agent.run.parts.agents.entry(name)?.profileId : name;
-  }
-
-  async join(
-    ids: readonly string[],
-    maxWaitMs: number | undefined,
-  ): Promise<ReadonlyMap<string, DelegationResult | null>> {
-    const { delegations, parts } = this.#agent.run;
-    const results = new Map<string, DelegationResult | null>(ids.map((id) => [id, null]));
-    const leaving = new AbortController();
-    const signal = AbortSignal.any([leaving.signal, this.#of.signal]);
-    const all = ids.map(async (id) => {
-      const child = delegations.byId.get(id);
-      callFor(child);
-      const closed = child?.process.end.whenClosed() ?? this.#session?.closed(id, signal);
-      results.set(id, this.#handing((await closed) ?? null));
-    });
-    try {
-      await (maxWaitMs === undefined
-        ? Promise.all(all)
-        : within(parts.clock, Promise.all(all), maxWaitMs));
-    } finally {
-      leaving.abort();
-    }
-    return results;
-  }
-
-  delivered(ids: readonly string[]): void {
-    if (ids.length === 0) return;
-    for (const id of ids) this.#agent.run.history.delivered.add(id);
-    this.handedOver = [...new Set([...(this.handedOver ?? []), ...ids])];
-  }
-
-  async notYetJoined(): Promise<readonly string[]> {
-    const { run } = this.#agent;
-    const { making } = this.#agent.process;
-    // Jobs of the same turn count as well, and a copy takes a moment.
-    if (making !== null && making.size > 0) await Promise.allSettled(making);
-    const isJob = (id: string): boolean =>
-      !run.history.delivered.has(id) && !run.delegations.joining.has(id);
-    const own = this.#agent.process.children.map(({ id }) => id).filter(isJob);
-    return [...((await this.#session?.notDelivered()) ?? []), ...own];
+    return name.startsWith("@") ? this.#live.run.parts.agents.entry(name)?.profileId : name;
   }
 
   async isMine(id: string): Promise<boolean> {
-    return this.#isInRun(id) || (await this.#session?.find(id)) !== undefined;
-  }
-
-  #isInRun(id: string): boolean {
-    const { run } = this.#agent;
-    const { log } = run.execution;
-    if (log !== null) {
-      return subtree(log, this.#agent.id).some((one) => one.id === id && id !== this.#agent.id);
-    }
-    let above = run.delegations.byId.get(id)?.parent ?? null;
-    while (above !== null && above !== this.#agent) above = above.parent;
-    return above !== null;
-  }
-
-  get #session(): SessionChildren | null {
-    return sessionChildrenOf(this.#agent);
+    const earlier = sessionChildrenOf(this.#live);
+    return isBelow(this.#live, id) || (await earlier?.find(id)) !== undefined;
   }
 
   async list(): Promise<readonly DelegationInfo[]> {
-    const { id, process, run } = this.#agent;
-    // The list contains what this agent has just done.
+    const { id, process, run } = this.#live;
+    // The list contains what this delegation has just recorded.
     await process.appends.durable();
     const { store } = run.parts;
     const state = await store.readRun(run.id);
     if (state === undefined) return [];
     const own = subtree(state, id).filter((one) => one.id !== id);
-    const earlier = (await this.#session?.all()) ?? [];
+    const earlier = (await sessionChildrenOf(this.#live)?.all()) ?? [];
     const infos = await Promise.all(
       earlier.map(async ({ delegation, run: its }) =>
         infoOf(its, delegation, await isRunInterrupted(store, its)),
@@ -308,41 +172,32 @@ class AgentDelegator implements CallDelegator {
     return [...infos, ...own.map((one) => infoOf(state, one))];
   }
 
-  async result(id: string): Promise<DelegationResult | null> {
-    const { run } = this.#agent;
-    const child = run.delegations.byId.get(id);
-    callFor(child);
-    if (child !== undefined) return this.#handing(child.process.end.result);
-    const { log } = run.execution;
-    if (log !== null && this.#isInRun(id)) return this.#handing(resultOf(log, id));
-    const earlier = await this.#session?.find(id);
-    return this.#handing(earlier === undefined ? null : resultOf(earlier.run, id));
-  }
-
   async cancel(id: string, reason: string): Promise<CancelOutcome> {
-    const { run } = this.#agent;
+    const { run } = this.#live;
     const child = run.delegations.byId.get(id);
     const cause = { code: "cancelled", text: reason } as const;
     if (child !== undefined) return run.execution.cancel(child, cause);
-    const runId = this.#isInRun(id) ? run.id : (await this.#session?.find(id))?.run.id;
+    const earlier = sessionChildrenOf(this.#live);
+    const runId = isBelow(this.#live, id) ? run.id : (await earlier?.find(id))?.run.id;
     if (runId === undefined) return "not_found";
     return cancelStored(run.parts.store, run.parts.toolbox, runId, id, cause);
   }
 
   send(id: string, text: string): Promise<string | undefined> {
-    const sending = this.#agent.process.inOrder.sending.then(() => this.#send(id, text));
-    this.#agent.process.inOrder.sending = sending.catch(() => undefined);
+    const { inOrder } = this.#live.process;
+    const sending = inOrder.sending.then(() => this.#send(id, text));
+    inOrder.sending = sending.catch(() => undefined);
     return sending;
   }
 
   async #send(id: string, text: string): Promise<string | undefined> {
-    const agent = this.#agent;
+    const { contract, id: own, run, said } = this.#live;
     // Derived from the call: a call that is repeated after a crash sends the same message.
-    const messageId = `m${sha256(JSON.stringify([agent.id, this.#call.id])).slice(0, 16)}`;
+    const messageId = `m${sha256(JSON.stringify([own, this.#call.id])).slice(0, 16)}`;
     const message = { id: messageId, from: "caller", text } as const;
-    const carries = carriedBy(agent.run.parts.toolbox, agent.contract, agent.said.evidence);
+    const carries = carriedBy(run.parts.toolbox, contract, said.evidence);
     try {
-      await sendMessage(agent.run.parts.store, id, { ...message, carries });
+      await sendMessage(run.parts.store, id, { ...message, carries });
       return undefined;
     } catch (error) {
       if (error instanceof MandateError) return error.message;
@@ -352,20 +207,20 @@ class AgentDelegator implements CallDelegator {
 
   ask(question: string, kind?: "approval", about?: string): Promise<AskOutcome> {
     const asked = { callId: this.#call.id, question, ...(kind && { kind }) };
-    return askPerson(this.#agent, about === undefined ? asked : { ...asked, about });
+    return askPerson(this.#live, about === undefined ? asked : { ...asked, about });
   }
 
   changes(range?: string): ReturnType<Delegator["changes"]> {
-    // Files of the workspace stand in it, whoever wrote them.
-    this.hasUntrusted = true;
-    return changesOf(this.#agent, range);
+    // A diff shows files of the workspace, which anyone may have written.
+    this.results.hasUntrusted = true;
+    return changesOf(this.#live, range);
   }
 
   get review(): Delegator["review"] {
-    const { contract, id, process, run } = this.#agent;
+    const { contract, id, process, run } = this.#live;
     const { review } = contract.exit;
     if (review === undefined) return null;
-    // The one that this very call has made, before a crash perhaps, is not among those before it.
+    // A review that this very call has made, before a crash perhaps, is not among those before it.
     const own = run.delegations.byCall.get(`${id} ${this.#call.id}/review`);
     const made = process.children.filter(
       (child) =>
@@ -380,72 +235,178 @@ class AgentDelegator implements CallDelegator {
     severity: "info" | "warn" | "critical",
     message: string,
   ): Promise<string | undefined> {
-    const { contract, id, run } = this.#agent;
+    const { contract, id, run } = this.#live;
     const watched = run.delegations.byId.get(contract.parent.watches ?? "");
-    if (!isWatcher(this.#agent) || watched === undefined) return "only watchers may interject";
+    if (!isWatcher(this.#live) || watched === undefined) return "only watchers may interject";
     if (watched.process.end.isEnding || watched.state.status !== "running")
       return "the session has ended";
     if (watched.work.suspension !== null) return "the session was interrupted";
     const { count, last } = run.history.remarks.get(id) ?? { count: 0, last: "" };
     if (count >= mostRemarks) return `you have spoken ${mostRemarks} times, which is enough`;
     if (last === message) return "you have said just that already";
-    watched.record(
-      event(watched, "agent.interjected", { from: `watcher:${id}`, severity, message }),
-    );
+    const remark = { from: `watcher:${id}`, severity, message };
+    watched.record(event(watched, "agent.interjected", remark));
     return undefined;
   }
 
-  async plan(
-    steps: readonly PlannedStep[],
-    mergeOrder: readonly number[] = [...steps.keys()],
-  ): ReturnType<Delegator["plan"]> {
-    const agent = this.#agent;
-    const { id, run } = agent;
-    const { plans } = run.history;
-    // After a crash the same call comes again, and its steps keep their indexes.
-    const before = plans.find((plan) => plan.by === id && plan.call_id === this.#call.id);
-    if (before) {
-      this.#plan = LivePlan.of(agent, before);
-      return before.first_step === undefined ? mergeOrder : orderOfMerges(before);
-    }
-    const payload = {
-      by: id,
-      call_id: this.#call.id,
-      first_step: agent.process.nextStep,
-      ...(mergeOrder.some((place, rank) => place !== rank) && { merge_order: mergeOrder }),
-      steps,
-    };
-    agent.process.nextStep += steps.length;
-    plans.push(payload);
-    this.#plan = LivePlan.of(agent, payload);
-    const appended = run.append([{ type: "run.planned", payload }]);
-    this.#agent.process.appends.add(appended);
-    await appended;
-    return mergeOrder;
+  readArtifact(hash: string): Promise<string | undefined> {
+    return this.#live.run.parts.store.readArtifact(hash);
+  }
+}
+
+/** A watcher that repeats itself is no help: so many remarks it may make. */
+const mostRemarks = 30;
+
+/** The results that one call is given, and what it hands over of them to its delegation. */
+class CallResults implements ChildResults {
+  /** Delegations whose results this call hands over; written with its completion. */
+  handedOver: readonly string[] | undefined;
+  /** Some of these results are of children that had read untrusted input. */
+  hasUntrusted = false;
+  readonly #live: LiveDelegation;
+  readonly #call: ToolCall;
+  readonly #of: DelegatingCall;
+
+  constructor(live: LiveDelegation, call: ToolCall, of: DelegatingCall) {
+    this.#live = live;
+    this.#call = call;
+    this.#of = of;
   }
 
-  stepSettled(key: string): void {
-    this.#plan?.settle(key);
+  get joinTokens(): number {
+    const { contract, state } = this.#live;
+    const most = contract.join.max_tokens;
+    return Math.min(most, keptBy(state)?.result ?? most);
+  }
+
+  /** Every result that the call is given passes here: one that is tainted is noted. */
+  handing<Result extends DelegationResult | null | undefined>(result: Result): Result {
+    if (result?.evidence.untrusted) this.hasUntrusted = true;
+    return result;
+  }
+
+  async joinAndComplete(
+    id: string,
+    describe: (result: DelegationResult) => JoinedOutput,
+  ): Promise<Joined> {
+    const live = this.#live;
+    const child = live.run.delegations.byId.get(id);
+    if (child === undefined) throw new Error(`there is no delegation ${id}`);
+    const { end } = child.process;
+    // Its close is in the log already, or written by a process that cannot write for this one.
+    if (end.result !== null || live.run.execution.isRemote(child)) {
+      return this.#completeNow(await end.whenClosed(), describe);
+    }
+    let output: JoinedOutput = { text: "" };
+    end.deliver = (result) => {
+      output = describe(result);
+      const completed = this.#completion(output, result);
+      live.follow([completed]);
+      this.#of.onRecorded();
+      return [completed];
+    };
+    const result = await end.whenClosed();
+    // Where another process closed it, the completion was not in the same transaction.
+    if (!live.run.history.delivered.has(id)) return this.#completeNow(result, describe);
+    return { ...output, recorded: true };
+  }
+
+  #completeNow(
+    result: DelegationResult,
+    describe: (result: DelegationResult) => JoinedOutput,
+  ): Joined {
+    const output = describe(result);
+    this.#live.work.throwIfStopped();
+    this.#live.record(this.#completion(output, result));
+    this.#of.onRecorded();
+    return { ...output, recorded: true };
+  }
+
+  #completion({ isError, text }: JoinedOutput, result: DelegationResult): NewEvent {
+    const delivery = completion(this.#call, { text }, { text }, [result.delegationId]);
+    const completed = isError ? { ...delivery, is_error: true as const } : delivery;
+    const payload = result.evidence.untrusted
+      ? { ...completed, untrusted: true as const }
+      : completed;
+    return event(this.#live, "agent.tool_completed", payload);
+  }
+
+  async join(
+    ids: readonly string[],
+    maxWaitMs: number | undefined,
+  ): Promise<ReadonlyMap<string, DelegationResult | null>> {
+    const { delegations, parts } = this.#live.run;
+    const earlier = sessionChildrenOf(this.#live);
+    const results = new Map<string, DelegationResult | null>(ids.map((id) => [id, null]));
+    const leaving = new AbortController();
+    const signal = AbortSignal.any([leaving.signal, this.#of.signal]);
+    const all = ids.map(async (id) => {
+      const child = delegations.byId.get(id);
+      callFor(child);
+      const closed = child?.process.end.whenClosed() ?? earlier?.closed(id, signal);
+      results.set(id, this.handing((await closed) ?? null));
+    });
+    try {
+      await (maxWaitMs === undefined
+        ? Promise.all(all)
+        : within(parts.clock, Promise.all(all), maxWaitMs));
+    } finally {
+      leaving.abort();
+    }
+    return results;
+  }
+
+  delivered(ids: readonly string[]): void {
+    if (ids.length === 0) return;
+    for (const id of ids) this.#live.run.history.delivered.add(id);
+    this.handedOver = [...new Set([...(this.handedOver ?? []), ...ids])];
+  }
+
+  async notYetJoined(): Promise<readonly string[]> {
+    const { process, run } = this.#live;
+    // Children of the same turn count as well, and a copy takes a moment.
+    if (process.making !== null && process.making.size > 0)
+      await Promise.allSettled(process.making);
+    const isJob = (id: string): boolean =>
+      !run.history.delivered.has(id) && !run.delegations.joining.has(id);
+    const own = process.children.map(({ id }) => id).filter(isJob);
+    return [...((await sessionChildrenOf(this.#live)?.notDelivered()) ?? []), ...own];
+  }
+
+  async of(id: string): Promise<DelegationResult | null> {
+    const { run } = this.#live;
+    const child = run.delegations.byId.get(id);
+    callFor(child);
+    if (child !== undefined) return this.handing(child.process.end.result);
+    const { log } = run.execution;
+    if (log !== null && isBelow(this.#live, id)) return this.handing(resultOf(log, id));
+    const earlier = await sessionChildrenOf(this.#live)?.find(id);
+    return this.handing(earlier === undefined ? null : resultOf(earlier.run, id));
   }
 
   isSealed(id: string): boolean {
-    return this.#agent.run.delegations.byId.get(id)?.contract.outputs.transcript !== true;
+    return this.#live.run.delegations.byId.get(id)?.contract.outputs.transcript !== true;
   }
 
   async transcript(id: string): Promise<string | null> {
-    const { delegations, parts } = this.#agent.run;
-    const isClosed = (delegations.byId.get(id)?.process.end.result ?? null) !== null;
-    if (this.isSealed(id) || !isClosed || !this.#isInRun(id)) return null;
-    this.#handing(delegations.byId.get(id)?.process.end.result);
+    const { delegations, parts } = this.#live.run;
+    const result = delegations.byId.get(id)?.process.end.result ?? null;
+    if (this.isSealed(id) || result === null || !isBelow(this.#live, id)) return null;
+    this.handing(result);
     const { exportMarkdown } = await import("../../sessions/export-markdown.ts");
     let text = "";
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;
     return text;
   }
+}
 
-  readArtifact(hash: string): Promise<string | undefined> {
-    return this.#agent.run.parts.store.readArtifact(hash);
-  }
+/** Whether the delegation of that id is below this one, in the same run. */
+function isBelow({ id: own, run }: LiveDelegation, id: string): boolean {
+  const { log } = run.execution;
+  if (log !== null) return id !== own && subtree(log, own).some((one) => one.id === id);
+  let above = run.delegations.byId.get(id)?.parent ?? null;
+  while (above !== null && above.id !== own) above = above.parent;
+  return above !== null;
 }
 
 /** The children of earlier messages. Null: this message begins its session, or it is no root. */
@@ -465,10 +426,7 @@ export function sessionChildrenOf({ run, state }: LiveDelegation): SessionChildr
   return run.history.earlier;
 }
 
-/** So often may a watcher speak: one that talks in circles is no help. */
-const mostRemarks = 30;
-
-/** Somebody wants its result: what it made can be taken over, in its turn. */
+/** The result of the child is wanted: its changes can be merged, in their turn. */
 function callFor(child: LiveDelegation | undefined): void {
   child?.parent?.process.merges?.callFor(child.contract.parent.step_idx);
 }

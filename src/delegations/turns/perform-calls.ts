@@ -10,7 +10,7 @@ import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
 import { noteLateResult } from "../live-run.ts";
 import { askPerson, isConsent } from "./ask-person.ts";
-import { type CallDelegator, callerOf, type DelegatingCall } from "./caller.ts";
+import { CallDelegator } from "./caller.ts";
 import { keepsForCalls } from "./prompt.ts";
 
 /** So many calls are begun before the event loop gets a turn for others. */
@@ -199,7 +199,7 @@ export class OpenCalls {
 }
 
 /** One call of one agent, as the gate sees it. */
-class Subject implements GateSubject, DelegatingCall {
+class Subject implements GateSubject {
   readonly withdrawn: boolean;
   wasRecorded = false;
   readonly #agent: LiveDelegation;
@@ -304,11 +304,11 @@ class Subject implements GateSubject, DelegatingCall {
   }
 
   deliveredBy(): readonly string[] | undefined {
-    return this.#delegator?.handedOver;
+    return this.#delegator?.results.handedOver;
   }
 
   isTainted(): boolean {
-    return this.#delegator?.hasUntrusted === true;
+    return this.#delegator?.results.hasUntrusted === true;
   }
 
   contextOf(call: ToolCall): ToolContext {
@@ -321,7 +321,7 @@ class Subject implements GateSubject, DelegatingCall {
 
   /** Most tools delegate nothing and never ask for it. */
   delegatorFor(call: ToolCall): CallDelegator {
-    this.#delegator ??= callerOf(this.#agent, call, this);
+    this.#delegator ??= new CallDelegator(this.#agent, call, this);
     return this.#delegator;
   }
 

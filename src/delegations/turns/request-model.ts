@@ -83,6 +83,8 @@ class WatchedRequest implements ModelRequest {
   readonly tools: readonly ToolDescription[];
   readonly maxOutputTokens: number;
   readonly temperature: number | null;
+  readonly topP: number | null;
+  readonly effort: ModelRequest["effort"];
   readonly caller: ModelRequest["caller"];
   readonly #watch: StreamWatch;
 
@@ -94,6 +96,8 @@ class WatchedRequest implements ModelRequest {
     this.tools = turn.tools;
     this.maxOutputTokens = turn.maxOutput;
     this.temperature = contract.model.temperature;
+    this.topP = contract.model.top_p ?? null;
+    this.effort = contract.model.effort ?? null;
     this.caller = {
       delegationId: agent.id,
       profile: contract.profile.id,
@@ -104,14 +108,6 @@ class WatchedRequest implements ModelRequest {
       task: contract.step.description,
     };
     this.#watch = watch;
-  }
-
-  get topP(): number | null {
-    return this.#watch.contract.model.top_p ?? null;
-  }
-
-  get effort(): ModelRequest["effort"] {
-    return this.#watch.contract.model.effort ?? null;
   }
 
   /** Scripted models never look: the controller is made when somebody does. */
@@ -137,10 +133,6 @@ class StreamWatch {
     this.#began = agent.run.parts.clock.monotonic();
     this.#request = requestsOf(agent);
     agent.process.time.watched = this;
-  }
-
-  get contract(): LiveDelegation["contract"] {
-    return this.#agent.contract;
   }
 
   get signal(): AbortSignal {

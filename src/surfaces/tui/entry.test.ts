@@ -22,7 +22,9 @@ const asking = defineTool({
     }
     const outcome = await delegator.start({ task: "look", profile: "helper" }, "delegate");
     if (!outcome.started) return { text: outcome.reason, isError: true };
-    return delegator.joinAndComplete(outcome.delegationId, ({ result }) => ({ text: result }));
+    return delegator.results.joinAndComplete(outcome.delegationId, ({ result }) => ({
+      text: result,
+    }));
   },
 });
 

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
-import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
+import type { ChildResults, DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import {
   aboutTranscript,
@@ -51,8 +51,8 @@ export const delegateTaskTool = defineTool({
       "delegate",
     );
     if (!outcome.started) return refusedStart(outcome);
-    return delegator.joinAndComplete(outcome.delegationId, (result) => ({
-      text: describeResult(result, delegator),
+    return delegator.results.joinAndComplete(outcome.delegationId, (result) => ({
+      text: describeResult(result, delegator.results),
       ...(result.status !== "completed" && { isError: true }),
     }));
   },
@@ -61,18 +61,18 @@ export const delegateTaskTool = defineTool({
 /** A DelegationResult as JSON, with a result that fits the caller's conversation. */
 export function describeResult(
   result: DelegationResult,
-  delegator: Pick<Delegator, "isSealed" | "joinTokens">,
+  results: Pick<ChildResults, "isSealed" | "joinTokens">,
 ): string {
   const { evidence, subDelegations, ...rest } = result;
-  const text = fitResult(result, delegator.joinTokens);
+  const text = fitResult(result, results.joinTokens);
   // Of very many results only the words and the outcome have room.
-  if (delegator.joinTokens < leastWithEvidence) {
+  if (results.joinTokens < leastWithEvidence) {
     const { closeReason, delegationId, profile, status } = rest;
     return JSON.stringify({ delegationId, profile, status, closeReason, result: text });
   }
   const { summary: _summary, usage: _usage, ...seal } = evidence;
-  const transcript = transcriptReference(result, delegator);
-  const below = subDelegations && boundedBelow(subDelegations, delegator.joinTokens);
+  const transcript = transcriptReference(result, results);
+  const below = subDelegations && boundedBelow(subDelegations, results.joinTokens);
   return JSON.stringify({
     ...rest,
     ...(below && { subDelegations: below }),
@@ -140,9 +140,11 @@ export const delegateToAgentTool = defineTool({
     if (!outcome.started) return refusedStart(outcome);
     const { delegationId, receipt } = outcome;
     const clamped = describeClamps(receipt);
-    return delegator.joinAndComplete(delegationId, (result) => {
-      const output = joinedOutput(result, fitResult(result, delegator.joinTokens));
-      const text = [output.text, ...aboutTranscript(result, delegator), ...clamped].join("\n\n");
+    return delegator.results.joinAndComplete(delegationId, (result) => {
+      const output = joinedOutput(result, fitResult(result, delegator.results.joinTokens));
+      const text = [output.text, ...aboutTranscript(result, delegator.results), ...clamped].join(
+        "\n\n",
+      );
       return { ...output, text };
     });
   },

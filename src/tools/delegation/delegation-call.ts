@@ -1,7 +1,7 @@
 import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import type {
+  ChildResults,
   DelegationResult,
-  Delegator,
   JoinedOutput,
   StartOutcome,
 } from "../../ports/delegator.ts";
@@ -46,17 +46,17 @@ const transcriptSuffix = "/transcript";
 /** What the readers of results take for a child's transcript; undefined where that is sealed. */
 export function transcriptReference(
   { delegationId }: DelegationResult,
-  delegator: Pick<Delegator, "isSealed">,
+  results: Pick<ChildResults, "isSealed">,
 ): string | undefined {
-  return delegator.isSealed(delegationId) ? undefined : `${delegationId}${transcriptSuffix}`;
+  return results.isSealed(delegationId) ? undefined : `${delegationId}${transcriptSuffix}`;
 }
 
 /** The same in a sentence, for results that are given as text. */
 export function aboutTranscript(
   result: DelegationResult,
-  delegator: Pick<Delegator, "isSealed">,
+  results: Pick<ChildResults, "isSealed">,
 ): readonly string[] {
-  const reference = transcriptReference(result, delegator);
+  const reference = transcriptReference(result, results);
   return reference === undefined
     ? []
     : [

@@ -42,11 +42,11 @@ export const getDelegationResultTool = defineTool({
   }),
   async execute({ delegationId, wait_ms: waitMs }, { delegator }) {
     const isMine = await delegator.isMine(delegationId);
-    if (isMine && waitMs !== undefined) await delegator.join([delegationId], waitMs);
-    const result = isMine ? await delegator.result(delegationId) : null;
+    if (isMine && waitMs !== undefined) await delegator.results.join([delegationId], waitMs);
+    const result = isMine ? await delegator.results.of(delegationId) : null;
     if (result === null) return "null";
-    delegator.delivered([delegationId]);
-    return describeResult(result, delegator);
+    delegator.results.delivered([delegationId]);
+    return describeResult(result, delegator.results);
   },
 });
 
@@ -65,7 +65,7 @@ export const cancelDelegationTool = defineTool({
     }
     const outcome = await delegator.cancel(delegationId, reason ?? "cancelled by its caller");
     // The agent that cancelled a child knows how it ended.
-    if (outcome === "cancelled") delegator.delivered([delegationId]);
+    if (outcome === "cancelled") delegator.results.delivered([delegationId]);
     return JSON.stringify({ delegationId, outcome });
   },
 });

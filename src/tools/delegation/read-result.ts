@@ -89,10 +89,10 @@ async function withResult(
     const text = `Error: there is no result of ${id}: you have no sub-agent ${id}`;
     return { text, isError: true };
   }
-  const result = await delegator.result(id);
+  const result = await delegator.results.of(id);
   if (result === null) return { text: `Error: there is no result of ${id} yet`, isError: true };
-  const text = isTranscript ? await delegator.transcript(id) : result.result;
+  const text = isTranscript ? await delegator.results.transcript(id) : result.result;
   if (text === null) return { text: `Error: the transcript of ${id} is sealed`, isError: true };
-  delegator.delivered([id]);
+  delegator.results.delivered([id]);
   return view(text);
 }

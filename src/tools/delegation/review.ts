@@ -34,8 +34,8 @@ export const requestReviewTool = defineTool({
       "delegate",
     );
     if (!outcome.started) return refusedStart(outcome);
-    return delegator.joinAndComplete(outcome.delegationId, (result) =>
-      joinedOutput(result, fitResult(result, delegator.joinTokens)),
+    return delegator.results.joinAndComplete(outcome.delegationId, (result) =>
+      joinedOutput(result, fitResult(result, delegator.results.joinTokens)),
     );
   },
 });
@@ -67,8 +67,8 @@ export async function handInForReview(
   );
   if (!outcome.started) return failed(`no review can be made: ${outcome.reason}`);
   const { delegationId: id } = outcome;
-  const result = (await delegator.join([id], undefined)).get(id);
-  delegator.delivered([id]);
+  const result = (await delegator.results.join([id], undefined)).get(id);
+  delegator.results.delivered([id]);
   const round = made + 1;
   if (result?.status !== "completed") {
     const problem = `the review failed: ${result?.result ?? "it did not end"}`;

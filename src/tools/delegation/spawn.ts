@@ -108,13 +108,14 @@ export const spawnAwaitTool = defineTool({
   async execute(input, { delegator }) {
     const asked = input.job_ids?.trim() ?? "";
     if (asked === "") return { text: "Error: job_ids is required", isError: true };
-    const ids = asked === "*" ? await delegator.notYetJoined() : [...new Set(commaList(asked))];
+    const ids =
+      asked === "*" ? await delegator.results.notYetJoined() : [...new Set(commaList(asked))];
     if (ids.length === 0) return "No jobs found.";
     const own = await Promise.all(ids.map((id) => delegator.isMine(id)));
     const mine = ids.filter((_, index) => own[index]);
-    const results = await delegator.join(mine, input.max_wait_ms);
-    delegator.delivered(mine.filter((id) => results.get(id) !== null));
-    const share = Math.floor(delegator.joinTokens / ids.length);
+    const results = await delegator.results.join(mine, input.max_wait_ms);
+    delegator.results.delivered(mine.filter((id) => results.get(id) !== null));
+    const share = Math.floor(delegator.results.joinTokens / ids.length);
     return ids.map((id) => block(id, results.get(id), { tokens: share, delegator })).join("\n\n");
   },
 });
@@ -131,7 +132,9 @@ function block(
 ): string {
   if (result === undefined) return `[${id}: NOT FOUND]`;
   if (result === null) return `[${id}: RUNNING]`;
-  const text = [fitResult(result, tokens), ...aboutTranscript(result, delegator)].join("\n");
+  const text = [fitResult(result, tokens), ...aboutTranscript(result, delegator.results)].join(
+    "\n",
+  );
   return result.status === "completed" ? `[${id}: OK]\n${text}` : `[${id}: ERROR]\n${text}`;
 }
 
@@ -170,8 +173,8 @@ export const spawnSubagentTool = defineTool({
     }
     const sessionId = outcome.delegationId;
     if (!isBlocking) return JSON.stringify({ mode: returnMode, sessionId, status: "running" });
-    return delegator.joinAndComplete(sessionId, (result) => ({
-      text: describe(result, delegator.joinTokens),
+    return delegator.results.joinAndComplete(sessionId, (result) => ({
+      text: describe(result, delegator.results.joinTokens),
       ...(result.status !== "completed" && { isError: true }),
     }));
   },

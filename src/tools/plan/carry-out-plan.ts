@@ -41,7 +41,7 @@ export function carryOutPlan(
     const { key, number, place } = begun;
     const before = earlier.get(place);
     if (before?.result !== undefined) return review(step, before.result, begun, before);
-    const context = stepContext(plan, step, records, delegator.joinTokens);
+    const context = stepContext(plan, step, records, delegator.results.joinTokens);
     const { refusal, result } = await delegate(delegator, {
       ...stepRequest(step, context),
       attemptTimeoutMs: step.attemptTimeoutMs ?? attemptTimeoutMs,
@@ -57,7 +57,7 @@ export function carryOutPlan(
     records[place] = record;
     if (result.status !== "completed") return "failed";
     // Its work is merged. Later steps wait for the review only where that changes files as well.
-    if (!step.reviewerWrites) delegator.stepSettled(step.id);
+    if (!step.reviewerWrites) delegator.plans.stepSettled(step.id);
     return review(step, result, begun, record);
   }
 
@@ -69,7 +69,7 @@ export function carryOutPlan(
   ): Promise<"completed"> {
     if (step.reviewer === null || signal.aborted || record.review) return "completed";
     const review = await delegate(delegator, {
-      ...stepReview(plan, step, result, delegator.joinTokens),
+      ...stepReview(plan, step, result, delegator.results.joinTokens),
       profile: step.reviewer,
       untrusted: result.evidence.untrusted === true,
       key: `${key}-review`,
@@ -91,7 +91,7 @@ export function carryOutPlan(
         if (step === undefined) continue;
         carryOut(step, begun).then((outcome) => {
           for (const place of progress.settle(begun.place, outcome)) {
-            delegator.stepSettled(plan.steps[place]?.id ?? "");
+            delegator.plans.stepSettled(plan.steps[place]?.id ?? "");
           }
           advance();
         }, reject);
@@ -114,6 +114,6 @@ async function delegate(
   const outcome = await delegator.start(request, "delegate");
   if (!outcome.started) return { refusal: outcome.reason };
   const { delegationId } = outcome;
-  const result = (await delegator.join([delegationId], undefined)).get(delegationId);
+  const result = (await delegator.results.join([delegationId], undefined)).get(delegationId);
   return result ? { result } : { refusal: `${delegationId} ended without a result.` };
 }

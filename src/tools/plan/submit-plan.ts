@@ -3,7 +3,7 @@ import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts"
 import { noExposure } from "../../contracts/exposure.ts";
 import { consentIn, longestApproval } from "../../events/consent.ts";
 import { sha256 } from "../../events/hash-chain.ts";
-import type { AskOutcome, Delegator } from "../../ports/delegator.ts";
+import type { AskOutcome, Delegator, PlanRecorder } from "../../ports/delegator.ts";
 import { revealHidden } from "../../ports/visible-text.ts";
 import { delegateAbout } from "../delegation/delegation-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
@@ -61,7 +61,7 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
       }
       const earlier = await earlierSteps(plan, delegator);
       const canWrite = workspace?.allowWrites === true;
-      const sequence = await delegator.plan(
+      const sequence = await delegator.plans.record(
         plannedSteps(plan, earlier),
         mergeSequence(plan.steps, canWrite),
       );
@@ -70,16 +70,16 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
         atOnce: Math.max(leastAtOnce, 2 * sources.maxConcurrent),
         canWrite,
         sequence,
-        wasBegun: (key) => isEarlier.has(key) || delegator.wasBegun(key),
+        wasBegun: (key) => isEarlier.has(key) || delegator.plans.wasBegun(key),
       });
       const { attemptTimeoutMs } = sources;
       const options = { delegator, signal, earlier, attemptTimeoutMs };
       try {
         const { children, records } = await carryOutPlan(plan, progress, options);
-        delegator.delivered(children);
-        return reportPlan(plan, progress, records, delegator.joinTokens);
+        delegator.results.delivered(children);
+        return reportPlan(plan, progress, records, delegator.results.joinTokens);
       } finally {
-        for (const { id } of plan.steps) delegator.stepSettled(id);
+        for (const { id } of plan.steps) delegator.plans.stepSettled(id);
       }
     },
   });
@@ -142,7 +142,7 @@ const namedIn = z.array(
 function plannedSteps(
   { steps }: Plan,
   earlier: ReadonlyMap<number, StepRecord>,
-): Parameters<Delegator["plan"]>[0] {
+): Parameters<PlanRecorder["record"]>[0] {
   return steps.map(({ dependsOn, id, owns, profile, title }, place) => {
     const doneBy = earlier.get(place)?.result?.delegationId;
     return {
@@ -194,14 +194,14 @@ async function earlierStep(
 ): Promise<StepRecord | undefined> {
   const step = plan.steps[place];
   if (step === undefined) return undefined;
-  const { joinTokens } = delegator;
+  const { joinTokens } = delegator.results;
   const context = stepContext(plan, step, records, joinTokens);
-  const result = await delegator.earlier(step.id, stepRequest(step, context));
+  const result = await delegator.plans.earlier(step.id, stepRequest(step, context));
   if (result === undefined) return undefined;
   const record = { tries: 1, result, isEarlier: true } as const;
   if (step.reviewer === null) return record;
   const about = { ...stepReview(plan, step, result, joinTokens), profile: step.reviewer };
-  const review = await delegator.earlier(`${step.id}-review`, about);
+  const review = await delegator.plans.earlier(`${step.id}-review`, about);
   return review === undefined ? record : { ...record, review: { result: review } };
 }
 
