@@ -12,6 +12,10 @@ const most = {
   filesOfOneFolder: 60,
   /** Files of at most 40 lines that one other file imports. */
   fragments: 75,
+  /** Exported functions with five or more positional parameters. */
+  longSignatures: 19,
+  /** Exported functions with a parameter that is a bare boolean. */
+  bareBooleans: 31,
   /** Files that import each other, types included. */
   largestCircle: 12,
 };
@@ -33,11 +37,45 @@ for (const name of globSync("**/*.{ts,tsx}", { cwd: root })) {
         .join("/"),
     );
   files.set(name.split(sep).join("/"), {
+    text,
     lines: text.split("\n").length - 1,
     imports: new Set(follow(statement)),
     lazy: new Set(follow(dynamic)),
   });
 }
+
+/** The parameters of a function, split at the commas that are in no bracket. */
+function parametersIn(text, start) {
+  const parts = [];
+  let depth = 0;
+  let from = start;
+  for (let at = start; at < text.length; at++) {
+    const letter = text[at];
+    if ("([{".includes(letter) || (letter === "<" && /\w/.test(text[at - 1]))) depth++;
+    else if (depth === 0 && (letter === "," || letter === ")")) {
+      parts.push(text.slice(from, at).trim());
+      from = at + 1;
+      if (letter === ")") break;
+    } else if (")]}".includes(letter) || (letter === ">" && text[at - 1] !== "=")) depth--;
+  }
+  return parts.filter((part) => part !== "");
+}
+
+const exportedFunction =
+  /^export (?:async )?function\*? (?<name>\w+)(?:<(?:[^<>]|<[^<>]*>)*>)?\(/gm;
+const signatures = [...files].flatMap(([file, { text }]) =>
+  [...text.matchAll(exportedFunction)].map((match) => {
+    const parameters = parametersIn(text, match.index + match[0].length);
+    return { at: `${file} ${match.groups.name}`, parameters };
+  }),
+);
+const longSignatures = signatures.filter(({ parameters }) => parameters.length >= 5);
+/** `value: boolean`, `value?: boolean`, `value = true`; a function of one parameter is a predicate. */
+const isBareBoolean = (parameter) =>
+  /^\w+(?:\??: boolean\b(?! \|)|(?:: boolean)? = (?:true|false)$)/.test(parameter);
+const bareBooleans = signatures.filter(
+  ({ parameters }) => parameters.length > 1 && parameters.some(isBareBoolean),
+);
 
 const importers = new Map();
 for (const [name, { imports, lazy }] of files) {
@@ -86,6 +124,8 @@ const figures = {
   topFolders: new Set([...perFolder.keys()].map((name) => name.split("/")[0])).size - 1,
   filesOfOneFolder: Math.max(...[...perFolder].filter(([name]) => name !== ".").map(([, n]) => n)),
   fragments: fragments.length,
+  longSignatures: longSignatures.length,
+  bareBooleans: bareBooleans.length,
   largestCircle: found[0]?.length ?? 0,
 };
 
@@ -94,6 +134,9 @@ console.log(`src without tests: ${JSON.stringify(figures)}, median ${median} lin
 if (process.argv.includes("--list")) {
   for (const name of fragments) console.log(`${name} <- ${importers.get(name)}`);
   for (const circle of found) console.log(`${circle.length}: ${circle.join(" ")}`);
+  for (const { at, parameters } of longSignatures)
+    console.log(`${at}: ${parameters.length} parameters`);
+  for (const { at } of bareBooleans) console.log(`${at}: a bare boolean`);
   for (const [folder, n] of perFolder) if (n > 30) console.log(`${folder}/ has ${n} files`);
   for (const [name, { lines }] of files) if (lines > 400) console.log(`${name} ${lines}`);
 }

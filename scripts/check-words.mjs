@@ -1,4 +1,5 @@
-// Counts words of an old dialect in comments and texts, and refuses more than a few. Part of `npm run check`.
+// Counts words that plain technical English avoids, in comments, texts and documents, and refuses more
+// than a few. Part of `npm run check`; `--list` names places, `--docs` looks at documents alone.
 import { globSync, readFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 
@@ -13,14 +14,15 @@ const avoided = [
 const pattern = new RegExp(`\\b(?:${avoided.join("|")})\\b`, "giu");
 
 /** Words in 10,000 that may be of that kind. */
-const most = Number(process.env.MANDATE_MOST_WORDS ?? 3);
+const most = 30;
+const mostInDocuments = 60;
 
 /** Comments, strings and the text of templates and JSX; regular expressions and code are passed over. */
 const token =
   /(?<comment>\/\/[^\n]*|\/\*[\s\S]*?\*\/)|(?<string>"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')|`(?<template>(?:[^`\\]|\\.)*)`|(?<regexp>(?<=[=(,:!&|?{};\n]\s*)\/(?![/*])(?:[^/\\\n[]|\\.|\[(?:[^\]\\\n]|\\.)*\])+\/[a-z]*)/gu;
 
 /** What a person reads in a source file. A string without a space is a name. */
-export function textsIn(source) {
+function textsIn(source) {
   const texts = [];
   for (const { groups, index } of source.matchAll(token)) {
     const { comment, string, template } = groups;
@@ -33,46 +35,60 @@ export function textsIn(source) {
   return texts;
 }
 
-export function oldWordsIn(text) {
-  return [...text.matchAll(pattern)].map(([word]) => word.toLowerCase());
-}
-
 function wordsIn(text) {
   return text.match(/[\p{L}][\p{L}'’-]*/gu)?.length ?? 0;
 }
 
-function main(root, isVerbose) {
+const sources = "{src,dashboard/src}/**/*.{ts,tsx,md}";
+/** What people read. Decisions and the list of requirements quote the words of their time. */
+const documents = "{*.md,docs/*.md,docs/{guides,reference}/**/*.md}";
+const isLeftOut = (name) =>
+  /\.(test|test-support)\.tsx?$/.test(name) || /upcast|CHANGELOG|requirements/.test(name);
+
+/** Prints how often the words occur in some files; false where that is more than `limit` in 10,000. */
+function measure(title, { root, pattern: files, limit, isVerbose }) {
   const found = new Map();
   let words = 0;
   let its = 0;
-  for (const name of globSync("{src,dashboard/src}/**/*.{ts,tsx,md}", { cwd: root })) {
-    if (/\.(test|test-support)\.tsx?$/.test(name) || name.includes("upcast")) continue;
+  for (const name of globSync(files, { cwd: root }).filter((each) => !isLeftOut(each))) {
     const source = readFileSync(join(root, name), "utf8");
     const texts = name.endsWith(".md") ? [{ index: 0, text: source }] : textsIn(source);
     for (const { index, text } of texts) {
       words += wordsIn(text);
       its += text.match(/\b(?:it|its)\b/giu)?.length ?? 0;
-      for (const word of oldWordsIn(text)) {
+      for (const match of text.matchAll(pattern)) {
+        const word = match[0].toLowerCase();
         found.set(word, (found.get(word) ?? 0) + 1);
-        const line = source.slice(0, index).split("\n").length;
+        const line = source.slice(0, index + match.index).split("\n").length;
         if (isVerbose) console.log(`${name}:${line}: ${word}`);
       }
     }
   }
   const count = [...found.values()].reduce((sum, one) => sum + one, 0);
-  const rate = (many) => ((many * 10_000) / Math.max(words, 1)).toFixed(1);
+  const rate = (many) => (many * 10_000) / Math.max(words, 1);
   const often = [...found].sort(([, a], [, b]) => b - a).map(([word, times]) => `${word} ${times}`);
-  console.log(`Words to avoid: ${rate(count)} in 10,000 of ${words} words (at most ${most}).`);
-  console.log(`"it" and "its": ${rate(its)} in 10,000.`);
-  if (often.length > 0) console.log(`  ${often.join(", ")}`);
-  if ((count * 10_000) / Math.max(words, 1) <= most) return;
   console.log(
-    "Say it in plain technical English; `node scripts/check-words.mjs --list` names places.",
+    `${title}: ${rate(count).toFixed(1)} words to avoid in 10,000 of ${words} (at most ${limit}); "it" and "its": ${rate(its).toFixed(1)}`,
   );
-  process.exitCode = 1;
+  if (often.length > 0) console.log(`  ${often.join(", ")}`);
+  return rate(count) <= limit;
 }
 
 if (import.meta.main) {
   const root = resolve(dirname(import.meta.dirname));
-  main(root, process.argv.includes("--list"));
+  const isVerbose = process.argv.includes("--list");
+  const onlyDocuments = process.argv.includes("--docs");
+  const results = [
+    onlyDocuments || measure("sources", { root, pattern: sources, limit: most, isVerbose }),
+    measure("documents", {
+      ...{ root, pattern: documents, limit: mostInDocuments },
+      isVerbose: isVerbose && onlyDocuments,
+    }),
+  ];
+  if (results.includes(false)) {
+    console.log(
+      "Use plain technical English; `node scripts/check-words.mjs --list` (and `--docs`) names places.",
+    );
+    process.exitCode = 1;
+  }
 }

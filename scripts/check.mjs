@@ -27,6 +27,7 @@ const steps = [
   ["one place starts processes", () => spawn("node", ["scripts/check-processes.mjs"], options)],
   ["no sentence decides anything", () => spawn("node", ["scripts/check-sentences.mjs"], options)],
   ["shape of the tree", () => spawn("node", ["scripts/check-shape.mjs"], options)],
+  ["plain words", () => spawn("node", ["scripts/check-words.mjs"], options)],
   ["tools are known to src/tools", () => spawn("node", ["scripts/check-tool-names.mjs"], options)],
   [
     "requirements name what exists",
@@ -65,6 +66,6 @@ async function work() {
 }
 await Promise.all(Array.from({ length: availableParallelism() }, work));
 if (results.includes(false)) {
-  console.log("check: something above wants mending; `npm run format` mends format and imports.");
+  console.log("check: fix what is named above; `npm run format` fixes format and imports.");
   process.exitCode = 1;
 }

@@ -22,7 +22,7 @@ import {
   framed,
   helpLines,
   type PanelOf,
-  pointed,
+  pointerAt,
   questionRoom,
   scroll,
   told,
@@ -36,11 +36,13 @@ export function drawPanel(state: ChatState, style: Style, most: number): readonl
       return [];
     case "help":
       return framed(
-        "keys",
-        scroll(helpLines(state), panel.top, most - 2).map(
-          ({ keys, text }) => ` ${style.paint.strong(keys)} ${text}`,
-        ),
-        helpLines(state).length > most - 2 ? "arrows scroll, Esc closes" : "Esc closes",
+        {
+          title: "keys",
+          lines: scroll(helpLines(state), panel.top, most - 2).map(
+            ({ keys, text }) => ` ${style.paint.strong(keys)} ${text}`,
+          ),
+          foot: helpLines(state).length > most - 2 ? "arrows scroll, Esc closes" : "Esc closes",
+        },
         state,
         style,
       );
@@ -72,7 +74,7 @@ function drawTreePanel(
       : scroll(lines, panel.top, most - 2).map((line) => ` ${line}`);
   const foot =
     lines.length > most - 2 ? `${lines.length} agents, arrows scroll, Esc closes` : "Esc closes";
-  return framed("tree", shown, foot, state, style);
+  return framed({ title: "tree", lines: shown, foot }, state, style);
 }
 
 function drawInterrupt(
@@ -124,11 +126,11 @@ function drawChoices(
   );
   const who = shorten(`Open: ${names.join(", ")}`, room, glyphs.ellipsis);
   const lines = choices.map(({ detail, text }, index) => {
-    const head = `${pointed(index === chosen, style)} ${index + 1} ${text}`;
+    const head = `${pointerAt(index, chosen, style)} ${index + 1} ${text}`;
     return displayWidth(`${text}${detail}`) + 5 > room ? head : `${head}  ${paint.dim(detail)}`;
   });
   const shown = [`  ${paint.dim(who)}`, ...lines].slice(0, most - 2);
-  return framed(title, shown, foot, state, style);
+  return framed({ title, lines: shown, foot }, state, style);
 }
 
 /** Where one can go, the latest first. */
@@ -140,10 +142,11 @@ function drawSessionsPanel(
 ): readonly string[] {
   const { glyphs, paint } = style;
   const rows = state.sessions;
-  if (rows === null) return framed("sessions", [" …"], "Esc closes", state, style);
+  if (rows === null)
+    return framed({ title: "sessions", lines: [" …"], foot: "Esc closes" }, state, style);
   const room = state.columns - 4;
   const lines = [
-    `${pointed(panel.chosen === 0, style)} ${paint.strong("new session")}`,
+    `${pointerAt(0, panel.chosen, style)} ${paint.strong("new session")}`,
     ...rows.map((row, index) => {
       const isHere = row.id === state.session.id;
       const about = `${row.status}, ${formatAge(state.now - row.updatedAt)}`;
@@ -154,7 +157,7 @@ function drawSessionsPanel(
         room - displayWidth(who) - about.length - 5,
         glyphs.ellipsis,
       );
-      const head = `${pointed(panel.chosen === index + 1, style)} ${isHere ? paint.accent(who) : who}`;
+      const head = `${pointerAt(index + 1, panel.chosen, style)} ${isHere ? paint.accent(who) : who}`;
       return room < 60
         ? `${head} ${paint.dim(shorten(printableLine(row.title), room - displayWidth(who) - 1, glyphs.ellipsis))}`
         : `${head}  ${title}  ${paint.dim(about)}`;
@@ -162,9 +165,11 @@ function drawSessionsPanel(
   ];
   const shown = around(lines, panel.chosen, most - 2);
   return framed(
-    "sessions of this folder",
-    shown,
-    "Enter goes there, n begins a new one, Esc closes",
+    {
+      title: "sessions of this folder",
+      lines: shown,
+      foot: "Enter goes there, n begins a new one, Esc closes",
+    },
     state,
     style,
   );
@@ -182,12 +187,11 @@ function drawInboxPanel(
   if (items.length === 0) {
     const about = "Nothing yet. What agents ask, finish or fail at comes here.";
     const empty = told(about, state, most - 2);
-    return framed("inbox", empty, "Esc closes", state, style);
+    return framed({ title: "inbox", lines: empty, foot: "Esc closes" }, state, style);
   }
   const room = state.columns - 4;
   const place = items.findIndex(({ id }) => id === panel.chosen);
   const lines = items.map((item, index) => {
-    const isChosen = index === place;
     const left =
       item.ask && item.isOpen
         ? `${formatSpan(Math.max(0, item.ask.deadlineAt - state.now))} left`
@@ -195,8 +199,8 @@ function drawInboxPanel(
     const when = left || formatAge(state.now - item.at);
     const title = shorten(printableLine(titleOf(item)), room - when.length - 3, glyphs.ellipsis);
     const mark = item.isOpen ? paint.warn(glyphs.asking) : paint.dim(glyphs.dot);
-    const head = `${pointed(isChosen, style)} ${mark} ${item.isOpen ? paint.strong(title) : title}  ${paint.dim(when)}`;
-    const question = isChosen ? chosenQuestion(state, item.id) : undefined;
+    const head = `${pointerAt(index, place, style)} ${mark} ${item.isOpen ? paint.strong(title) : title}  ${paint.dim(when)}`;
+    const question = index === place ? chosenQuestion(state, item.id) : undefined;
     if (question !== undefined) {
       const frame = {
         columns: state.columns,
@@ -216,7 +220,7 @@ function drawInboxPanel(
     : chosen.kind === "approval"
       ? "y allows, n refuses, Enter types an answer, Esc closes"
       : "Enter answers, Esc closes";
-  return framed(`inbox, ${items.length}`, shown, how, state, style);
+  return framed({ title: `inbox, ${items.length}`, lines: shown, foot: how }, state, style);
 }
 
 /** The chosen item with all its lines, and as many of its neighbours as there is room for. */

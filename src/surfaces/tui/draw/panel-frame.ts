@@ -9,11 +9,16 @@ import { wrapText } from "./wrap-text.ts";
 
 export type PanelOf<Kind extends Panel["is"]> = Extract<Panel, { is: Kind }>;
 
-/** A panel: its name above, and below it the keys that it takes. */
+interface PanelContent {
+  readonly title: string;
+  readonly lines: readonly string[];
+  /** The keys that the panel takes. */
+  readonly foot: string;
+}
+
+/** A panel between its title and its keys. */
 export function framed(
-  title: string,
-  lines: readonly string[],
-  foot: string,
+  { foot, lines, title }: PanelContent,
   { columns }: ChatState,
   style: Style,
 ): readonly string[] {
@@ -46,8 +51,9 @@ export function around<Line>(
   return lines.slice(first, first + Math.max(1, room));
 }
 
-export function pointed(isChosen: boolean, style: Style): string {
-  return isChosen ? style.paint.accent(promptOf(style)) : " ";
+/** What stands before a line of a list. */
+export function pointerAt(place: number, chosen: number, style: Style): string {
+  return place === chosen ? style.paint.accent(promptOf(style)) : " ";
 }
 
 /** Lines that a panel's list has when the panel has the screen to itself. */
