@@ -2,27 +2,11 @@ import type { Inspection } from "../../ports/inspection.ts";
 import type { ArtifactStore } from "../../ports/store.ts";
 import { inspectTables, keyStatements, runKeysOf } from "../shared/inspect-tables.ts";
 import { PruneTables } from "../shared/prune-tables.ts";
-import { runStepsAsync, type Sql, type SqlDialect, sql } from "../shared/sql.ts";
+import { runStepsAsync, type Sql, sql } from "../shared/sql.ts";
 import { batchOf, type Row } from "../shared/stored-rows.ts";
-import { type Database, run, type Statement } from "./database.ts";
+import { type Database, run } from "./database.ts";
 import type { GroupCommit } from "./group-commit.ts";
-import { decodeRow } from "./stored-text.ts";
-
-function dialectOf({ schema }: Database): SqlDialect {
-  return {
-    schema: `${schema.quoted}.`,
-    isIn: (column) => `${column} = ANY(?)`,
-    pairs: `SELECT value ->> 0 AS hash, (value ->> 1)::bigint AS run
-            FROM pg_catalog.json_array_elements(?::json)`,
-    greatest: "greatest",
-    decode: decodeRow,
-  };
-}
-
-function statementOf({ text, values }: Sql): Statement {
-  let number = 0;
-  return { text: text.replaceAll("?", () => `$${++number}`), values };
-}
+import { dialectOf, statementOf } from "./sql-dialect.ts";
 
 /**
  * Reads rows as they are stored, on a separate connection and from one snapshot, so that writes in

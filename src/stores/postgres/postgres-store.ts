@@ -32,7 +32,7 @@ import type {
 } from "../../ports/store.ts";
 import type { WorkerRow } from "../../ports/workers.ts";
 import { RecentValues } from "../shared/kept-texts.ts";
-import { claimerOf } from "../shared/memory-row.ts";
+import { claimerOf } from "../shared/memory-tables.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
 import {
   changedRecords,
@@ -50,7 +50,7 @@ import { IdBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase, prunedTables } from "./maintenance.ts";
-import { MemoryRows } from "./memory-rows.ts";
+import { openMemories } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
 import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
@@ -132,7 +132,7 @@ export class PostgresStore implements Store {
       ...{ line: this.#line, reader: this.#reader, cache: this.#cache },
       ...{ records: this.#records, inbox: this.#inbox },
     });
-    this.memories = new MemoryRows({
+    this.memories = openMemories({
       claimerOf: ({ delegationId, runId }) => claimerOf(this.#cache.get(runId), delegationId),
       ...{ database, lease, clock },
       line: this.#line,

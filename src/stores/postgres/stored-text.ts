@@ -1,4 +1,4 @@
-import { foldWords } from "../shared/memory-row.ts";
+import { foldWords } from "../shared/memory-tables.ts";
 
 /**
  * Postgres cannot store the character zero or half of a surrogate pair, and a task, a prompt or a

@@ -18,7 +18,9 @@ export interface SqlDialect {
   readonly pairs: string;
   /** The function that returns the greater of two numbers. */
   readonly greatest: string;
-  /** Restores texts that the database cannot store unchanged. Not for JSON columns. */
+  /** Escapes what the database cannot store in a text. Not for JSON that is hashed. */
+  encode(text: string): string;
+  /** Restores the texts of a row that were encoded. */
   decode(row: Row): Row;
 }
 

@@ -1,4 +1,4 @@
-import { DatabaseSync, type SQLInputValue, type SQLOutputValue } from "node:sqlite";
+import { DatabaseSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { Clock } from "../../ports/clock.ts";
 import type { Inspection, LogHead } from "../../ports/inspection.ts";
@@ -6,34 +6,12 @@ import type { ArtifactStore } from "../../ports/store.ts";
 import { inspectTables, keyStatements, runKeysOf } from "../shared/inspect-tables.ts";
 import type { PreparedPrune } from "../shared/prune-runs.ts";
 import { PruneTables } from "../shared/prune-tables.ts";
-import { runSteps, type Sql, type SqlDialect, sql } from "../shared/sql.ts";
-import { batchOf, type Row } from "../shared/stored-rows.ts";
+import { runSteps, sql } from "../shared/sql.ts";
+import { batchOf } from "../shared/stored-rows.ts";
 import type { BatchReader } from "./batch-rows.ts";
 import type { GroupCommit } from "./group-commit.ts";
 import type { HeadFile } from "./head-file.ts";
-
-const dialect: SqlDialect = {
-  schema: "",
-  isIn: (column) => `${column} IN (SELECT value FROM json_each(?))`,
-  pairs: "SELECT value ->> 0 AS hash, value ->> 1 AS run FROM json_each(?)",
-  greatest: "max",
-  decode: (row) => row,
-};
-
-function all(database: DatabaseSync, { text, values }: Sql): readonly Row[] {
-  return database.prepare(text).all(...values.map(inputOf));
-}
-
-function each(
-  database: DatabaseSync,
-  { text, values }: Sql,
-): Iterable<Record<string, SQLOutputValue>> {
-  return database.prepare(text).iterate(...values.map(inputOf));
-}
-
-function inputOf(value: Sql["values"][number]): SQLInputValue {
-  return typeof value === "object" && value !== null ? JSON.stringify(value) : value;
-}
+import { all, dialect, each } from "./sql-dialect.ts";
 
 /**
  * Reads rows as they are stored, in a separate read transaction, so that writes in the meantime are

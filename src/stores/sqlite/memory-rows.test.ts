@@ -5,7 +5,7 @@ import { systemClock } from "../../ports/clock.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import { StoredRun } from "../../testing/stored-run.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
-import { MemoryRows } from "./memory-rows.ts";
+import { openMemories } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
 import { SqliteStore } from "./sqlite-store.ts";
 
@@ -30,7 +30,7 @@ function withoutFullText(path: string): MemoryStore {
   onTestFinished(() => database.close());
   const catchUp = (): void => undefined;
   const claimerOf = (): undefined => undefined;
-  return new MemoryRows({
+  return openMemories({
     database,
     clock: systemClock,
     worker: "",

@@ -32,7 +32,7 @@ import type {
   Store,
 } from "../../ports/store.ts";
 import { type BatchRow, eventsOf } from "../shared/event-batch.ts";
-import { claimerOf } from "../shared/memory-row.ts";
+import { claimerOf } from "../shared/memory-tables.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
 import {
   changedRecords,
@@ -50,7 +50,7 @@ import { HeadFile } from "./head-file.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
 import { inspectDatabase, prunedTables } from "./maintenance.ts";
-import { MemoryRows } from "./memory-rows.ts";
+import { openMemories } from "./memory-rows.ts";
 import { type DatabaseOptions, idBlocks, openDatabase } from "./open-database.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
@@ -255,7 +255,7 @@ export class SqliteStore implements Store {
   /** Created on first use: most processes need none. */
   get memories(): MemoryStore {
     this.#requireOpen();
-    this.#memories ??= new MemoryRows({
+    this.#memories ??= openMemories({
       claimerOf: ({ delegationId, runId }) => claimerOf(this.#runs.get(runId), delegationId),
       database: this.#database,
       clock: this.#clock,
