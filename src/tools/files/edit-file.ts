@@ -76,6 +76,6 @@ async function edit(
   const { length } = outcome.regions;
   const often = length === 1 ? "" : ` in ${length} places`;
   const name = lineSafeName(path);
-  const diff = renderDiff(name, content, outcome.content, outcome.regions);
+  const diff = await renderDiff(name, content, outcome.content, outcome.regions);
   return { text: `Edited ${name}${often}.\n${diff}`, files: [file] };
 }

@@ -19,12 +19,12 @@ interface Hunk {
 }
 
 /** What an edit changed, as a unified diff; cut where it gets long. */
-export function renderDiff(
+export async function renderDiff(
   path: string,
   before: Buffer,
   after: Buffer,
   regions: readonly ReplacedRegion[],
-): string {
+): Promise<string> {
   const lines = [`--- ${path}`, `+++ ${path}`];
   let counted = 0;
   let lineNumber = 1;
@@ -37,7 +37,7 @@ export function renderDiff(
     }
     lineNumber += countLines(before, counted, hunk.start);
     counted = hunk.start;
-    const rendered = renderHunk(before, after, hunk);
+    const rendered = await renderHunk(before, after, hunk);
     const removed = rendered.filter(({ mark }) => mark !== "+").length;
     const added = rendered.filter(({ mark }) => mark !== "-").length;
     lines.push(`@@ -${lineNumber},${removed} +${lineNumber + shift},${added} @@`);
@@ -75,7 +75,7 @@ function gatherHunks(before: Buffer, regions: readonly ReplacedRegion[]): readon
   return hunks;
 }
 
-function renderHunk(before: Buffer, after: Buffer, hunk: Hunk): DiffLine[] {
+function renderHunk(before: Buffer, after: Buffer, hunk: Hunk): Promise<DiffLine[]> {
   const { start, end, shiftBefore, shiftAfter } = hunk;
   return diffLines(
     linesOf(before, start, end),
@@ -133,63 +133,28 @@ interface DiffLine {
   readonly text: string;
 }
 
-/** Beyond this the lines are shown as all removed and all added. */
-const mostCells = 250_000;
+/** Lines removed and added in one hunk; more of them are shown as all removed and all added. */
+const maxEditLength = 500;
 
 /**
- * The shortest way from some lines to others, for the few that an edit touches. What both end with
- * is kept as it is: a diff that ends with a change says that the file ends there.
+ * The shortest way from some lines to others. Lines that both end with are kept: a diff that ends
+ * with a change says that the file ends there.
  */
-function diffLines(before: readonly string[], after: readonly string[]): DiffLine[] {
+async function diffLines(before: readonly string[], after: readonly string[]): Promise<DiffLine[]> {
   let same = 0;
   const most = Math.min(before.length, after.length);
   while (same < most && before.at(-1 - same) === after.at(-1 - same)) same += 1;
-  const end = before.slice(before.length - same);
-  const changed = shortest(
-    before.slice(0, before.length - same),
-    after.slice(0, after.length - same),
+  const removed = before.slice(0, before.length - same);
+  const added = after.slice(0, after.length - same);
+  // Loaded by the first edit. Bounded by a count and not by a time, so that a replay shows the same.
+  const { diffArrays } = await import("diff");
+  const changes = diffArrays(removed, added, { maxEditLength });
+  const end = marked(" ", before.slice(before.length - same));
+  if (changes === undefined) return [...marked("-", removed), ...marked("+", added), ...end];
+  const changed = changes.flatMap(({ added: isAdded, removed: isRemoved, value }) =>
+    marked(isAdded ? "+" : isRemoved ? "-" : " ", value),
   );
-  return [...changed, ...marked(" ", end)];
-}
-
-function shortest(before: readonly string[], after: readonly string[]): DiffLine[] {
-  const width = after.length + 1;
-  if ((before.length + 1) * width > mostCells) {
-    return [...marked("-", before), ...marked("+", after)];
-  }
-  // How many lines can be kept from here on, worked out from the end.
-  const kept = new Uint32Array((before.length + 1) * width);
-  for (let row = before.length - 1; row >= 0; row -= 1) {
-    for (let column = after.length - 1; column >= 0; column -= 1) {
-      const at = row * width + column;
-      kept[at] =
-        before[row] === after[column]
-          ? (kept[at + width + 1] ?? 0) + 1
-          : Math.max(kept[at + width] ?? 0, kept[at + 1] ?? 0);
-    }
-  }
-  const lines: DiffLine[] = [];
-  let row = 0;
-  let column = 0;
-  while (row < before.length || column < after.length) {
-    const at = row * width + column;
-    const text = before[row];
-    if (text !== undefined && text === after[column]) {
-      lines.push({ mark: " ", text });
-      row += 1;
-      column += 1;
-    } else if (text !== undefined && (kept[at + width] ?? 0) >= (kept[at + 1] ?? 0)) {
-      lines.push({ mark: "-", text });
-      row += 1;
-    } else if (column < after.length) {
-      lines.push({ mark: "+", text: after[column] ?? "" });
-      column += 1;
-    } else if (text !== undefined) {
-      lines.push({ mark: "-", text });
-      row += 1;
-    }
-  }
-  return lines;
+  return [...changed, ...end];
 }
 
 function marked(mark: DiffLine["mark"], lines: readonly string[]): DiffLine[] {
