@@ -8,7 +8,7 @@ export function exposuresIn(find: (name: string) => Tool | undefined): FindExpos
   return (name) => find(name)?.exposure;
 }
 
-/** What tools bring that read the workspace: the repository is untrusted, and private. */
+/** The exposure of tools that read the workspace: its content is untrusted, and private. */
 export const ofWorkspace: Exposure = Object.freeze({
   untrusted: true,
   private: "workspace",
@@ -27,8 +27,9 @@ export function untrustedIn(
 }
 
 /**
- * What tasks and messages of the holder of a contract carry. Untrusted input may have told it to pass
- * on all that it could read. `isTold`: its call was given untrusted results that no log has yet.
+ * What the tasks and messages of a delegation carry to their receivers. After untrusted input, a
+ * delegation may pass on everything that it can read. `isTold`: the current call got untrusted
+ * results that are not logged yet.
  */
 export function carriedBy(
   toolbox: { get(name: string): Tool | undefined },

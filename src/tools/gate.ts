@@ -1,7 +1,6 @@
 /**
- * The one place where calls become effects. Whatever the model said, a tool runs only after its
- * name, the contract, its scopes, the workspace and its input were judged here, and only after the
- * log says that it began.
+ * The gate: the only function that executes tool calls. A tool runs after its name, the contract,
+ * the scopes, the workspace and the input were checked here, and after its start was logged.
  */
 
 import type { Contract } from "../contracts/contract.ts";
@@ -20,13 +19,13 @@ import { judgeCall } from "./judge-call.ts";
 import { isKnownAddress } from "./known-address.ts";
 import { startedTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
-/** Whose call it is, and how what happens to it is written down. */
+/** The delegation that makes the call, and how the gate records the outcome. */
 export interface GateSubject {
   readonly id: string;
   readonly contract: Contract;
   /** The budget is nearly spent: only ways to end are left. */
   readonly withdrawn: boolean;
-  /** The tools it could have: the runtime's, and those of its MCP servers. */
+  /** Looks up the runtime's tools and those of its MCP servers. */
   readonly find: (name: string) => Tool | undefined;
   /** Asks a person whether a call may be made; gives false when no approval comes in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
@@ -43,15 +42,15 @@ export interface GateSubject {
   keepArtifact(body: string): Promise<ArtifactReference>;
   /** So many bytes of an output enter the conversation now, at most. */
   readonly outputBytes: number;
-  /** By what a stranger's words have come to it so far; null: by nothing. */
+  /** How untrusted input has reached the delegation so far; null: it has read none. */
   readonly untrusted: string | null;
-  /** A message can have brought private data that its own tools could not. */
+  /** A message may have brought private data that its own tools cannot read. */
   readonly wasToldPrivate?: boolean;
-  /** Whether the results that this call hands over are of children who had read some. */
+  /** Whether the results that this call returns come from tainted children. */
   isTainted(): boolean;
   /** Results that this call hands to the agent. */
   deliveredBy(callId: string): readonly string[] | undefined;
-  /** Throws when the agent was stopped, so that no failure is made up of it. */
+  /** Throws when the delegation was stopped: a stop is not a failure of the tool. */
   checkStopped(): void;
 }
 
@@ -69,7 +68,7 @@ export async function passGate(
   if (denied)
     return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
   const isClosed = !wasStarted && isEgressClosed(subject, tool, input);
-  // Most contracts have no rules, and their calls need not wait a turn to hear so.
+  // Most contracts have no rules: their calls skip the asynchronous check.
   if (!wasStarted && (isClosed || subject.contract.permissions.rules !== undefined)) {
     const ruled = await passRules(subject, { call, tool, input, context, isClosed });
     if (ruled) return refuse(subject, call, wasStarted, ruled);
@@ -86,7 +85,7 @@ export async function passGate(
   // A call that may be repeated may also run ahead of the disk; any other must be known first.
   if (!tool.idempotent) {
     await subject.durable();
-    // The acknowledgement of a stop says that nothing more begins.
+    // After a stop was acknowledged, no call may begin.
     subject.checkStopped();
   }
   let result: ToolResult;
@@ -131,7 +130,7 @@ function isOpenTo(reader: Reader, tool: string, destinations: readonly URL[] | u
   return isEgressOpen(contract, untrusted, call, exposuresIn(find));
 }
 
-/** The same for a redirect. Where a known address leads, its host decides without hearing anything. */
+/** The same for a redirect. A redirect from a known address tells its target nothing new. */
 export function mayRedirect(reader: Reader, tool: string, to: URL, from: URL): boolean {
   if (isOpenTo(reader, tool, [to])) return true;
   return isOpenTo(reader, tool, [from]) && isKnownAddress(from, reader);
@@ -142,14 +141,14 @@ function isEgressClosed(subject: GateSubject, tool: Tool, input: unknown): boole
   return !isOpenTo(subject, tool.name, tool.destinations?.(input));
 }
 
-/** Whose words a result may be. */
+/** Marks the results of tools that can return untrusted input. */
 function originOf(tool: Tool, { untrusted }: ToolResult): { readonly untrusted?: true } {
   return untrusted || tool.exposure.untrusted ? tainted : {};
 }
 
 const tainted = Object.freeze({ untrusted: true as const });
 
-/** The exit rule names this tool: calling it is the end, whatever else it could do. */
+/** Whether the exit rule names this tool: the call then completes the delegation. */
 function endsHere(tool: Tool, { contract }: GateSubject): boolean {
   if (tool.mayComeBack === true && contract.exit.review !== undefined) return false;
   return tool.ends !== undefined && contract.exit.tools.includes(tool.name);
@@ -164,12 +163,12 @@ function preflight(tool: Tool, input: unknown, context: ToolContext): CallDenied
     tool.preflight?.(input, context);
     return undefined;
   } catch (error) {
-    // Anything else (no such file) is the tool's to find again and to tell in its own words.
+    // Other errors, such as a missing file, are reported by the tool itself.
     return error instanceof CallDenied ? error : undefined;
   }
 }
 
-/** What the contract's rules say of this very call, and a person where they say to ask. */
+/** Applies the contract's rules to this call, and asks a person where they say so. */
 async function passRules(
   subject: GateSubject,
   { call, context, input, isClosed, tool }: JudgedCall,
@@ -186,7 +185,7 @@ async function passRules(
   if (ruling === "deny") {
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
-  // A wait of a quarter of an hour for each page would end as no answer all the same.
+  // No person is there to answer: do not wait for the approval to time out.
   if (isClosed && ruling === "allow" && subject.isUnattended) {
     const reason = `${made} needs a person's approval, and no terminal, page, chat or client is connected that could ask one. ${afterTaint(subject)}`;
     return { rule: "trifecta", reason };
@@ -199,7 +198,7 @@ async function passRules(
   }
   const question = `May "${profile.id}" call ${tool.name} with ${shown}?${why} (yes or no)`;
   const isApproved = await subject.approve(call, question);
-  // The acknowledgement of a stop says that nothing more begins.
+  // After a stop was acknowledged, no call may begin.
   subject.checkStopped();
   if (isApproved) return undefined;
   if (isClosed) {
@@ -232,14 +231,14 @@ async function subjectsOf(
   try {
     return await tool.about?.(input, context);
   } catch {
-    // What it is about cannot be told: the stricter reading of every rule.
+    // Unknown subjects: every rule takes the stricter reading.
     return undefined;
   }
 }
 
 /**
- * All of the call, with a visible form of every hidden character: a person approves exactly what
- * they read. Undefined when it is too long to be read by anybody; then it is not asked about.
+ * The whole call, with hidden characters made visible: a person approves exactly what they read.
+ * Undefined when it is too long to be shown; then the call is refused without asking.
  */
 function shownCall(input: unknown): string | undefined {
   const text = visibleJson(input);
@@ -251,7 +250,7 @@ interface Refusal {
   readonly reason: string;
 }
 
-/** One that had begun before a crash can no longer be denied: its effect is unknown. */
+/** A call that had started before a crash cannot be denied any more: its outcome is unknown. */
 export function refuse(
   subject: Pick<GateSubject, "id" | "record">,
   call: ToolCall,
@@ -284,7 +283,7 @@ export class ToolDeadline extends Error {
   }
 }
 
-/** A model's own words can be megabytes, and a reason quotes them. */
+/** A reason can quote the model's arguments, which can be megabytes. */
 const longestReason = 2000;
 
 /** A denial is an event and an error result, in the same words. */
@@ -305,7 +304,7 @@ interface Capped {
   readonly artifact?: ArtifactReference;
 }
 
-/** Most outputs are shown whole, and need not wait a turn to hear so. */
+/** The output where it fits; undefined: `cap` has to cut it. */
 function uncapped(result: ToolResult, subject: GateSubject): Capped | undefined {
   const { text } = result;
   const limit = shownBytesOf(result, subject);
@@ -318,7 +317,7 @@ function shownBytesOf({ shownBytes }: ToolResult, { outputBytes }: GateSubject):
   return Math.min(outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
 }
 
-/** A large output stays out of the conversation and out of the log: both keep its beginning. */
+/** A large output is kept as an artifact; the conversation and the log get its beginning. */
 async function cap(result: ToolResult, subject: GateSubject): Promise<Capped> {
   const { text } = result;
   const limit = shownBytesOf(result, subject);
@@ -354,12 +353,12 @@ export function completion(
   };
 }
 
-/** Only what is a code: the log is evidence, and JSON would make null of anything odd. */
+/** Only integers: JSON would store NaN and the like as null. */
 function exitCodeOf({ exitCode }: ToolResult): { readonly exit_code?: number } {
   return exitCode !== undefined && Number.isSafeInteger(exitCode) ? { exit_code: exitCode } : {};
 }
 
-/** Tools are other people's code, and not all of it is typed. */
+/** Users' tools may be untyped JavaScript. */
 function asResult(output: string | ToolResult | null | undefined): ToolResult {
   if (typeof output === "string") return { text: output };
   if (typeof output?.text === "string") return output;

@@ -30,9 +30,8 @@ export type CallRule =
   | "exit_not_allowed";
 
 /**
- * Whether a contract lets this call through. The name must be the canonical one, to the letter: a
- * different case, a look-alike letter or a peer's name for the same thing is another tool, and an
- * unknown one.
+ * Whether a contract allows this call. The name must be exactly the canonical one: a different case,
+ * a look-alike letter or another program's name for the same tool is an unknown tool.
  */
 export function judgeCall(
   contract: Contract,
@@ -102,7 +101,7 @@ function offer({ permissions }: Contract): string {
     : "The contract grants no tools.";
 }
 
-/** It contains every unknown name, and a model can invent thousands. */
+/** Clipped: the sentence names every unknown key, and a model can invent thousands. */
 function describeIssues(tool: string, error: z.ZodError): string {
   const issues = z.prettifyError(error).replaceAll("\n", " ");
   return `The arguments of ${tool} do not fit: ${clip(issues, 4001)}`;

@@ -11,12 +11,12 @@ export interface Conversation {
 }
 
 /**
- * Whether an address is in the conversation already, and not by an agent's hand: in the task, in what
- * the person or program behind the run said, or in what came from outside. Fetching exactly that
- * tells its host nothing that its author did not know. What agents can have written (files, memory,
- * results of sub-agents, refusals that repeat a call) does not count, nor does an address that the
- * agent itself said first. An address that was fetched before may be fetched again, and what a person
- * says while it runs opens the hosts that it names.
+ * Whether an address is already in the conversation and was not composed by an agent: it is in the
+ * task, in a message of the person or program behind the run, or in a result from outside. Fetching
+ * exactly that address sends no private data. Texts that agents can have written (files, memory,
+ * results of sub-agents, refusals that repeat a call) do not count, nor does an address that the
+ * agent itself wrote first. An address that was fetched before may be fetched again. A message of a
+ * person during the run allows all hosts that it names.
  */
 export function isKnownAddress({ href, origin }: URL, conversation: Conversation): boolean {
   const { contract, find, messages } = conversation;
@@ -40,7 +40,7 @@ export function isKnownAddress({ href, origin }: URL, conversation: Conversation
   return false;
 }
 
-/** It returns what others wrote elsewhere, and nothing that is kept on this machine. */
+/** The tool returns untrusted input from elsewhere, and nothing that is stored on this machine. */
 function isFromOutside({ exposure }: Tool): boolean {
   return exposure.untrusted && exposure.private === false;
 }

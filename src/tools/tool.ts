@@ -149,8 +149,8 @@ export function defineTool<Input>(tool: Tool<Input>): Tool {
 
 /**
  * Judges a tool when it is defined, and again where it is registered: what a JavaScript program
- * left out would be missed in the middle of work. There are no defaults. Whoever leaves
- * the effect or the scopes out has not said that the tool is harmless.
+ * left out would otherwise fail during a run. There are no defaults: a tool without effect or scopes
+ * is not declared harmless.
  */
 export function requireTool(tool: Tool): void {
   const given: unknown = tool;
@@ -176,7 +176,7 @@ export function requireTool(tool: Tool): void {
   }
 }
 
-/** The same for one that is written down as such: a misspelt `exposure` would say nothing. */
+/** The same for `defineTool`, which also refuses unknown keys: a misspelt `exposure` would have no effect. */
 function requireToolDefinition(tool: Tool): void {
   requireTool(tool);
   requireKnownKeys(`defineTool(${JSON.stringify(tool.name)})`, tool, toolKeys);
@@ -190,7 +190,7 @@ const effects = {
   spawn: true,
 } satisfies Record<Effect, true>;
 
-/** What may be left out: a word that is none of these would say less than it seems to. */
+/** Optional traits, with the values that each may have. */
 const traits: readonly (readonly [keyof Tool, readonly unknown[]])[] = [
   ["mayComeBack", [true]],
   ["isAlsoUseful", [true]],

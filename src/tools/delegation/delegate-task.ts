@@ -1,10 +1,10 @@
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { ChildResults, DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
 import {
   aboutTranscript,
+  childTool,
   delegateAbout,
   fitResult,
   fits,
@@ -19,11 +19,7 @@ export const delegateTaskTool = defineTool({
   name: "delegate_task",
   description:
     "Delegate a task to a sub-agent and wait for its result. It works in its own context and sees only the task and the context you give.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   choosesFrom: "profiles",
   describesChildren: true,
   waits: true,
@@ -101,11 +97,7 @@ export const delegateToAgentTool = defineTool({
   description:
     "Delegate a task to a registered agent and wait for its result. The agents are listed in your " +
     "instructions; each runs on its own profile, whatever you ask for.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   choosesFrom: "agents",
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),

@@ -1,3 +1,4 @@
+import { noExposure } from "../../contracts/exposure.ts";
 import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import type {
   ChildResults,
@@ -7,6 +8,23 @@ import type {
 } from "../../ports/delegator.ts";
 import { headOfBytes } from "../../text.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
+
+/**
+ * What the delegation tools have in common: traits, the subjects of a call, refused starts, and
+ * results that fit into the caller's conversation. May import ports and contracts.
+ */
+
+/** Traits of tools that start, read or steer children. */
+export const childTool = {
+  effect: "spawn",
+  exposure: noExposure,
+  idempotent: true,
+  scopes: [],
+  changes: "none",
+} as const;
+
+/** Traits of tools that end a delegation or ask a person. */
+export const exitTool = { ...childTool, effect: "read" } as const;
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 export const bytesPerToken = 3;

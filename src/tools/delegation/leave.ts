@@ -1,17 +1,13 @@
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
+import { exitTool } from "./delegation-call.ts";
 import { handInForReview } from "./review.ts";
 
 /** The ways a delegation can end itself, and the way it can ask before it does. */
 export const completeTaskTool = defineTool({
   name: "complete_task",
   description: "End your work and hand in its result. Call it once, when everything is done.",
-  effect: "read",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...exitTool,
   input: z.strictObject({
     summary: z.string().min(1).describe("What was done and found: this is what your caller reads."),
     outputs: z.unknown().optional().describe("Structured output, when it was asked for."),
@@ -34,11 +30,7 @@ export const submitForReviewTool = defineTool({
   name: "submit_for_review",
   description:
     "Hand your work in for review. It ends your work, or comes back with what is to be changed.",
-  effect: "read",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...exitTool,
   waits: true,
   mayComeBack: true,
   input: z.strictObject({
@@ -54,11 +46,7 @@ export const submitForReviewTool = defineTool({
 export const askUserTool = defineTool({
   name: "ask_user",
   description: "Ask the person who runs this a question and wait for the answer.",
-  effect: "read",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...exitTool,
   waits: true,
   // Where the exit rule names it, the question is the end, and the caller is the one who answers.
   ends: ({ message }) => message,

@@ -2,15 +2,12 @@ import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 import { describeResult } from "./delegate-task.ts";
+import { childTool, exitTool } from "./delegation-call.ts";
 
 export const listSubAgentsTool = defineTool({
   name: "list_sub_agents",
   description: "List your sub-agents, active and finished, with what each waits on and has used.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   polls: "state",
   describesChildren: true,
   input: z.strictObject({}),
@@ -23,11 +20,7 @@ export const getDelegationResultTool = defineTool({
   name: "get_delegation_result",
   description:
     "Get the result of one of your sub-agents, or null while it still works. With wait_ms it waits so long for the end; null after that means that it still works: do other work, and call it again.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   polls: "results",
   describesChildren: true,
   waits: true,
@@ -53,11 +46,7 @@ export const getDelegationResultTool = defineTool({
 export const cancelDelegationTool = defineTool({
   name: "cancel_delegation",
   description: "Cancel one of your sub-agents and everything below it. Safe to repeat.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   input: z.strictObject({ delegationId: z.string(), reason: z.string().optional() }),
   async execute({ delegationId, reason }, { delegator }) {
     if (!(await delegator.isMine(delegationId))) {
@@ -96,11 +85,7 @@ export const interjectTool = defineTool({
   name: "interject",
   description:
     "Say something to the agent that you watch. info: it is kept for the person; warn: the agent reads it before its next turn; critical: the agent's next calls are stopped. At most three sentences.",
-  effect: "read",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...exitTool,
   onlyFor: "watcher",
   input: z.strictObject({
     severity: z.enum(["info", "warn", "critical"]),

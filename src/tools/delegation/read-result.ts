@@ -1,9 +1,8 @@
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
 import { headOf, tailOf } from "../../text.ts";
 import type { ToolContext, ToolOutput } from "../tool.ts";
 import { defineTool } from "../tool.ts";
-import { readReference } from "./delegation-call.ts";
+import { childTool, readReference } from "./delegation-call.ts";
 
 /** Parts of a result that was too large to join. Each reader returns a bounded piece. */
 const pieceLimit = 8000;
@@ -11,11 +10,7 @@ const pieceLimit = 8000;
 export const peekResultTool = defineTool({
   name: "peek_result",
   description: "See the beginning and the end of a sub-agent's large result, and how long it is.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   input: z.strictObject({ delegationId: z.string() }),
   execute: ({ delegationId }, context) =>
     withResult(delegationId, context, (text) => {
@@ -30,11 +25,7 @@ export const peekResultTool = defineTool({
 export const searchResultTool = defineTool({
   name: "search_result",
   description: "Find the lines of a sub-agent's result that contain a text.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   input: z.strictObject({
     delegationId: z.string(),
     query: z.string().min(1).describe("Plain text; case does not matter."),
@@ -57,11 +48,7 @@ export const searchResultTool = defineTool({
 export const sliceResultTool = defineTool({
   name: "slice_result",
   description: "Read some lines of a sub-agent's result.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   input: z.strictObject({
     delegationId: z.string(),
     from: z.int().positive().describe("First line, from 1."),

@@ -1,9 +1,14 @@
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationRequest, Delegator } from "../../ports/delegator.ts";
 import { headOf } from "../../text.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
-import { delegateAbout, fitResult, joinedOutput, refusedStart } from "./delegation-call.ts";
+import {
+  childTool,
+  delegateAbout,
+  fitResult,
+  joinedOutput,
+  refusedStart,
+} from "./delegation-call.ts";
 
 const reviewer = "reviewer";
 
@@ -11,11 +16,7 @@ export const requestReviewTool = defineTool({
   name: "request_review",
   description:
     "Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   waits: true,
   about: (_input, context) => delegateAbout(reviewer, context),
   input: z.strictObject({

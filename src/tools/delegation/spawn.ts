@@ -1,8 +1,13 @@
 import { z } from "zod";
-import { noExposure } from "../../contracts/exposure.ts";
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool, type Tool } from "../tool.ts";
-import { aboutTranscript, delegateAbout, fitResult, refusedStart } from "./delegation-call.ts";
+import {
+  aboutTranscript,
+  childTool,
+  delegateAbout,
+  fitResult,
+  refusedStart,
+} from "./delegation-call.ts";
 
 /** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
 export function spawnTool(profileNames: () => readonly string[]): Tool {
@@ -12,11 +17,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
     description:
       "Start a sub-agent in the background and get its job id at once. Spawn several for independent work.",
     alongside: { spawn_await: "Then wait with spawn_await." },
-    effect: "spawn",
-    exposure: noExposure,
-    idempotent: true,
-    scopes: [],
-    changes: "none",
+    ...childTool,
     choosesFrom: "profiles",
     // What is missing or unknown is answered by the tool itself, in its own words.
     input: z.strictObject({
@@ -92,11 +93,7 @@ export const spawnAwaitTool = defineTool({
   name: "spawn_await",
   description:
     "Wait for spawned jobs and get their results. Results stay retrievable; failed jobs are marked in the text.",
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   polls: "results",
   waits: true,
   // A missing argument is answered by the tool itself, in its own words.
@@ -147,11 +144,7 @@ export const spawnSubagentTool = defineTool({
     get_delegation_result:
       "Collect the result of a background sub-agent with get_delegation_result: its sessionId is the delegationId, and wait_ms waits for the end.",
   },
-  effect: "spawn",
-  exposure: noExposure,
-  idempotent: true,
-  scopes: [],
-  changes: "none",
+  ...childTool,
   describesChildren: true,
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),

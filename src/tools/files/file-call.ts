@@ -5,7 +5,7 @@ import { PathDenied, resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
 import { Pace } from "./search/pace.ts";
 
-/** The binding of this very delegation; a file tool without one has nowhere to look. */
+/** The workspace of the calling delegation; a file tool cannot work without one. */
 export function requireWorkspace(context: ToolContext): WorkspaceBinding {
   if (context.workspace !== null) return context.workspace;
   throw new PathDenied(
@@ -14,20 +14,20 @@ export function requireWorkspace(context: ToolContext): WorkspaceBinding {
   );
 }
 
-/** Where a path really leads, from the workspace's root: `./a/../b` and a link to b are both b. */
+/** The real path, relative to the workspace's root: `./a/../b` and a link to b are both b. */
 export function pathAbout(path: string, context: ToolContext): CallSubjects {
   const workspace = requireWorkspace(context);
   const place = relative(workspace.root, resolveInside(workspace, path).path);
   return { kind: "path", values: [place.split(sep).join("/") || "."] };
 }
 
-/** So many are judged one by one; where there are more, rules that ask take the stricter reading. */
+/** More paths than this are not judged one by one: rules that ask then take the stricter reading. */
 const mostPaths = 10_000;
 
 /**
- * What a call is about that goes through a folder: whatever it would show or look into, without
- * what it passes over because it is denied. Where nothing is left, the folder itself is judged. A
- * null among the paths is where others can be let in.
+ * The subjects of a call that reads a folder: all paths that it would show or read, without denied
+ * ones. Where none is left, the folder itself is judged. At a null among the paths the call may
+ * yield to the event loop.
  */
 export async function pathsAbout(
   folder: string,
@@ -64,9 +64,8 @@ export interface DeniedPaths {
 }
 
 /**
- * A call that looks at many files is not refused for those among them that are denied: it passes
- * over them, as if they were not there. So a rule about a folder holds as well for a search that
- * begins above it, and costs an agent nothing but that folder.
+ * A call that reads many files is not refused because some of them are denied: it skips those, as if
+ * they did not exist. So a rule about a folder also holds for a search that begins above it.
  */
 export function deniedPaths(tool: string, { rules = [] }: ToolContext): DeniedPaths {
   const sets = rules
@@ -86,9 +85,8 @@ function aboutPath(path: string): CallSubjects {
 }
 
 /**
- * What the file system said, as a result that tells a model what to do next. Only the code is used:
- * the system's own message can name paths outside the workspace. Whatever is not an error of the
- * file system (a denial, an abort) is thrown on.
+ * A file system error as a result that tells the model what to do next. Only the code is used: the
+ * system's message can name paths outside the workspace. Other errors (denials, aborts) are rethrown.
  */
 export function describeFileError(error: unknown, path: string): ToolResult {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
@@ -116,7 +114,7 @@ const sentences: Readonly<Record<string, Sentence>> = {
   EPERM: notPermitted,
   ENOSPC: noSpace,
   EDQUOT: noSpace,
-  EROFS: (path) => `${path} lies on a disk that is mounted read-only, so it cannot be written.`,
+  EROFS: (path) => `${path} is on a disk that is mounted read-only, so it cannot be written.`,
 };
 
 /** A name can hold line breaks; it must not look like further entries. */

@@ -9,9 +9,8 @@ import { Pace } from "./search/pace.ts";
 import { searchAbout, selectFiles, selectionOf } from "./search/select-files.ts";
 
 /**
- * By path unless asked otherwise: the same tree gives the same answer on every machine, after every
- * clone and after a crash, and the search ends as soon as there are enough. The time of the last
- * change does none of that; it tells what somebody works on, so it can be asked for.
+ * Results are sorted by path unless the call asks for the newest first: by path, the same tree gives
+ * the same answer on every machine, and the search stops as soon as it has enough files.
  */
 export const globFiles = defineTool({
   name: "glob",
@@ -52,7 +51,7 @@ export const globFiles = defineTool({
         if (pace.isOver) await pace.pause();
         if (entry === null) continue;
         found.push(entry);
-        // One more tells that there are more. By time, the last one seen can be the newest.
+        // One more than the limit shows that there are more. By time, every file has to be seen.
         if (!withTimes && found.length > limit) break;
       }
     } catch (error) {

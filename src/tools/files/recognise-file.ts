@@ -56,7 +56,7 @@ interface Size {
   readonly height: number;
 }
 
-/** Pictures of cameras carry previews and profiles before the size; nobody has more than this. */
+/** Cameras write previews and profiles before the size; no picture has more segments than this. */
 const mostSegments = 200;
 
 /** Goes from segment to segment until the one that begins the picture itself. */

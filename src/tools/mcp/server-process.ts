@@ -63,8 +63,8 @@ export interface ProcessListener {
 }
 
 /**
- * The process of a server, in a group of its own. It does not keep our process alive: whoever waits
- * for an answer waits on a timer as well, and what is left at the end is killed.
+ * The process of a server, in a process group of its own. It does not keep our process alive: a
+ * caller that waits for an answer also has a timer, and the group is killed when we exit.
  */
 export class ServerProcess {
   /** How it ended, in words that follow its name; null while it runs and when we stopped it. */
@@ -128,7 +128,7 @@ export class ServerProcess {
     this.#gone = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-        // What it wrote last is still in the pipe. A descendant can hold that open without end.
+        // Its last output is still in the pipe, which a descendant can keep open without end.
         const closed = new Promise((close) => child.once("close", close));
         void waitAtMost(clock, drainMs, closed).then(() => {
           this.#end(`ended ${how}`);

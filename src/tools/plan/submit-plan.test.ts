@@ -386,7 +386,7 @@ describe("submit_plan", () => {
     expect(childrenOf(run)).toHaveLength(1);
     await using headless = await open({ model, limits: { askDefault: "yes", askDeadlineMs: 5 } });
     const other = await headless.run({ task: "go", profile: "lead" });
-    expect(other.result.result).toMatch(/nobody approved the plan in time/);
+    expect(other.result.result).toMatch(/no person approved the plan in time/);
     expect(childrenOf(other)).toEqual([]);
   });
 

@@ -1,11 +1,10 @@
 import { z } from "zod";
 import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
-import { noExposure } from "../../contracts/exposure.ts";
 import { consentIn, longestApproval } from "../../events/consent.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import type { AskOutcome, Delegator, PlanRecorder } from "../../ports/delegator.ts";
 import { revealHidden } from "../../ports/visible-text.ts";
-import { delegateAbout } from "../delegation/delegation-call.ts";
+import { childTool, delegateAbout } from "../delegation/delegation-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolOutput } from "../tool.ts";
 import { carryOutPlan } from "./carry-out-plan.ts";
 import { longestPlan, type Plan, type PlanStep, planSchema } from "./plan.ts";
@@ -34,11 +33,7 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
     name: "submit_plan",
     description:
       "Run a plan: steps as sub-agents over their dependencies, side by side where what they own does not overlap. Waits for all of them and reports on each. A later plan supersedes the one before.",
-    effect: "spawn",
-    exposure: noExposure,
-    idempotent: true,
-    scopes: [],
-    changes: "none",
+    ...childTool,
     onlyFor: "orchestrator",
     waits: true,
     input: anything,
@@ -85,10 +80,7 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
   });
 }
 
-/**
- * Each open step may have a copy of the workspace; and one that waits for its turn to be merged
- * must not keep others from working.
- */
+/** A step that waits to be merged takes a slot as well, so there are more slots than working children. */
 const leastAtOnce = 64;
 
 const tooLong = `A person has to approve it, and it is too long to be shown whole (more than ${longestApproval} characters). Split it into shorter plans.`;
@@ -118,7 +110,7 @@ async function stored(
   }
 }
 
-/** All profiles that it delegates to. One that cannot be told takes the stricter reading of every rule. */
+/** All profiles that the plan names. A plan that cannot be parsed gets the stricter reading of every rule. */
 function aboutPlan(
   { steps }: Readonly<Record<string, unknown>>,
   context: ToolContext,
@@ -210,11 +202,11 @@ function questionAbout(plan: Plan): string {
 }
 
 const [notInTime, notApproved] = [
-  "Error: nobody approved the plan in time, so nothing was started.",
+  "Error: no person approved the plan in time, so nothing was started.",
   "Error: the plan was not approved, and nothing was started.",
 ];
 
-/** Only a person can approve, and only in so many words; whatever else is said goes to the model. */
+/** Why a plan may not begin: only a clear yes of a person approves. Any other answer goes to the model. */
 function objectionIn(outcome: AskOutcome): string | undefined {
   if (!outcome.answered || outcome.by !== "person") return notInTime;
   if (consentIn(outcome.answer) === "yes") return undefined;

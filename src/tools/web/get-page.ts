@@ -241,7 +241,7 @@ function unpack(response: IncomingMessage, maxBytes: number): Readable {
     sent += chunk.length;
     if (sent > maxBytes + 65_536) decoder.destroy(new FetchFailure("The reply does not end."));
   });
-  // Whoever reads from the decoder hears of errors on both sides there.
+  // Errors of both streams reach the reader of the decoder.
   pipeline(response, decoder, () => undefined);
   return decoder;
 }

@@ -13,8 +13,8 @@ const foreignPorts: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * The one reading of an address that everything after it uses: what is granted, what is looked up
- * and what is connected to. What different programs read differently is refused, not repaired.
+ * Parses an address once, for the grant, the look-up and the connection alike. An address that
+ * programs parse differently is refused, not repaired.
  */
 export function readAddress(text: string, base?: URL): URL {
   if (text.length > longest) throw invalid(`it is longer than ${longest} characters`);
@@ -31,7 +31,7 @@ export function readAddress(text: string, base?: URL): URL {
     throw invalid("it carries a user name or password, which are never sent");
   }
   url.hash = "";
-  // One dot at the end is the same host, spelled so that a list of hosts may not know it.
+  // A dot at the end means the same host, but would not match a list of hosts.
   url.hostname = url.hostname.replace(/\.$/, "");
   if (url.hostname === "" || /^\.|\.\.|\.$/.test(url.hostname))
     throw invalid("its host is not one");
@@ -61,15 +61,15 @@ export type Lookup = (host: string) => Promise<readonly HostAddress[]>;
 
 const mostAddresses = 16;
 
-/** As other programs on this machine resolve names, its hosts file included. */
+/** The resolver of the system, hosts file included. */
 export const systemLookup: Lookup = async (host) => {
   const found = await lookUpName(host, { all: true });
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
 /**
- * The addresses that may be connected to for this URL. One that is not public denies them all: a
- * name that leads to both is made to slip through.
+ * The addresses that may be connected to for this URL. One address that is not public denies all of
+ * them: a name that resolves to both kinds is an attack (DNS rebinding).
  */
 export async function resolveHost(
   url: URL,
@@ -103,7 +103,7 @@ export function requirePublic(
   for (const address of addresses) {
     const spelled = address.includes(":") ? `[${canonicalAddress(address)}]` : address;
     if (isPublicAddress(address) || allowPrivate.has(`${spelled}:${port}`)) continue;
-    // Which address is not said: names of an inner network are not to be mapped this way.
+    // The address is not named: otherwise an agent could map an internal network.
     throw new CallDenied(
       "address_not_public",
       `${url.host} is not a public address but a private, local or reserved one, so it is not ` +
@@ -202,14 +202,14 @@ export function requireGrantedHost(network: Selection, url: URL, isRedirect = fa
 
 const redirects: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** Where a reply sends its reader, read as strictly as the first address; undefined: nowhere. */
+/** The target of a redirect, checked like the first address; undefined: the reply is no redirect. */
 export function followRedirect(
   from: URL,
   status: number,
   location: string | undefined,
 ): URL | undefined {
   if (!redirects.has(status) || location === undefined) return undefined;
-  // Servers send the bytes of UTF-8 where the protocol has room for other letters only.
+  // Some servers send UTF-8, although headers are Latin-1.
   const text = Buffer.from(location.trim(), "latin1").toString("utf8");
   const next = readAddress(text.includes("\ufffd") ? location.trim() : text, from);
   if (from.protocol === "https:" && next.protocol === "http:") {
@@ -229,7 +229,7 @@ export class FetchFailure extends Error {
   }
 }
 
-/** The sentence for what a server asks of those who come too often; empty when it asks nothing. */
+/** A sentence for a `retry-after` header; empty without a usable one. */
 export function describeRetryAfter(header: string | undefined, now: number): string {
   if (header === undefined) return "";
   const text = header.trim();

@@ -31,9 +31,9 @@ const mostReplaced = 100_000;
 const byteOrderMark = "\ufeff";
 
 /**
- * Replaces a text in a content byte by byte, so that whatever is not replaced stays as it is, valid
- * UTF-8 or not. Line endings are not compared: the file keeps its own, and the new text gets those
- * of the place it comes to. A byte order mark is not part of the text.
+ * Replaces a text byte by byte, so that all other bytes stay as they are, valid UTF-8 or not. Line
+ * endings are not compared: the new text gets the line endings of the place where it is inserted.
+ * A byte order mark is not part of the text.
  */
 export function applyEdit(content: Buffer, request: EditRequest): EditOutcome {
   const oldText = unify(request.oldText);
@@ -60,7 +60,7 @@ export function applyEdit(content: Buffer, request: EditRequest): EditOutcome {
   const pick = (hasReturns: boolean) => (hasReturns ? freshWithReturns : fresh);
   let size = content.length;
   for (const { start, end, hasReturns } of regions) size += pick(hasReturns).length - (end - start);
-  // Before anything is put together: a large text many times over is more than memory holds.
+  // Checked before concatenation: a large text inserted many times would not fit into memory.
   if (size > request.largest) return { kind: "too-large", size };
   const parts: Buffer[] = [];
   let done = 0;
@@ -93,8 +93,8 @@ function withoutOverlaps(places: readonly number[], length: number): readonly nu
 }
 
 /**
- * Where a text occurs, overlaps included, up to `most` times. In time linear in both, whatever they
- * are: the usual fast searches can be made to take the product of both.
+ * Where a text occurs, overlaps included, up to `most` times. Knuth-Morris-Pratt: linear time for
+ * hostile input too, where other fast searches degrade to the product of both lengths.
  */
 function findOccurrences(content: Uint8Array, sought: Uint8Array, most: number): number[] {
   const found: number[] = [];
@@ -112,7 +112,7 @@ function findOccurrences(content: Uint8Array, sought: Uint8Array, most: number):
   return found;
 }
 
-/** For each beginning of a text the longest part that it both begins and ends with. */
+/** For each prefix, the length of the longest proper prefix that is also its suffix. */
 function bordersOf(sought: Uint8Array): Int32Array {
   const borders = new Int32Array(sought.length);
   for (let at = 1, length = 0; at < sought.length; at += 1) {
@@ -129,7 +129,7 @@ const carriageReturn = 13;
 /** A content whose lines all end in a line feed, and the way back from a place in it. */
 interface UnifiedContent {
   readonly bytes: Buffer;
-  /** Where a place in `bytes` lies in the content as it is. */
+  /** The place in the original content for a place in `bytes`. */
   original(place: number): number;
 }
 
@@ -155,7 +155,7 @@ function countBefore(removed: readonly number[], place: number): number {
   let high = removed.length;
   while (low < high) {
     const middle = (low + high) >> 1;
-    // The one with number n stood at its own place less the n that were taken out before it.
+    // Carriage return number n is at its original place minus the n removed before it.
     if ((removed[middle] ?? 0) - middle < place) low = middle + 1;
     else high = middle;
   }
@@ -163,8 +163,8 @@ function countBefore(removed: readonly number[], place: number): number {
 }
 
 /**
- * Tells whether lines end in carriage return and line feed at a place, or else before it. Places
- * have to be asked for in order: a line is looked for once, however many of them it holds.
+ * Whether the line at a place, or the last line before it, ends in carriage return and line feed.
+ * Places must be asked for in ascending order, so that each line end is searched once.
  */
 function returnsFinder(content: Buffer): (place: number) => boolean {
   let end = -1;

@@ -15,7 +15,7 @@ export function describeRefusal(
     case "unchanged":
       return "old_text and new_text are the same, so there is nothing to change.";
     case "too-many":
-      return `old_text occurs more than 100000 times in ${path}. Write the file anew instead.`;
+      return `old_text occurs more than 100000 times in ${path}. Use write_file instead.`;
     case "too-large":
       return `${path} would grow to ${outcome.size} bytes, which is too large to edit.`;
     case "ambiguous":
@@ -72,7 +72,7 @@ function lineNumbers(content: Buffer, places: readonly number[]): readonly numbe
 
 /** How much of a file is compared, in characters: enough for any file that people write. */
 const mostCompared = 500_000;
-/** More lines than this are told apart by the most telling one alone. */
+/** Longer blocks are found by their longest line alone. */
 const longestBlock = 50;
 const longestLine = 200;
 const around = 2;

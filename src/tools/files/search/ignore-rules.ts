@@ -2,11 +2,11 @@ import { classEnd, compileGlob } from "../pattern/glob-matcher.ts";
 
 /** The rules of one .gitignore. */
 export interface IgnoreRules {
-  /** How many characters of it every name has to be held against. */
+  /** Characters of all its globs: each name is matched against all of them. */
   readonly globLength: number;
   /**
-   * True: ignored, false: expressly not, undefined: it says nothing about this. From `start` on the
-   * path is relative to the folder that the .gitignore lies in.
+   * True: ignored; false: re-included by `!`; undefined: no rule matches. From `start` on, the path
+   * is relative to the folder of the .gitignore.
    */
   judge(path: string, start: number, name: string, isFolder: boolean): boolean | undefined;
 }
@@ -58,7 +58,7 @@ class Rule {
   }
 
   matches(text: string): boolean {
-    // Worked out only now: most files never meet most rules.
+    // Compiled on first use: most rules are never tested.
     this.#matcher ??= compileGlob(this.glob);
     return this.#matcher.test(text);
   }

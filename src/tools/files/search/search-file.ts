@@ -164,13 +164,13 @@ function startsWithMark(data: Buffer): boolean {
   return data[0] === 0xef && data[1] === 0xbb && data[2] === 0xbf;
 }
 
-/** In bytes; more of a line is rarely of use, and one of a minified file fills a whole answer. */
+/** In bytes. A line of a minified file would fill a whole answer. */
 const longestShown = 500;
 const blockBytes = 16 * 1024;
 
 interface LineText {
   readonly text: string;
-  /** Where the next line begins; null: there is none. */
+  /** Where the next line begins; null at the end of the file. */
   readonly next: number | null;
 }
 
@@ -183,7 +183,7 @@ export class LineReader {
     this.#descriptor = descriptor;
   }
 
-  /** One line; of a long one what lies around `near`, or its beginning. */
+  /** One line. Of a long line: the part around `near`, or its beginning. */
   read(start: number, near = start): LineText {
     const block = this.#read(start, blockBytes);
     const end = block.indexOf(newline);

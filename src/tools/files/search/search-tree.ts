@@ -91,9 +91,9 @@ export interface SearchableFile {
 }
 
 /**
- * Lets ripgrep pass over the files that cannot match; the order stays. What is left is searched by
- * ourselves, through the boundary: ripgrep opens by path, and a path can be swapped under it, so
- * nothing of what it read is ever shown.
+ * Uses ripgrep to drop files that cannot match, in the same order. The remaining files are searched
+ * by our own code through the workspace boundary: ripgrep opens files by path, and an agent can
+ * replace a path by a link, so no output of ripgrep is ever shown.
  */
 async function* narrowFiles(
   files: Iterable<SearchableFile | null>,
@@ -113,14 +113,14 @@ async function* narrowFiles(
 
   const begin = (batch: readonly SearchableFile[]) => {
     const running = narrow(batch);
-    running.catch(() => undefined); // Nobody may be waiting for it any more when it is ended.
+    running.catch(() => undefined); // After an early return no code awaits it.
     pending.push(running);
   };
 
   try {
     for await (const batch of batches(files, search.root, pace)) {
       begin(batch);
-      // One is worked on while the next is gathered.
+      // One batch is searched while the next one is collected.
       if (pending.length > 1) yield* (await pending.shift()) ?? [];
     }
     for (const running of pending) yield* await running;
@@ -155,8 +155,8 @@ async function* batches(
 }
 
 /**
- * What ripgrep is handed: a folder instead of its files where all of them are wanted, and most of
- * them now. It goes no deeper than that, so that what is below stays ours to choose.
+ * The arguments for ripgrep: a folder instead of its files where all of them are selected and most
+ * are in this batch. Ripgrep does not descend: which subfolders are searched is our decision.
  */
 function operandsFor(batch: readonly SearchableFile[]): readonly string[] {
   const byFolder = new Map<string, SearchableFile[]>();

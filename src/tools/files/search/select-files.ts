@@ -43,10 +43,10 @@ interface RuleChain {
 }
 
 /**
- * The files that a search is about, ordered by path, and null where others can be let in. Both
- * searches and the rules of a contract ask here, so that they speak of the same files. Only
- * .gitignore files inside the workspace count; .git is looked into only when it is named, and so is
- * node_modules unless all is asked for.
+ * The files of a search, ordered by path, and null where the caller may yield to the event loop. The
+ * search and the rules of a contract both use it, so they see the same files. Only .gitignore files
+ * inside the workspace count. `.git` is searched only when the path names it, and so is node_modules
+ * unless ignored files are included.
  */
 export function* selectFiles(
   binding: WorkspaceBinding,
@@ -102,7 +102,7 @@ function readRulesAbove(binding: WorkspaceBinding, start: string): RuleChain | u
   return chain;
 }
 
-/** Without the rules of folders that were left: nothing comes back to them. */
+/** Drops the rules of folders that the walk has left. */
 function chainOf(chain: RuleChain | undefined, place: string): RuleChain | undefined {
   let link = chain;
   while (link !== undefined && !place.startsWith(link.prefix)) link = link.above;
@@ -123,8 +123,8 @@ function extendChain(
 }
 
 /**
- * More than people write, from the root down to one folder. Every name is held against all of it,
- * so a file that goes beyond is none, as one that is too large: it leaves nothing out.
+ * Limits for all .gitignore files from the root down to one folder, since each name is matched
+ * against all of them. A file beyond the limits is not applied, as one that is too large.
  */
 const longestGlobs = 8 * 1024;
 const longestRules = 1024 * 1024;
@@ -155,8 +155,8 @@ interface SearchedPart {
 }
 
 /**
- * What a search is about: every file it would look at. A rule that keeps a folder from being
- * searched then holds as well when somebody searches the folder above it.
+ * The subjects of a search call: every file that it would read. So a rule about a folder also holds
+ * for a search that begins in a folder above it.
  */
 export async function searchAbout(
   tool: string,
