@@ -1,12 +1,12 @@
 /**
- * The names under which a server may be spoken to. A page that reached it under any other name (its
- * own, pointed at this machine by its DNS) is not spoken with, whatever else it presents.
+ * The host names and origins that a server answers to. Requests with any other name are refused,
+ * also with a valid token: a foreign page can point its own DNS name at this machine.
  */
 export class AllowedHosts {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  /** `names` are those of this machine to others, with or without a port of their own. */
+  /** `names`: further names of this machine, with or without a port. */
   constructor(port: number, names: readonly string[] = []) {
     const own = loopbackNames.flatMap((name) => withPort(name, port));
     const others = names.map((name) => name.toLowerCase());
@@ -16,7 +16,7 @@ export class AllowedHosts {
     this.#hosts = new Set([...own, ...otherHosts]);
     this.#origins = new Set([
       ...own.map((host) => `http://${host}`),
-      // A name may stand in front of a proxy that speaks TLS.
+      // The name may be that of a proxy that terminates TLS.
       ...otherHosts.flatMap((host) => [`http://${host}`, `https://${host}`]),
     ]);
   }
@@ -32,7 +32,7 @@ export class AllowedHosts {
 
 const loopbackNames = ["localhost", "127.0.0.1", "[::1]"];
 
-/** Clients leave out the port that HTTP has anyway. */
+/** Clients omit the default port of HTTP. */
 function withPort(name: string, port: number): readonly string[] {
   return port === 80 ? [name, `${name}:80`] : [`${name}:${port}`];
 }

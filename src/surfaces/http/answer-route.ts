@@ -15,7 +15,7 @@ export interface AnswerParts {
   readonly host: Host;
   readonly mostBodyBytes: number;
   readonly log: (line: string) => void;
-  /** Holds every reply against its schema. Costs time, and finds what the document does not say. */
+  /** Validates every reply against its schema. For tests: it costs time. */
   readonly checkReplies: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface RoutedRequest {
   readonly open: Pick<OpenRequest, "signal" | "detach">;
 }
 
-/** Answers one request by its route: role, parameters, body, and then the work itself. */
+/** Answers one request by its route: checks role, parameters and body, then calls the handler. */
 export async function answerRoute(
   route: Route,
   routed: RoutedRequest,
@@ -51,7 +51,8 @@ export async function answerRoute(
   const isKept = route.method === "POST" && route.keepsReply !== false;
   const key = isKept ? idempotencyKeyOf(request) : undefined;
   if (key === undefined) return responseOf((await act()).reply, false);
-  // Whoever has a key may leave and come back for the answer.
+  // With a key the client may disconnect and ask again for the reply, so the work continues without
+  // it.
   routed.open.detach();
   const target = url.pathname + url.search;
   const { reply, isReplay } = await doOnce(
@@ -72,7 +73,7 @@ export function requireRole({ role }: Pick<Route, "role">, principal: Principal)
 
 const nothing = z.strictObject({});
 
-/** Whoever wrote a schema: what it does not name is not taken. */
+/** Refuses unknown fields, also where a schema does not say so. */
 function strictly(schema: z.ZodType): z.ZodType {
   return schema instanceof z.ZodObject && schema.def.catchall === undefined
     ? schema.strict()
@@ -90,29 +91,32 @@ function queryOf(search: URLSearchParams): Readonly<Record<string, string>> {
   const query = new Map<string, string>();
   for (const [name, value] of search) {
     if (query.has(name)) {
-      throw invalidRequest([{ field: `query.${headOf(name, 100)}`, message: "is there twice" }]);
+      throw invalidRequest([{ field: `query.${headOf(name, 100)}`, message: "is given twice" }]);
     }
     query.set(name, value);
   }
   return Object.fromEntries(query);
 }
 
-/** Where everything in a body may be left out, all of it may be. */
+/** An empty body counts as `{}`. */
 function bodyOf(route: Route, bytes: Uint8Array): unknown {
   if (route.body !== undefined) {
     return parse("body", route.body, bytes.length === 0 ? {} : parseBody(bytes));
   }
-  if (bytes.length > 0) throw new HttpProblem("request-invalid", "This takes no body.");
+  if (bytes.length > 0) throw new HttpProblem("request-invalid", "This operation takes no body.");
   return undefined;
 }
 
-/** No handler holds more of the store than its caller may see. */
+/** A handler gets a store with only those runs that its caller may see. */
 function hostSeenBy(host: Host, principal: Principal): Host {
   const runtime = seenBy(host.runtime, principal);
   return runtime === host.runtime ? host : { ...host, runtime };
 }
 
-const stopping = new HttpProblem("unavailable", "The server stopped in the middle of this.");
+const stopping = new HttpProblem(
+  "unavailable",
+  "The server stopped while it handled this request.",
+);
 
 async function actOn(
   route: Route,
@@ -145,7 +149,7 @@ function responseOf({ status, body }: KeptReply, isReplay: boolean): Response {
   });
 }
 
-/** The parameters of paths that name a run or a part of one, and what each is called. */
+/** The path parameters that name a run or a part of one, with the error code and noun for each. */
 const naming: Readonly<Record<string, readonly [code: MandateErrorCode, what: string]>> = {
   runId: ["unknown-run", "run"],
   delegationId: ["unknown-delegation", "delegation"],
@@ -154,9 +158,8 @@ const naming: Readonly<Record<string, readonly [code: MandateErrorCode, what: st
 };
 
 /**
- * Refuses a path that names what the store does not show, whichever operation it is and whatever
- * that asks of the engine. With the store of a principal, the runs of others are refused like runs
- * that do not exist.
+ * Refuses a path that names something outside the principal's store, before any handler runs, since
+ * the engine is not filtered. Runs of others are refused like runs that do not exist.
  */
 async function requireSeen(
   store: Pick<Store, "findRun">,

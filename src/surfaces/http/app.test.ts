@@ -23,12 +23,12 @@ describe("the HTTP server", () => {
       code: "request-invalid",
       type: "urn:mandate:problem:request-invalid",
       errors: [
-        { field: "query.limt", message: "is not known here" },
-        { field: "query.token", message: "is not known here" },
+        { field: "query.limt", message: "is unknown" },
+        { field: "query.token", message: "is unknown" },
       ],
     });
     const twice = await http.send({ path: "/api/v1/things?limit=3&limit=4" });
-    expect(twice.json()["detail"]).toMatch(/query\.limit: is there twice/);
+    expect(twice.json()["detail"]).toMatch(/query\.limit: is given twice/);
     const hidden = await http.send({ path: "/api/v1/things?__proto__=1" });
     expect(hidden.json()["detail"]).toMatch(/query\.__proto__/);
     const send = (method: string, path: string, body: string) =>
@@ -39,8 +39,8 @@ describe("the HTTP server", () => {
       ['{"name":"a","x":1}', /body\.x: is not known/],
       ['{"name":"a","name":"b"}', /name: the key is there twice/],
       ['{"__proto__":{},"name":"a"}', /__proto__/],
-      ['["a"]', /has to be a JSON object/],
-      ["null", /has to be a JSON object/],
+      ['["a"]', /must be a JSON object/],
+      ["null", /must be a JSON object/],
       ['{"name":', /not JSON/],
       [`{"name":${"[".repeat(100)}${"]".repeat(100)}}`, /nested deeper/],
       [`{"name":[${"1,".repeat(60_000)}1]}`, /more than 50000 values/],

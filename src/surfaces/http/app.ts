@@ -23,20 +23,23 @@ import { defineRoute, type Host, type Route } from "./route.ts";
 
 export interface AppOptions extends Mounts {
   readonly routes: readonly Route[];
-  /** Names under which others reach this machine, besides its loopback addresses. */
+  /** Host names of this machine other than its loopback addresses. */
   readonly allowedHosts?: readonly string[] | undefined;
   readonly mostBodyBytes?: number | undefined;
   readonly rate?: Rate | undefined;
   readonly failureRate?: Rate | undefined;
-  /** How often the token of an answer that takes long is looked at again. */
+  /** How often the token behind a long-running response is checked again. */
   readonly accessCheckMs?: number | undefined;
-  /** Reached without a token, by GET, where no route is; undefined: no such file. */
+  /** Served without a token to GET requests outside the API; undefined: no such file. */
   readonly staticFiles?: ((request: Request) => Promise<Response | undefined>) | undefined;
   readonly pages?: PageSessions | undefined;
   readonly open?: OpenRequests | undefined;
   readonly checkReplies?: boolean | undefined;
   readonly log?: ((line: string) => void) | undefined;
-  /** Told of every request that was answered: by what (never its path), how, and in what time. */
+  /**
+   * Called after every request, with the operation's id (never the path), the status and the
+   * duration.
+   */
   readonly onRequest?: ((operation: string, status: number, ms: number) => void) | undefined;
 }
 
@@ -49,7 +52,11 @@ type AppContext = Context<Bindings>;
 const apiPrefix = "/api/v1";
 const usualBodyBytes = 1024 * 1024;
 
-/** Everything below one address: routes, streams, MCP and files, each behind the same guard. */
+/**
+ * The whole HTTP surface: routes, streams, MCP, metrics and files, all behind one guard. It may
+ * import the runtime, application services, sessions, control and events; the order of checks in it
+ * is security.
+ */
 export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const { log = logToStderr, open = new OpenRequests() } = options;
   const { clock } = host.runtime;
@@ -76,12 +83,12 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     return problemResponse(problemOf(error, log), headers);
   });
   app.notFound(() => {
-    throw new HttpProblem("not-found", "There is nothing at this address.");
+    throw new HttpProblem("not-found", "No operation has this path.");
   });
 
   app.use("*", async (context, next) => {
     const { outgoing } = context.env ?? {};
-    // A stream writes to the connection itself, past the response that is returned here.
+    // A stream writes to the connection directly and bypasses the response that is returned here.
     if (outgoing) for (const [name, value] of headers) outgoing.setHeader(name, value);
     const startedAt = monotonic();
     await next();
@@ -98,7 +105,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   app.use("*", async (context, next) => {
     const { raw: request, path } = context.req;
     const { incoming } = context.env ?? {};
-    if (open.isStopping) throw new HttpProblem("unavailable", "The server stops.");
+    if (open.isStopping) throw new HttpProblem("unavailable", "The server is stopping.");
     checkTarget(incoming?.url ?? request.url.slice(new URL(request.url).origin.length));
     if (incoming) checkHeaders(incoming.rawHeaders);
     if (options.staticFiles && isPublic(request, path)) {
@@ -125,7 +132,8 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     methods.set(path, (methods.get(path) ?? new Set()).add(method));
   };
   const table: readonly Route[] = [...options.routes, ...coreRoutes(() => table)];
-  // First: the path of a stream may look like that of a route, or be one.
+  // Mounts come before routes: a stream may share its path with a route, or match one with a
+  // parameter.
   for (const point of mountPoints(options)) {
     const isShared = table.some(({ path }) => apiPrefix + path === point.path);
     for (const method of point.methods) {
@@ -166,7 +174,10 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   }
   return app;
 
-  /** A signal that lives as long as the answer does: for a stream, until the connection ends. */
+  /**
+   * Gives the handler a signal that lives as long as the response: for a stream, until the
+   * connection closes.
+   */
   async function within(
     context: AppContext,
     answer: (opened: OpenRequest) => Promise<Response>,
@@ -198,20 +209,20 @@ function isPublic(request: Request, path: string): boolean {
 
 function methodNotAllowed(methods: readonly string[]): HttpProblem {
   const allow = methods.join(", ");
-  return new HttpProblem("method-not-allowed", `This takes ${allow}.`, { headers: { allow } });
+  return new HttpProblem("method-not-allowed", `Use ${allow}.`, { headers: { allow } });
 }
 
 function logToStderr(line: string): void {
   process.stderr.write(`${line}\n`);
 }
 
-/** Words before parameters: `/inbox/cursor` is never taken for the item called "cursor". */
+/** Fixed segments before parameters: `/inbox/read` must not match `/inbox/:askId`. */
 function sortRoutes(routes: readonly Route[]): readonly Route[] {
   return routes.toSorted((a, b) => compare(keyOf(a.path), keyOf(b.path)));
 }
 
 function keyOf(path: string): string {
-  // Behind every character that a word can have.
+  // U+FFFF sorts after every character of a fixed segment.
   return path.replace(/\/:\w+/g, "/\u{ffff}");
 }
 
@@ -219,7 +230,7 @@ function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
 }
 
-/** What a server has of itself, whatever it serves. `table` gives all routes, these included. */
+/** The routes that every server has. `table` gives all routes, these included. */
 export function coreRoutes(table: () => readonly Route[]): readonly Route[] {
   return [
     defineRoute({
@@ -238,7 +249,7 @@ export function coreRoutes(table: () => readonly Route[]): readonly Route[] {
   ];
 }
 
-/** Hands a request over to what is mounted, with a body that is complete and not too large. */
+/** Calls a mount with a body that was read completely and is within its limit. */
 async function answerMount(
   point: MountPoint,
   request: Request,
@@ -261,7 +272,7 @@ async function withLimitedBody(
   return new Request(url, { method, headers, signal, ...(body.length > 0 && { body }) });
 }
 
-/** Where a stream shares its address with a list. */
+/** Where a stream and a list share a path, the Accept header decides. */
 function acceptsStream({ headers }: Request): boolean {
   return /(^|[ ,])text\/event-stream *($|[,;])/i.test(headers.get("accept") ?? "");
 }

@@ -3,9 +3,8 @@ import { HttpProblem } from "./problem.ts";
 const longestTarget = 2048;
 
 /**
- * Refuses a request target that could be read in more than one way: what one reader takes for one
- * path, a proxy, a router or a URL parser must not take for another. Works on what came over the
- * wire, before anything normalizes it.
+ * Refuses ambiguous request targets: a proxy, a router and a URL parser must all read the same
+ * path. Checks the raw target, before anything normalizes it.
  */
 export function checkTarget(target: string): void {
   if (target.length > longestTarget) {
@@ -19,8 +18,9 @@ export function checkTarget(target: string): void {
 }
 
 function findFault(target: string): string | undefined {
-  if (!target.startsWith("/")) return "has to begin with a slash";
-  if (!/^[!$-;=?-Z_a-z~[\]]*$/.test(target)) return "holds a character that has to be encoded";
+  if (!target.startsWith("/")) return "must begin with a slash";
+  if (!/^[!$-;=?-Z_a-z~[\]]*$/.test(target))
+    return "contains a character that must be percent-encoded";
   const [path = "", ...query] = target.split("?");
   if (path.includes("//")) return "has an empty segment";
   for (const segment of path.split("/")) {
@@ -28,18 +28,18 @@ function findFault(target: string): string | undefined {
     const fault = findEncodingFault(segment);
     if (fault !== undefined) return fault;
   }
-  return isDecodable(query.join("?")) ? undefined : "holds an encoding that is no UTF-8";
+  return isDecodable(query.join("?")) ? undefined : "contains an encoding that is not UTF-8";
 }
 
-/** One spelling for each: what needs no encoding has none, and no encoding makes up a separator. */
+/** Each path has one spelling: unreserved characters are not encoded, and separators never are. */
 function findEncodingFault(segment: string): string | undefined {
   if (!segment.includes("%")) return undefined;
-  if (!isDecodable(segment)) return "holds an encoding that is no UTF-8";
+  if (!isDecodable(segment)) return "contains an encoding that is not UTF-8";
   for (const [encoded] of segment.matchAll(/%[0-9a-f]{2}/gi)) {
     const code = Number.parseInt(encoded.slice(1), 16);
     const character = String.fromCharCode(code);
-    if (code < 0x20 || code === 0x7f) return "holds a control character";
-    if (character === "/" || character === "\\") return "holds an encoded slash";
+    if (code < 0x20 || code === 0x7f) return "contains a control character";
+    if (character === "/" || character === "\\") return "contains an encoded slash";
     if (/[\w.~-]/.test(character)) return `encodes "${character}", which needs no encoding`;
   }
   return undefined;
@@ -54,7 +54,7 @@ function isDecodable(text: string): boolean {
   }
 }
 
-/** Headers of which there is one, or it is open which of them somebody else went by. */
+/** Headers that must not be repeated: another program might have read the other value. */
 const single: ReadonlySet<string> = new Set([
   "authorization",
   "content-encoding",
@@ -76,7 +76,7 @@ export function checkHeaders(rawHeaders: readonly string[]): void {
     const name = (rawHeaders[index] ?? "").toLowerCase();
     if (!single.has(name)) continue;
     if (seen.has(name)) {
-      throw new HttpProblem("request-invalid", `The header "${name}" is there twice.`);
+      throw new HttpProblem("request-invalid", `The header "${name}" is given twice.`);
     }
     seen.add(name);
   }

@@ -3,20 +3,20 @@ import type { Socket } from "node:net";
 import type { Clock, Timer } from "../../ports/clock.ts";
 
 interface Connection {
-  /** Requests that are not answered yet. */
+  /** Requests without a response so far. */
   waiting: number;
-  /** It is cut when it takes nothing more for a while. */
+  /** It has unread output, and is closed when it reads nothing for a while. */
   isWatched: boolean;
 }
 
-/** More than any client has; those that send one after the other have one. */
+/** Pipelined requests of one connection; ordinary clients have one at a time. */
 const mostWaiting = 4;
 const lookEveryMs = 2000;
 
 /**
- * What one connection may cost. Node reads and begins whatever is sent in one go, and waits for ever
- * for a client to take its answers: a stranger without a token could make everybody wait, or hold
- * all connections there are, by sending much and reading nothing.
+ * Limits what one connection can cost. Node starts all pipelined requests at once and waits without
+ * limit for a client to read the responses: a client without a token could block the server or
+ * occupy all its connections by sending much and reading nothing.
  */
 export class ConnectionLimits {
   readonly #stalledMs: number;
@@ -29,14 +29,14 @@ export class ConnectionLimits {
     this.#timer = clock.every(Math.min(lookEveryMs, stalledMs), () => this.#look()).unref();
   }
 
-  /** False: the connection is over, and there is nothing to answer. */
+  /** False: the connection was closed, so the request must not be handled. */
   admit({ socket }: IncomingMessage, outgoing: ServerResponse): boolean {
     const connection = this.#connections.get(socket) ?? { waiting: 0, isWatched: false };
     if (socket.destroyed || connection.waiting >= mostWaiting) {
       socket.destroy();
       return false;
     }
-    // For the time between two requests a connection has another limit, which has ended now.
+    // The keep-alive timeout ended with this request, and it had replaced the stall timeout.
     if (connection.waiting === 0) connection.isWatched = false;
     connection.waiting++;
     this.#connections.set(socket, connection);
@@ -52,7 +52,9 @@ export class ConnectionLimits {
     this.#timer.cancel();
   }
 
-  /** A timeout counts from the last byte that was taken; whoever reads slowly is left alone. */
+  /**
+   * The timeout restarts with every byte that the client reads, so slow readers are not cut off.
+   */
   #look(): void {
     for (const socket of this.#open) {
       const connection = this.#connections.get(socket);

@@ -16,9 +16,9 @@ export interface OnceRequest {
 export interface Outcome {
   readonly reply: KeptReply;
   /**
-   * What becomes of the key. "keep": every repetition is answered alike. "free": it was the
-   * caller's mistake, and nothing has happened. "leave": the server stops in the middle of it, and
-   * how far it came is to be seen.
+   * What happens to the key. "keep": every repetition gets the same reply. "free": the request was
+   * refused and changed nothing. "leave": the server stopped during the work, so the outcome is
+   * unknown.
    */
   readonly key: "keep" | "free" | "leave";
 }
@@ -38,9 +38,9 @@ export function idempotencyKeyOf(request: Request): string | undefined {
 }
 
 /**
- * Does what was asked, or gives what it was answered with when it was asked before. A request that
- * was refused leaves its key free; one that failed in here keeps it, because part of it may have
- * happened, and is answered the same way again.
+ * Performs a request once per idempotency key; a repetition gets the stored reply. A refused
+ * request frees its key. A request that failed inside the server keeps it, because part of the work
+ * may have been done.
  */
 export async function doOnce(
   request: OnceRequest,
@@ -56,18 +56,18 @@ export async function doOnce(
     case "taken":
       throw new HttpProblem(
         "key-reused",
-        "Another request was made under this idempotency key. Take a new key for a new request.",
+        "This idempotency key was used for another request. Use a new key for a new request.",
       );
     case "running":
       throw new HttpProblem(
         "request-running",
-        "The first request under this idempotency key is still running. Ask again when it is done.",
+        "The first request with this idempotency key is still running. Retry later.",
         { headers: { "retry-after": "1" } },
       );
     case "unknown":
       throw new HttpProblem(
         "outcome-unknown",
-        "The server ended before it had answered the first request under this idempotency key. Whether it was done is to be seen: GET /api/v1/runs and /api/v1/inbox show what there is. To do it again, take a new key.",
+        "The server stopped before it answered the first request with this idempotency key, so its outcome is unknown. GET /api/v1/runs and /api/v1/inbox show what was done. To send the request again, use a new key.",
       );
     case "begun":
       break;
@@ -79,8 +79,8 @@ export async function doOnce(
     if (becomes === "free") await store.abandon(key);
     if (becomes === "keep") await store.finish(key, reply);
   } catch (error) {
-    // It is done all the same, and this client learns of it; whoever asks again learns less.
-    log(`mandate serve: a reply could not be kept: ${String(error)}`);
+    // The work is done and this client gets its reply; only a repetition will not.
+    log(`mandate serve: a reply could not be stored: ${String(error)}`);
   }
   return { reply, isReplay: false };
 }

@@ -11,17 +11,17 @@ export interface GuardOptions {
   readonly allowed: AllowedHosts;
   readonly cookieName: string;
   readonly monotonic: () => number;
-  /** Of one principal. */
+  /** For each principal. */
   readonly rate?: Rate | undefined;
-  /** Of tokens and codes from one address that are none. */
+  /** For invalid tokens and codes, by client address. */
   readonly failureRate?: Rate | undefined;
 }
 
-/** Somebody, and the token that says so. */
+/** An authenticated principal and the token it came with. */
 export interface Caller {
   readonly principal: Principal;
   readonly token: string;
-  /** Of the page that speaks with its cookie; undefined: the token itself was presented. */
+  /** The session in the page's cookie; undefined: the request carried the token itself. */
   readonly session: string | undefined;
 }
 
@@ -29,9 +29,8 @@ const usualRate: Rate = { perSecond: 100, burst: 200 };
 const usualFailureRate: Rate = { perSecond: 1, burst: 20 };
 
 /**
- * Stands before everything but static files. In this order: is it us who are meant, does it come
- * from a place that may ask, who is it, and does it ask too often. Nothing of a request's body has
- * been read by then.
+ * Checks every request but those for static files, before any of its body is read. In this order:
+ * host, origin, identity, rate.
  */
 export class Guard {
   readonly #options: GuardOptions;
@@ -54,14 +53,16 @@ export class Guard {
     checkHost(provenance, this.#options.allowed);
     checkOrigin(provenance, this.#options.allowed);
     if (request.method === "OPTIONS") {
-      // No other origin is ever granted anything, so there is nothing to ask for beforehand.
+      // CORS is not supported: no other origin is granted anything, so preflights are refused.
       throw new HttpProblem("method-not-allowed", "This server grants nothing to other origins.", {
         headers: { allow: "GET, POST, PUT, DELETE" },
       });
     }
   }
 
-  /** Who asks. Throws for nobody, for a stranger, and for whoever asks too often. */
+  /**
+   * Authenticates a request. Throws for a missing or unknown token, and above the principal's rate.
+   */
   async identify(request: Request, address: string): Promise<Caller> {
     const credentials = await this.#credentialsOf(request);
     if (credentials === undefined) throw unauthenticated("A token is required.");
@@ -69,58 +70,59 @@ export class Guard {
     const principal = await this.#authenticate(token);
     if (principal === undefined) {
       this.refuseGuesser(address);
-      throw unauthenticated("This token is not known, or does not hold any more.", true);
+      throw unauthenticated("This token is unknown, expired or revoked.", true);
     }
     const wait = this.#principals.take(principal.id);
     if (wait > 0) throw tooMany(wait);
     return { principal, token, session };
   }
 
-  /** What costs more than other requests is taken from what the next ones have. */
+  /** Charges an expensive request: its cost is taken from the principal's following requests. */
   charge({ id }: Principal, cost: number): void {
     this.#principals.spend(id, cost);
   }
 
-  /** The exchange of a page's code: before it there is nobody, so the page must be ours. */
+  /** For the exchange of a sign-in code, which has no token: only our own page may send it. */
   checkPage(request: Request): void {
     if (isSameOrigin(provenanceOf(request))) return;
     throw new HttpProblem("forbidden", "Only a page of this server can begin a session.");
   }
 
   /**
-   * Counts a token or a code that is none, and throws when there were too many. Good ones are never
-   * held up by it: on one machine all have one address, and a stranger could lock everybody out.
-   * What there is to guess has 256 random bits.
+   * Counts an invalid token or code, and throws above the limit. Valid ones are never delayed: all
+   * users of one machine share an address, and one of them could lock out the others. Tokens have
+   * 256 random bits, so guessing is not the risk.
    */
   refuseGuesser(address: string): void {
     const wait = this.#failures.take(address);
     if (wait > 0) throw tooMany(wait);
   }
 
-  /** The session in a request's cookie; whether it counts is another question. */
+  /** The session in a request's cookie, not validated. */
   sessionOf(request: Request): string | undefined {
     const cookies = request.headers.get("cookie")?.split(";") ?? [];
     const prefix = `${this.#options.cookieName}=`;
     const own = cookies
       .map((cookie) => cookie.trim())
       .filter((cookie) => cookie.startsWith(prefix));
-    // Somebody else on this machine may have set one of the same name: then neither counts.
+    // Another program on this machine may have set a cookie of the same name: then neither counts.
     const end = prefix.length + mostSealedCharacters;
     return own.length === 1 ? own[0]?.slice(prefix.length, end) : undefined;
   }
 
-  /** A token that was presented decides; a cookie is not looked at beside it. */
+  /** An Authorization header decides; the cookie is ignored beside it. */
   async #credentialsOf(request: Request): Promise<Pick<Caller, "session" | "token"> | undefined> {
     const authorization = request.headers.get("authorization");
     if (authorization !== null) {
       const [, token] = /^bearer +([\w.~+/=-]{1,512})$/i.exec(authorization) ?? [];
-      if (token === undefined) throw unauthenticated('"Authorization" takes: Bearer TOKEN.', true);
+      if (token === undefined)
+        throw unauthenticated('"Authorization" must be: Bearer TOKEN.', true);
       return { token, session: undefined };
     }
     const session = this.sessionOf(request);
     if (session === undefined) return undefined;
     if (!isSameOrigin(provenanceOf(request))) {
-      throw new HttpProblem("forbidden", "A page's session counts for that page alone.");
+      throw new HttpProblem("forbidden", "A page session is valid only for requests of that page.");
     }
     const token = await this.#options.pages.tokenOf(session);
     if (token === undefined) throw unauthenticated("The session has ended. Open the page again.");
@@ -131,7 +133,7 @@ export class Guard {
     try {
       return await this.#options.tokens.authenticate(token);
     } catch (cause) {
-      // Whatever it says about files of this machine is for the log, not for a stranger.
+      // The cause may name files of this machine: it goes into the log, not into the response.
       throw new Error("Tokens cannot be checked.", { cause });
     }
   }
@@ -148,7 +150,7 @@ function tooMany(seconds: number): HttpProblem {
   });
 }
 
-/** The headers that say where a request comes from; null where one is missing. */
+/** The headers that say where a request comes from; null: the header is missing. */
 export interface Provenance {
   readonly host: string | null;
   readonly origin: string | null;
@@ -158,36 +160,38 @@ export interface Provenance {
 
 export function provenanceOf(request: Request): Provenance {
   return {
-    // Over a socket there always is one; a request made by hand has its URL alone.
+    // Requests over a socket always have one; a request that a test makes has only its URL.
     host: request.headers.get("host") ?? new URL(request.url).host,
     origin: request.headers.get("origin"),
     site: request.headers.get("sec-fetch-site"),
   };
 }
 
-/** Is it us who are meant? A page whose name was pointed at this machine sends its own name. */
+/**
+ * Refuses foreign host names: a page whose DNS name was pointed at this machine sends its own name.
+ */
 function checkHost({ host }: Provenance, allowed: AllowedHosts): void {
   if (host !== null && allowed.hasHost(host)) return;
   throw new HttpProblem(
     "host-unknown",
-    "This server does not answer to that name. Use its address, or start it with --allow-host NAME.",
+    "This server does not answer to that host name. Use its address, or start it with --allow-host NAME.",
   );
 }
 
 /**
- * Refuses what another site's page sends, also with a good token. A missing origin is no proof of
- * anything: programs have none, and they have to have a token.
+ * Refuses requests from pages of other sites, also with a valid token. Programs send no Origin
+ * header, so a missing one is accepted; they need a token anyway.
  */
 function checkOrigin({ origin, site }: Provenance, allowed: AllowedHosts): void {
   const isForeign = origin !== null && !allowed.hasOrigin(origin);
   const isCrossSite = site !== null && site !== "same-origin" && site !== "none";
   if (!isForeign && !isCrossSite) return;
-  throw new HttpProblem("forbidden", "Requests from other sites are not answered.");
+  throw new HttpProblem("forbidden", "Requests from pages of other sites are refused.");
 }
 
 /**
- * Whether the page that sent this was served by us. Cookies go along with requests of other ports
- * of this machine too, so a cookie counts only together with this.
+ * Whether our own page sent the request. Browsers send cookies also to other ports of a host, so a
+ * cookie counts only together with this check.
  */
 function isSameOrigin({ host, origin, site }: Provenance): boolean {
   if (host === null) return false;

@@ -2,8 +2,8 @@ import type { ServerResponse } from "node:http";
 import type { Principal, Role } from "../../control/records/principal.ts";
 
 /**
- * Something that answers by itself behind the same guard as the routes: streams of events, metrics,
- * the MCP endpoint. When it is called, host, origin, token, role and rates have been checked.
+ * A handler beside the routes: event streams, metrics, the MCP endpoint. Host, origin, token, role
+ * and rate have been checked before it is called.
  */
 export type Mount = (
   request: Request,
@@ -15,21 +15,21 @@ export interface MountContext {
   /** The parameters of the path, decoded. */
   readonly params: Readonly<Record<string, string>>;
   /**
-   * The connection itself, for those who have to see whether a client takes what it is sent; absent
-   * where there is none, as in a test without a socket.
+   * The connection, for streams that watch whether a client reads; undefined in tests without a
+   * socket.
    */
   readonly outgoing: ServerResponse | undefined;
-  /** It comes from the page, with the page's cookie: a person looks at it. */
+  /** The request came from the dashboard, with its cookie: a person is there. */
   readonly isPage: boolean;
-  /** Aborts when the client is gone, or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
 }
 
-/** What else a server can have; each is there when it is given. */
+/** Optional handlers of a server. */
 export interface Mounts {
   /** The Model Context Protocol, at `/mcp`. */
   readonly mcp?: Mount | undefined;
-  /** Events as they come: all, those of a run, those of a delegation. */
+  /** Event streams: of everything, of a run, of a delegation. */
   readonly events?: Mount | undefined;
   readonly inboxEvents?: Mount | undefined;
   /** For Prometheus, at `/metrics`. */
@@ -46,8 +46,8 @@ export interface MountPoint {
 }
 
 /**
- * Where events are streamed. An address may have a route as well, which lists them: it is a stream
- * for whoever accepts `text/event-stream`, and the list for everybody else.
+ * The paths of event streams. Some are routes as well: with `Accept: text/event-stream` a client
+ * gets the stream, otherwise the list.
  */
 export const streams = [
   { name: "events", path: "/events", summary: "All events, as they come" },

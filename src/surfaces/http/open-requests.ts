@@ -6,15 +6,15 @@ import type { Caller } from "./guard.ts";
 import type { PageSessions } from "./page/page-sessions.ts";
 
 export interface OpenRequest {
-  /** Aborts when the client is gone, or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
-  /** From here on it goes on without its client, who will ask again. */
+  /** Lets the work continue when the client disconnects: the client will ask again. */
   detach(): void;
-  /** The answer is complete. */
+  /** The response is complete. */
   end(): void;
 }
 
-/** The requests that are being answered, so that all of them can be told when the server stops. */
+/** The open requests; all of them are aborted when the server stops. */
 export class OpenRequests {
   readonly #open = new Set<AbortController>();
   #isStopping = false;
@@ -42,7 +42,7 @@ export class OpenRequests {
 
   stop(): void {
     this.#isStopping = true;
-    for (const controller of this.#open) controller.abort(new Error("The server stops."));
+    for (const controller of this.#open) controller.abort(new Error("The server is stopping."));
   }
 }
 
@@ -54,9 +54,8 @@ interface OpenAnswer {
 const usualCheckMs = 1000;
 
 /**
- * Answers that take long: streams of events, MCP, whoever waits for a run. A token is looked at when
- * a request comes in; one that is revoked, replaced or runs out while it is answered must not be
- * told anything more, so it is looked at again for as long as something is open on it.
+ * Checks the tokens behind long responses (event streams, MCP, waiting for a run) again and again:
+ * a token that is revoked, replaced or expired during a response must not receive anything more.
  */
 export class OpenAccess {
   readonly #tokens: Pick<AccessTokens, "authenticate">;
@@ -78,7 +77,7 @@ export class OpenAccess {
     this.#checkMs = checkMs;
   }
 
-  /** Gives what is called when the answer is complete. */
+  /** Returns the function to call when the response is complete. */
   begin(caller: Caller, cut: () => void): () => void {
     const answer = { caller, cut };
     this.#open.add(answer);
@@ -95,20 +94,20 @@ export class OpenAccess {
     const byToken = Map.groupBy(this.#open, ({ caller }) => caller.token);
     for (const [token, answers] of byToken) {
       const now = await this.#holderOf(token);
-      // Another role or other scopes are another access: what was opened with the old one ends.
+      // A changed role or scope ends what was opened with the old one.
       for (const { caller, cut } of answers) {
         if (!isSame(caller.principal, now) || (await this.#hasLeft(caller))) cut();
       }
     }
   }
 
-  /** A page that ended its session; its token may still be good elsewhere. */
+  /** Whether the page signed out; its token may still be valid elsewhere. */
   async #hasLeft({ session, token }: Caller): Promise<boolean> {
     if (session === undefined) return false;
     return (await this.#pages.tokenOf(session).catch(() => undefined)) !== token;
   }
 
-  /** Whoever cannot be recognized is nobody. */
+  /** A failed check counts as an invalid token. */
   async #holderOf(token: string): Promise<Principal | undefined> {
     return this.#tokens.authenticate(token).catch(() => undefined);
   }

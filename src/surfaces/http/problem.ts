@@ -4,7 +4,7 @@ import type { z } from "zod";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
 
-/** A record is not at the version that somebody had read. It comes with what it is now. */
+/** A write that expected an older version of a record, with the current one. */
 export class RecordConflict extends MandateError {
   readonly current: CurrentRecord;
 
@@ -16,23 +16,23 @@ export class RecordConflict extends MandateError {
 }
 
 export interface CurrentRecord {
-  /** 0: there is none. */
+  /** 0: the record does not exist. */
   readonly version: number;
   readonly value: unknown;
 }
 
-/** What went wrong, as RFC 9457 has it. `code` is for programs, `detail` for people. */
+/** An error response by RFC 9457. `code` is for programs, `detail` for people. */
 export interface Problem {
   readonly type: string;
   readonly title: string;
   readonly status: number;
   readonly detail: string;
   readonly code: ProblemCode;
-  /** Which fields of the request, when it is about fields. */
+  /** The invalid fields of the request. */
   readonly errors?: readonly FieldError[];
-  /** Of a change that came too late: what the record is now. */
+  /** The current record, when a write expected an older version. */
   readonly current?: CurrentRecord;
-  /** Names this one failure in the server's own log. */
+  /** The id of this failure in the server's log. */
   readonly instance?: string;
 }
 
@@ -42,7 +42,7 @@ export interface FieldError {
   readonly message: string;
 }
 
-/** What this surface itself refuses, before anything behind it is asked. */
+/** Errors of the HTTP surface itself. */
 const ownStatuses = {
   "request-invalid": 400,
   unauthenticated: 401,
@@ -63,7 +63,7 @@ const ownStatuses = {
   unavailable: 503,
 } as const;
 
-/** Every error code in the language of this surface. A new code does not compile without its row. */
+/** The status of every `MandateError` code. A new code does not compile without a row here. */
 const statuses: Readonly<Record<MandateErrorCode, number>> = {
   usage: 400,
   "task-required": 400,
@@ -118,7 +118,10 @@ const titles: Readonly<Record<number, string>> = {
   507: "Insufficient Storage",
 };
 
-/** Ends a request with a problem. Thrown anywhere behind the app, answered in one place. */
+/**
+ * Ends a request with a problem response. Thrown anywhere below the app, which answers it in one
+ * place.
+ */
 export class HttpProblem extends Error {
   readonly problem: Problem;
   readonly headers: Readonly<Record<string, string>>;
@@ -140,8 +143,8 @@ export class HttpProblem extends Error {
 }
 
 /**
- * The problem that an error is to a client. What a caller did wrong is told in its own sentence.
- * Of what went wrong in here a client learns no more than a number: `log` gets the rest.
+ * Converts an error to a problem. Errors of the caller keep their message; of internal errors the
+ * client learns only an id, and the details go to `log`.
  */
 export function problemOf(error: unknown, log: (line: string) => void): Problem {
   if (error instanceof HttpProblem) return error.problem;
@@ -154,7 +157,7 @@ export function problemOf(error: unknown, log: (line: string) => void): Problem 
   const instance = `urn:uuid:${randomUUID()}`;
   const code = known?.code ?? "internal";
   log(`mandate serve: ${instance} ${code}: ${inspect(error)}`);
-  const detail = `The server could not do this${known === undefined ? "" : ` (${code})`}. Its log says more, under ${instance}.`;
+  const detail = `The server failed${known === undefined ? "" : ` (${code})`}. Its log has the details under ${instance}.`;
   return { ...describe(code, status, detail), instance };
 }
 
@@ -168,14 +171,14 @@ export function problemResponse(
   });
 }
 
-/** A value that does not have the shape of its schema: every field that is wrong, and how. */
+/** The invalid fields of a value, from the errors of its schema. */
 export function fieldErrors(part: string, error: z.ZodError): readonly FieldError[] {
   return error.issues.slice(0, 20).flatMap((issue): readonly FieldError[] => {
     const field = headOf([part, ...issue.path.map(String)].join("."), 200);
     if (issue.code !== "unrecognized_keys") return [{ field, message: issue.message }];
     return issue.keys
       .slice(0, 20)
-      .map((key) => ({ field: `${field}.${headOf(key, 100)}`, message: "is not known here" }));
+      .map((key) => ({ field: `${field}.${headOf(key, 100)}`, message: "is unknown" }));
   });
 }
 
@@ -192,9 +195,8 @@ function describe(code: ProblemCode, status: number, detail: string): Problem {
 }
 
 /**
- * On every reply. What is answered here is for programs: no browser shall guess another type, show
- * it in a frame, run anything in it, keep it, or tell others where it came from. There is no CORS
- * header among them, and nowhere else: no other origin is granted anything.
+ * Headers of every response. Responses are for programs: browsers must not guess a type, frame,
+ * execute, cache or send referrers. There are no CORS headers: no other origin is granted anything.
  */
 export const replyHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",

@@ -1,4 +1,4 @@
-/** So many at once, and so many more for every second that passes. */
+/** `burst` requests at once, and `perSecond` more with every second. */
 export interface Rate {
   readonly perSecond: number;
   readonly burst: number;
@@ -9,10 +9,10 @@ interface Bucket {
   at: number;
 }
 
-/** How many are remembered: a stranger who invents names must not fill the memory. */
+/** Most buckets kept: invented names must not fill the memory. */
 const mostBuckets = 10_000;
 
-/** A bucket of tokens for each name: every try takes one, time puts them back. */
+/** A token bucket for each name: every request takes a token, and time restores them. */
 export class RateLimiter {
   readonly #rate: Rate;
   readonly #monotonic: () => number;
@@ -23,19 +23,19 @@ export class RateLimiter {
     this.#monotonic = monotonic;
   }
 
-  /** Zero when there was one to take; otherwise after how many seconds there will be. */
+  /** Takes a token. Returns 0, or the seconds to wait when there is none. */
   take(name: string): number {
     const wait = this.secondsToWait(name);
     if (wait === 0) this.#bucketOf(name).tokens -= 1;
     return wait;
   }
 
-  /** Takes that many whether they are there or not: whoever comes next waits until they are. */
+  /** Takes tokens even below zero: the next requests wait until they are restored. */
   spend(name: string, amount: number): void {
     this.#bucketOf(name).tokens -= amount;
   }
 
-  /** Looks without taking. */
+  /** The wait for a token, without taking one. */
   secondsToWait(name: string): number {
     const { tokens } = this.#bucketOf(name);
     return tokens >= 1 ? 0 : Math.max(1, Math.ceil((1 - tokens) / this.#rate.perSecond));
@@ -47,7 +47,7 @@ export class RateLimiter {
     const bucket = this.#buckets.get(name) ?? { tokens: burst, at: now };
     bucket.tokens = Math.min(burst, bucket.tokens + ((now - bucket.at) / 1000) * perSecond);
     bucket.at = now;
-    // The longest unused is first in line to be forgotten.
+    // Reinserted at the end, so that the least recently used bucket is dropped first.
     this.#buckets.delete(name);
     this.#buckets.set(name, bucket);
     if (this.#buckets.size > mostBuckets) {

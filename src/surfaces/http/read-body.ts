@@ -2,29 +2,31 @@ import { parseStrictJson } from "../../control/records/strict-json.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { HttpProblem } from "./problem.ts";
 
-/** What is checked value by value must not keep everybody else waiting. */
+/** JSON is checked value by value on the event loop, so its size is limited. */
 const shapeOfJson = { depth: 64, values: 50_000 };
-/** What is read past a refusal, so that a client that is still sending gets to see it. */
+/**
+ * How long a refused body is still read, so that a client that is still sending sees the response.
+ */
 const lingerMs = 500;
 
 /**
- * Refuses a form that is never taken, before anything else is looked at: forms and plain text are
- * what a page can send to other sites without asking them.
+ * Refuses every body type but JSON, before anything else is read: forms and plain text are what a
+ * page can send to other sites without a preflight.
  */
 export function checkForm({ headers, method }: Request): void {
   const hasBody = !/^0+$/.test(headers.get("content-length") ?? "0");
   if (method === "GET") {
-    // Nobody reads it here: what somebody put there must not count for anything, anywhere.
+    // The body of a GET is never read, so it must not reach any other reader either.
     if (!hasBody && !headers.has("transfer-encoding")) return;
     throw new HttpProblem("request-invalid", "A GET has no body.");
   }
   const encoding = headers.get("content-encoding");
   if (encoding !== null && encoding.toLowerCase() !== "identity") {
-    // What is small now and large later is not measured by counting what comes in.
-    throw new HttpProblem("not-json", "Bodies are taken as they are: no content encoding.");
+    // The size limit counts received bytes, which says nothing about compressed data.
+    throw new HttpProblem("not-json", "Content encodings are not supported.");
   }
   const type = headers.get("content-type");
-  // Whether there is one at all is sometimes seen only when it ends: then that is for who reads it.
+  // A chunked body may turn out to be empty: `readBody` checks that case.
   if (type === null ? hasBody : !isJson(type)) throw notJson();
 }
 
@@ -32,7 +34,7 @@ function isJson(type: string): boolean {
   return /^application\/json(?: *; *charset="?utf-8"?)?$/i.test(type.trim());
 }
 
-/** The bytes of a body. Counted while they come in, whatever the headers promise. */
+/** Reads a body. Its bytes are counted as they arrive, whatever Content-Length says. */
 export async function readBody(
   request: Request,
   mostBytes: number,
@@ -57,7 +59,7 @@ export async function readBody(
   }
 }
 
-/** The object that a body is. */
+/** Parses a body as a JSON object. */
 export function parseBody(bytes: Uint8Array): object {
   const parsed = parseStrictJson(decode(bytes), { bytes: bytes.length, ...shapeOfJson });
   if ("problem" in parsed) {
@@ -65,14 +67,14 @@ export function parseBody(bytes: Uint8Array): object {
   }
   const { value } = parsed;
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
-  throw new HttpProblem("request-invalid", "The body has to be a JSON object.");
+  throw new HttpProblem("request-invalid", "The body must be a JSON object.");
 }
 
 function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw new HttpProblem("request-invalid", "The body is no UTF-8.");
+    throw new HttpProblem("request-invalid", "The body is not UTF-8.");
   }
 }
 
@@ -82,7 +84,7 @@ async function readNext(reader: Reader) {
   try {
     return await reader.read();
   } catch {
-    // The client left or was cut off: nobody reads the answer.
+    // The client disconnected, so the response is not read.
     throw new HttpProblem("request-invalid", "The body ended too early.");
   }
 }
@@ -92,7 +94,7 @@ async function discardRest(reader: Reader, clock: Clock): Promise<void> {
   try {
     while (clock.monotonic() < end) if ((await reader.read()).done) return;
   } catch {
-    // Gone, which is as well.
+    // The client disconnected.
   }
 }
 
@@ -102,5 +104,5 @@ function notJson(): HttpProblem {
 
 function tooLarge(mostBytes: number): HttpProblem {
   const most = `${Math.floor(mostBytes / 1024)} KB`;
-  return new HttpProblem("body-too-large", `A body has at most ${most} here.`);
+  return new HttpProblem("body-too-large", `The body must not be larger than ${most}.`);
 }

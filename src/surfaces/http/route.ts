@@ -4,22 +4,25 @@ import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal, Role } from "../../control/records/principal.ts";
 import type { Runtime } from "../../runtime.ts";
 
-/** What a server serves: one runtime, and where its callers may work. */
+/** What a server serves: one runtime, and the folders in which its callers may work. */
 export interface Host {
   readonly runtime: Runtime;
   readonly tokens: AccessTokens;
   /** Real paths. Runs are started in these folders or below them, and nowhere else. */
   readonly workspaces: readonly string[];
   readonly startedAt: number;
-  /** Those whose middleware the runtime has; absent: children of forked runs work anew. */
+  /**
+   * The forks whose middleware the runtime has; absent: children of a forked run work again from
+   * the start.
+   */
   readonly forks?: Forks | undefined;
-  /** Where this server can be reached, for links. */
+  /** The server's own origin, for links. */
   readonly origin: string;
 }
 
 /**
- * One operation of the HTTP API. The handlers, the OpenAPI document, the checks of roles and the
- * limits are all made from these: what is not said here does not exist.
+ * One operation of the HTTP API. Handlers, the OpenAPI document, role checks and limits all come
+ * from these objects.
  */
 export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply = unknown> {
   /** Unique, for the OpenAPI document: `startRun`. */
@@ -29,21 +32,21 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply 
   readonly path: string;
   /** One line for people. */
   readonly summary: string;
-  /** The group that it is listed under: `runs`. */
+  /** Its group in the document: `runs`. */
   readonly tag: string;
-  /** The least role that may. */
+  /** The least role that may call it. */
   readonly role: Role;
-  /** How many ordinary requests it stands for where requests are counted; 1 unless said. */
+  /** How many requests it counts as for the rate limit; default: 1. */
   readonly cost?: number;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;
-  /** Only JSON objects are taken, and only where there is a schema. */
+  /** Absent: the operation takes no body. */
   readonly body?: z.ZodType<Body>;
-  /** Null: there is no body. */
+  /** Null: the reply has no body. */
   readonly reply: z.ZodType<Reply> | null;
-  /** False: the reply is a secret. It is kept nowhere, so a repeated request is a request anew. */
+  /** False: the reply is a secret and is not stored, so idempotency keys have no effect. */
   readonly keepsReply?: false;
-  /** What success answers with; 200 unless said. */
+  /** The status of success; default: 200. */
   readonly status?: 200 | 201 | 202 | 204;
   handle(request: RouteRequest<Params, Query, Body>, host: Host): Promise<Reply> | Reply;
 }
@@ -53,13 +56,13 @@ export interface RouteRequest<Params, Query, Body> {
   readonly query: Query;
   readonly body: Body;
   readonly principal: Principal;
-  /** It comes from the page: a person typed what it says. */
+  /** The request came from the dashboard: a person typed its text. */
   readonly isPage: boolean;
-  /** Aborts when the client is gone, or the server stops. */
+  /** Aborts when the client disconnects or the server stops. */
   readonly signal: AbortSignal;
 }
 
-/** Keeps the types of the schemas; the table itself holds `Route`. */
+/** Checks a handler against its schemas, and widens the type for the table. */
 export function defineRoute<Params, Query, Body, Reply>(
   route: Route<Params, Query, Body, Reply>,
 ): Route {

@@ -12,11 +12,11 @@ export interface ServeRuntimeOptions
     ServerOptions,
     "host" | "port" | "hostname" | "allowedHosts" | "staticFiles" | "log" | "timeouts" | "pageKey"
   > {
-  /** What models say while they say it; its `hear` is the runtime's `onDelta`. */
+  /** Streams model output; its `hear` is the runtime's `onDelta`. */
   readonly deltas?: DeltaHub | undefined;
 }
 
-/** Everything that a runtime has for machines, at one address: API, streams, MCP and metrics. */
+/** Serves a runtime at one address: API, streams, MCP and metrics. */
 export async function serveRuntime(options: ServeRuntimeOptions): Promise<RunningServer> {
   const { deltas, host } = options;
   const { runtime, workspaces } = host;
@@ -33,7 +33,7 @@ export async function serveRuntime(options: ServeRuntimeOptions): Promise<Runnin
     inboxEvents: streams.inbox,
     metrics: metrics.mount,
     async mcp(request, principal) {
-      // Its protocol is much code: who only looks at runs does not wait for it.
+      // Loaded with the first MCP request, since the SDK is large.
       mcp ??= import("../mcp/http/serve-mandate.ts").then(({ serveMandate }) =>
         serveMandate({ runtime, workspaces, onError: (error) => log(`mandate serve: ${error}`) }),
       );
@@ -48,7 +48,7 @@ export async function serveRuntime(options: ServeRuntimeOptions): Promise<Runnin
   return {
     ...server,
     async close(graceMs) {
-      // Its sessions end their streams, so that nobody has to be cut off.
+      // Closing the sessions ends their streams, so that no connection must be cut.
       const ending = mcp?.then((handler) => handler.close());
       await server.close(graceMs);
       await ending;

@@ -55,7 +55,7 @@ describe("a server that stops", () => {
     const { engine, tokens, server } = http;
     const host = { runtime: engine, tokens, workspaces: [], startedAt: 0 };
     await expect(startServer({ host, port: server.port, routes: [] })).rejects.toThrow(
-      /Port \d+ at 127\.0\.0\.1 cannot be listened at: it is in use\. Take another one with --port/,
+      /Port \d+ is already in use at 127\.0\.0\.1\. Choose another port with --port/,
     );
   });
 });

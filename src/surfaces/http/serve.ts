@@ -14,28 +14,28 @@ import { HttpProblem, type OwnProblemCode, problemResponse, replyHeaders } from 
 import type { Host } from "./route.ts";
 
 export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
-  /** Its origin is known once there is a port. */
+  /** Without its origin, which is known once the port is. */
   readonly host: Omit<Host, "origin">;
-  /** 0: any that is free. */
+  /** 0: any free port. */
   readonly port: number;
-  /** The address to listen at; loopback unless said. */
+  /** The address to listen on; default: loopback. */
   readonly hostname?: string | undefined;
   readonly timeouts?: Partial<ServerTimeouts> | undefined;
   readonly mostConnections?: number | undefined;
-  /** What the sessions of pages are sealed with, at every server behind the same address. */
+  /** The key of page sessions, the same on every server behind one address. */
   readonly pageKey?: Buffer | undefined;
 }
 
 export interface ServerTimeouts {
-  /** For all headers of a request to be there. */
+  /** Until all headers of a request have arrived. */
   readonly headersMs: number;
-  /** For all of a request to be there, its body included. */
+  /** Until the whole request has arrived. */
   readonly requestMs: number;
-  /** For the next request on a connection. */
+  /** Until the next request on a connection. */
   readonly keepAliveMs: number;
-  /** For a client to take something of an answer that waits for it. */
+  /** Without the client reading anything of a waiting response. */
   readonly stalledMs: number;
-  /** How often those of requests are looked at. */
+  /** How often the timeouts of requests are checked. */
   readonly checkMs: number;
 }
 
@@ -43,11 +43,14 @@ export interface RunningServer {
   readonly url: string;
   readonly port: number;
   readonly pages: PageSessions;
-  /** Takes nothing new, lets what is being answered end, and cuts what has not after the grace. */
+  /**
+   * Refuses new requests, lets open ones finish, and cuts those that are still open after the
+   * grace.
+   */
   close(graceMs?: number): Promise<void>;
 }
 
-/** Whoever trickles a request is cut off after eight and a half seconds; nobody waits for it. */
+/** A request that arrives slower than this is cut off after eight and a half seconds. */
 const usualTimeouts: ServerTimeouts = {
   headersMs: 5000,
   requestMs: 8000,
@@ -71,7 +74,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     insecureHTTPParser: false,
     noDelay: true,
   });
-  // Their size is bounded; a bound on their number would drop the rest without a word.
+  // The size of all headers is limited. A limit on their number would drop the rest silently.
   server.maxHeadersCount = 0;
   server.maxConnections = mostConnections;
   server.on("clientError", answerBrokenRequest);
@@ -86,7 +89,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const pages = new PageSessions({ now: () => clock.now(), store, key: options.pageKey });
   const app = createApp({ ...options.host, origin }, { ...options, open, pages });
   const listener = getRequestListener(app.fetch, {
-    // Other code of this process keeps the classes it knows.
+    // Do not replace Request and Response for other code of this process.
     overrideGlobalObjects: false,
     errorHandler: answerRequestError,
   });
@@ -113,19 +116,18 @@ async function listen(server: Server, port: number, hostname: string): Promise<v
     await once(server, "listening");
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    const why = code === "EADDRINUSE" ? "it is in use" : code;
-    throw new MandateError(
-      "usage",
-      `Port ${port} at ${hostname} cannot be listened at: ${why}. Take another one with --port.`,
-      { cause },
-    );
+    const what =
+      code === "EADDRINUSE"
+        ? `Port ${port} is already in use at ${hostname}.`
+        : `Cannot listen on port ${port} at ${hostname}: ${code}.`;
+    throw new MandateError("usage", `${what} Choose another port with --port.`, { cause });
   }
 }
 
 async function closeServer(server: Server, graceMs: number, clock: Clock): Promise<void> {
   const closed = once(server, "close");
   server.close();
-  // A connection that is kept alive is idle as soon as its last answer is out.
+  // A kept-alive connection becomes idle when its last response was sent.
   const idle = clock.every(20, () => server.closeIdleConnections());
   const cut = clock.after(graceMs, () => server.closeAllConnections());
   try {
@@ -143,12 +145,12 @@ function shown(hostname: string): string {
 const problems: Readonly<Record<string, readonly [OwnProblemCode, string]>> = {
   ERR_HTTP_REQUEST_TIMEOUT: ["request-timeout", "The request did not arrive in time."],
   HPE_HEADER_OVERFLOW: ["headers-too-large", "The headers are larger than 16 KB."],
-  CONNECT: ["method-not-allowed", "This is no proxy."],
+  CONNECT: ["method-not-allowed", "This server is not a proxy."],
 };
 
 /**
- * Answers what is no request by our reading: smuggled lengths, headers without an end, other
- * protocols. Nothing more is read from that connection, so nothing can hide behind it.
+ * Answers what the parser refused: conflicting lengths, endless headers, other protocols. The
+ * connection is closed, so nothing behind the request is read.
  */
 function answerBrokenRequest(error: { readonly code?: string }, socket: Duplex): void {
   const isAnswering = Reflect.get(socket, "_httpMessage")?.headersSent === true;
@@ -158,7 +160,7 @@ function answerBrokenRequest(error: { readonly code?: string }, socket: Duplex):
   }
   const [code, detail] = problems[error.code ?? ""] ?? [
     "request-invalid",
-    "This is not an HTTP request that can be read in one way.",
+    "The HTTP request is malformed or ambiguous.",
   ];
   const { problem } = new HttpProblem(code, detail);
   const body = JSON.stringify(problem);
@@ -176,11 +178,14 @@ function answerBrokenRequest(error: { readonly code?: string }, socket: Duplex):
   );
 }
 
-/** What could not even be made into a request, such as a host that is none; or our own mistake. */
+/**
+ * Answers a request that the adapter could not build, such as one with an invalid host, or an
+ * internal error.
+ */
 function answerRequestError(error: unknown): Response {
   const isUnreadable = error instanceof Error && error.name === "RequestError";
   const { problem } = isUnreadable
-    ? new HttpProblem("request-invalid", "The host or the target cannot be read.")
-    : new HttpProblem("internal", "The server could not do this.");
+    ? new HttpProblem("request-invalid", "The host or the request target is invalid.")
+    : new HttpProblem("internal", "The server failed.");
   return problemResponse(problem, replyHeaders);
 }

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 
 export type StaticFiles = (request: Request) => Promise<Response | undefined>;
 
-/** A page may load from this server alone, and run nothing that is not a file of it. */
+/** The dashboard loads only from this server, and executes only its script files. */
 const pagePolicy = [
   "default-src 'none'",
   "script-src 'self'",
@@ -33,7 +33,10 @@ interface StaticFile {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Where the built page is, seen from the package and from its sources; undefined: nowhere. */
+/**
+ * The folder of the built dashboard, seen from the package or from the sources; undefined: not
+ * built.
+ */
 export function findDashboard(): string | undefined {
   const here = import.meta.dirname;
   return [join(here, "../../dashboard"), join(here, "../../../dist/dashboard")].find((folder) =>
@@ -42,9 +45,8 @@ export function findDashboard(): string | undefined {
 }
 
 /**
- * Serves the files of a folder as they are now, from memory: what is asked for is looked up among
- * them and never becomes a path. Every address without a file's ending is the page, which finds out
- * itself what it names.
+ * Serves the files of a folder from memory: a request is looked up in a table and never becomes a
+ * path. Every path without a file extension gets index.html, whose script routes it.
  */
 export function staticFiles(folder: string): StaticFiles {
   let files: ReadonlyMap<string, StaticFile> | undefined;
@@ -82,7 +84,7 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
         "cross-origin-opener-policy": "same-origin",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
         vary: "accept-encoding",
-        // Names of assets have a hash of their content in them; the page itself names its assets.
+        // Asset names contain a hash of their content; index.html names the current ones.
         "cache-control": path.startsWith("/assets/")
           ? "public, max-age=31536000, immutable"
           : "no-store",

@@ -3,47 +3,48 @@ import type { StoredEvent } from "../../../events/event.ts";
 import type { Store } from "../../../ports/store.ts";
 import { Counter, Histogram, type MetricFamily, Reading } from "./families.ts";
 
-/** From a tool's answer to a plan that takes an hour. */
+/** Bounds in seconds, from a short tool call to a plan that takes an hour. */
 const workSeconds = [0.1, 0.5, 1, 5, 15, 30, 60, 120, 300, 900, 3600];
 
-/** What happens, in figures: a fold over the events that are heard. */
+/** Counts events: a fold over everything that the hub receives. */
 export class EventCounts {
   readonly #open = new OpenWork();
   readonly #events = new Counter("mandate_events", "Events by type.");
-  readonly #runsStarted = new Counter("mandate_runs_started", "Runs that began.");
-  readonly #runsFinished = new Counter("mandate_runs_finished", "Runs that ended, by outcome.");
+  readonly #runsStarted = new Counter("mandate_runs_started", "Started runs.");
+  readonly #runsFinished = new Counter("mandate_runs_finished", "Finished runs, by outcome.");
   readonly #runSeconds = new Histogram(
     "mandate_run_duration_seconds",
-    "How long runs took, by outcome.",
+    "Duration of runs, by outcome.",
     workSeconds,
   );
   readonly #started = new Counter("mandate_delegations_started", "Delegations, by profile.");
   readonly #closed = new Counter(
     "mandate_delegations_closed",
-    "Delegations that were closed, by profile, final status and close reason.",
+    "Closed delegations, by profile, final status and close reason.",
   );
-  readonly #requests = new Counter("mandate_model_requests", "Answers of models, by model.");
-  readonly #retries = new Counter("mandate_retries", "What was tried again, by what it was.");
+  readonly #requests = new Counter(
+    "mandate_model_requests",
+    "Model requests that were answered, by model.",
+  );
+  readonly #retries = new Counter("mandate_retries", "Retries, by kind.");
   readonly #tokens = new Counter("mandate_model_tokens", "Tokens, by model and direction.");
-  readonly #cost = new Counter("mandate_model_cost_dollars", "What models cost, by model.");
+  readonly #cost = new Counter("mandate_model_cost_dollars", "Cost in US dollars, by model.");
   readonly #modelSeconds = new Histogram(
     "mandate_model_request_duration_seconds",
-    "How long models took to answer, by model.",
+    "Duration of model requests, by model.",
     workSeconds,
   );
   readonly #calls = new Counter("mandate_tool_calls", "Tool calls, by tool and outcome.");
   readonly #denied = new Counter("mandate_tool_calls_denied", "Refused tool calls, by rule.");
   readonly #asked = new Counter("mandate_asks", "Questions to people, by kind.");
-  readonly #answered = new Counter("mandate_asks_answered", "Answers, by whom.");
+  readonly #answered = new Counter("mandate_asks_answered", "Answers to questions, by source.");
 
   readonly families: readonly MetricFamily[] = [
     this.#events,
     this.#runsStarted,
     this.#runsFinished,
     this.#runSeconds,
-    new Reading("mandate_runs_open", "Runs that have not ended.", "gauge", () => [
-      [{}, this.#open.runs],
-    ]),
+    new Reading("mandate_runs_open", "Open runs.", "gauge", () => [[{}, this.#open.runs]]),
     this.#started,
     this.#closed,
     new Reading("mandate_delegations_open", "Open delegations, by status.", "gauge", () =>
@@ -58,12 +59,10 @@ export class EventCounts {
     this.#denied,
     this.#asked,
     this.#answered,
-    new Reading("mandate_asks_open", "Questions that wait for an answer.", "gauge", () => [
-      [{}, this.#open.asks],
-    ]),
+    new Reading("mandate_asks_open", "Open questions.", "gauge", () => [[{}, this.#open.asks]]),
   ];
 
-  /** Reads what was open before the first event was heard; nothing else is read from the log. */
+  /** Reads what was open before the first event; nothing else is read from the log. */
   load(store: Pick<Store, "listRuns" | "readRun">): Promise<void> {
     return this.#open.load(store);
   }
@@ -146,16 +145,16 @@ interface OpenDelegation {
   readonly profile: string;
   status: DelegationStatus;
   ask: { readonly id: string; readonly callId: string } | null;
-  /** When the request to a model left that is under way. */
+  /** When the open model request was sent; null: there is no open request. */
   requestedAt: number | null;
 }
 
-/** Runs that nobody works on any more are open for ever: the latest ones are enough to look at. */
+/** Orphaned runs stay open without limit, so only the latest open runs are read. */
 const mostRuns = 500;
 
 /**
- * What is open now, of all processes: only that, since everything closed is a count. It follows the
- * events; what was open before is read once, a run at a time.
+ * What is open now, in all processes. It follows the events; what was open before is read once, a
+ * run at a time.
  */
 class OpenWork {
   readonly #delegations = new Map<string, OpenDelegation>();
@@ -188,11 +187,11 @@ class OpenWork {
     return this.#runs.get(runId);
   }
 
-  /** Reads what was open before the first event was heard. */
+  /** Reads what was open before the first event. */
   async load(store: Pick<Store, "listRuns" | "readRun">): Promise<void> {
     for (const row of await store.listRuns({ open: true, limit: mostRuns })) {
       const run = await store.readRun(row.id);
-      // In the same step as reading: whatever is heard of from now on is newer.
+      // No await between reading and storing: every event that arrives later is newer.
       if (run === undefined || run.outcome !== null) continue;
       this.#runs.set(run.id, run.startedAt);
       for (const delegation of run.delegations.values()) {
@@ -205,7 +204,7 @@ class OpenWork {
     }
   }
 
-  /** Called after whoever wants to know how it was before. */
+  /** Applies an event, after the counters have read the state before it. */
   apply(event: StoredEvent): void {
     if (event.type === "run.started") this.#runs.set(event.run_id, event.at);
     if (event.type === "run.finished") this.#forget(event.run_id);

@@ -1,4 +1,4 @@
-/** How a scraper wants it: the older text format, or OpenMetrics. */
+/** The two formats of Prometheus scrapers. */
 export type MetricsFormat = "text" | "openmetrics";
 
 export type Labels = Readonly<Record<string, string>>;
@@ -7,12 +7,12 @@ export interface MetricFamily {
   write(lines: string[], format: MetricsFormat): void;
 }
 
-/** So many values has a label at most; names of profiles, tools and models are other people's. */
+/** Most values of a label: names of profiles, tools and models are untrusted. */
 const mostValues = 100;
 const longestValue = 120;
 const otherValue = "other";
 
-/** Keeps the values of labels few and harmless. */
+/** Bounds the number and the length of label values. */
 class LabelValues {
   readonly #known = new Map<string, Set<string>>();
 
@@ -36,21 +36,21 @@ class LabelValues {
   }
 }
 
-/** What only grows. */
+/** A value that only grows. */
 export class Counter implements MetricFamily {
   readonly #name: string;
   readonly #help: string;
   readonly #values = new LabelValues();
   readonly #series = new Map<string, number>();
 
-  /** Without `_total`, which every series of it ends in. */
+  /** `name` without the suffix `_total`, which is added to every series. */
   constructor(name: string, help: string) {
     this.#name = name;
     this.#help = help;
   }
 
   add(labels: Labels = {}, amount = 1): void {
-    // What a provider or a file says may be no amount at all.
+    // An amount from a provider or a file may be negative, infinite or NaN.
     if (!(amount >= 0 && amount < Number.POSITIVE_INFINITY)) return;
     const key = seriesOf(this.#values.bounded(labels));
     this.#series.set(key, (this.#series.get(key) ?? 0) + amount);
@@ -65,7 +65,7 @@ export class Counter implements MetricFamily {
 
 type Readings = () => Iterable<readonly [labels: Labels, value: number]>;
 
-/** What goes up and down, or is counted elsewhere: read when it is asked for. */
+/** A value that is read at each scrape: it goes up and down, or is counted elsewhere. */
 export class Reading implements MetricFamily {
   readonly #name: string;
   readonly #help: string;
@@ -88,13 +88,13 @@ export class Reading implements MetricFamily {
 
 interface Distribution {
   readonly labels: Labels;
-  /** How many were at most as much as each bound, and more than the bound before it. */
+  /** The number of values between each bound and the bound before it. */
   readonly counts: number[];
   sum: number;
   count: number;
 }
 
-/** How long things took, in seconds. */
+/** A distribution of durations, in seconds. */
 export class Histogram implements MetricFamily {
   readonly #name: string;
   readonly #help: string;
@@ -147,7 +147,7 @@ function seriesOf(labels: Labels): string {
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }
 
-/** A line is a series: nothing that a value holds may end it, or the value. */
+/** Each series is one line, so a value must not contain an unescaped quote or a line break. */
 function escapeValue(value: string): string {
   return value
     .replaceAll("\\", "\\\\")

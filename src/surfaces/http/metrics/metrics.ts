@@ -19,8 +19,8 @@ import {
 const requestSeconds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /**
- * Figures for Prometheus. Counters count what this process heard since it began, whoever did it;
- * what is open is of the whole store, and so are workers and queues.
+ * Metrics for Prometheus. Counters count the events that this process has received since it
+ * started, from all processes. Gauges of open work, workers and queues describe the whole store.
  */
 export class Metrics {
   readonly #store: Pick<Store, "listRuns" | "readRun">;
@@ -62,18 +62,18 @@ export class Metrics {
     };
   }
 
-  /** Counts one request of one route, by the route's id: never by its path. */
+  /** Counts one request by the id of its route, never by its path. */
   countRequest(routeId: string, status: number, ms: number): void {
     this.#requests.add({ route: routeId, status: String(status) });
     this.#requestSeconds.observe({ route: routeId }, ms / 1000);
   }
 
-  /** `/metrics`, in the format that the scraper prefers. */
+  /** Serves `/metrics`, in the format that the scraper accepts. */
   readonly mount: Mount = async (request, principal) => {
     if (!seesAllRuns(principal)) {
       throw new HttpProblem(
         "forbidden",
-        "These figures are about the runs of all tokens, and this one sees its own. Take a viewer's.",
+        "Metrics cover the runs of all tokens, and this token sees only its own. Use a viewer's token.",
       );
     }
     const accepted = request.headers.get("accept") ?? "";
@@ -86,7 +86,7 @@ export class Metrics {
   };
 
   async render(format: MetricsFormat): Promise<string> {
-    // What was open before we began to listen: once, when somebody wants to know.
+    // What was open before the first event is read once, at the first scrape.
     this.#loading ??= this.#counts.load(this.#store);
     await Promise.all([this.#loading.catch(() => undefined), this.#fleet?.load()]);
     const lines: string[] = [];
@@ -102,14 +102,16 @@ export class Metrics {
 
 function streamMetrics({ events, inbox }: EventHub): readonly MetricFamily[] {
   return [
-    new Reading("mandate_sse_clients", "Clients that follow a stream.", "gauge", () => [
+    new Reading("mandate_sse_clients", "Clients of streams.", "gauge", () => [
       [{ stream: "events" }, events.size],
       [{ stream: "inbox" }, inbox.size],
     ]),
-    new Reading("mandate_sse_dropped", "Clients that were too slow.", "counter", () => [
-      ...droppedBy("events", events.dropped),
-      ...droppedBy("inbox", inbox.dropped),
-    ]),
+    new Reading(
+      "mandate_sse_dropped",
+      "Clients that were dropped because they read too slowly.",
+      "counter",
+      () => [...droppedBy("events", events.dropped), ...droppedBy("inbox", inbox.dropped)],
+    ),
   ];
 }
 
@@ -123,8 +125,8 @@ function droppedBy(
 type Figures = readonly (readonly [Labels, number])[];
 
 /**
- * Workers and queues, of the whole store: asked when somebody scrapes, and left out where they
- * cannot be known. A scrape that finds the database away still gives everything else.
+ * Workers and queues of the whole store, read at each scrape. When the database does not answer, a
+ * scrape still gives all other metrics.
  */
 export class FleetMetrics {
   readonly families: readonly MetricFamily[];
@@ -137,13 +139,13 @@ export class FleetMetrics {
     this.families = [
       new Reading(
         "mandate_workers",
-        "Processes that share the store, by whether they live and whether they take queued work.",
+        "Processes that share the store, by state and by whether they take queued work.",
         "gauge",
         () => this.#workers,
       ),
       new Reading(
         "mandate_queue_delegations",
-        "Delegations in queues, by queue and state; a thousand stands for as many, or more.",
+        "Delegations in queues, by queue and state; 1000 means 1000 or more.",
         "gauge",
         () => this.#queues,
       ),
@@ -173,7 +175,7 @@ export class FleetMetrics {
   }
 }
 
-/** A scraper does not wait for a database that is away. */
+/** How long a scrape waits for the database. */
 const patienceMs = 2000;
 
 async function soon<Value>(
@@ -193,7 +195,7 @@ async function soon<Value>(
 
 const resolutionMs = 20;
 
-/** How this process is, and what it is. Gives what ends the watching as well. */
+/** Metrics of this process. `stop` ends the measurement of the event loop. */
 function processMetrics(
   version: string,
   clock: Clock,
@@ -207,28 +209,35 @@ function processMetrics(
   const gauge = (name: string, help: string, read: () => number): Reading =>
     new Reading(name, help, "gauge", () => [[{}, read()]]);
   const families = [
-    new Reading("mandate_build_info", "What runs here; the value says nothing.", "gauge", () => [
-      [{ version, node: process.version }, 1],
-    ]),
-    gauge("process_start_time_seconds", "When this process began, since 1970.", () => startedAt),
-    gauge("process_resident_memory_bytes", "Memory that this process holds.", () =>
+    new Reading(
+      "mandate_build_info",
+      "Versions of this server; the value is always 1.",
+      "gauge",
+      () => [[{ version, node: process.version }, 1]],
+    ),
+    gauge(
+      "process_start_time_seconds",
+      "Start time of this process, in seconds since 1970.",
+      () => startedAt,
+    ),
+    gauge("process_resident_memory_bytes", "Resident memory of this process.", () =>
       process.memoryUsage.rss(),
     ),
-    new Reading("process_cpu_seconds", "Processor time that was used.", "counter", () => {
+    new Reading("process_cpu_seconds", "Processor time of this process.", "counter", () => {
       const { user, system } = process.cpuUsage();
       return [[{}, (user + system) / 1e6]];
     }),
     gauge(
       "nodejs_heap_size_used_bytes",
-      "Memory of values that are in use.",
+      "Used heap of JavaScript values.",
       () => process.memoryUsage().heapUsed,
     ),
     new Reading(
       "nodejs_eventloop_lag_seconds",
-      "How late timers were since the last scrape.",
+      "Delay of timers since the last scrape.",
       "gauge",
       () => {
-        // Before anything was measured there is nothing to be late.
+        // Without samples the percentiles are not numbers.
         const seconds = (nanoseconds: number): number =>
           delay.count === 0 ? 0 : Math.max(0, nanoseconds / 1e9 - resolutionMs / 1000);
         const values = [

@@ -2,7 +2,7 @@ import { z } from "zod";
 
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
-/** The schemas of a document, each once: those that have a name stand under `components`. */
+/** Collects the schemas of a document, each once: named ones go to `components`. */
 export class SchemaShelf {
   readonly #schemas: Record<string, JsonSchema> = Object.create(null);
   readonly #texts = new Map<string, string>();
@@ -11,7 +11,7 @@ export class SchemaShelf {
     return this.#schemas;
   }
 
-  /** Puts a schema on the shelf and gives a reference to it. */
+  /** Adds a named schema and returns a reference to it. */
   add(name: string, schema: z.ZodType, io: "input" | "output"): JsonSchema {
     const inlined = this.inline(schema, io);
     const { $ref: reference, ...rest } = inlined;
@@ -19,7 +19,7 @@ export class SchemaShelf {
     return refer(this.#keep(name, inlined));
   }
 
-  /** The schema itself; what has a name of its own is put on the shelf and referred to. */
+  /** Returns the schema itself; named parts of it are added and referenced. */
   inline(schema: z.ZodType, io: "input" | "output"): JsonSchema {
     const made: unknown = z.toJSONSchema(schema, { io, unrepresentable: "any" });
     const { $schema: _, $defs = {}, ...rest } = made as JsonSchema & { $defs?: JsonSchema };
@@ -31,7 +31,7 @@ export class SchemaShelf {
     return redirect(rest, names) as JsonSchema;
   }
 
-  /** The fields of an object's schema, as what a program reads from them. */
+  /** The fields of an object schema, with their output types. */
   properties(
     schema: z.ZodType | undefined,
   ): readonly { name: string; isRequired: boolean; schema: JsonSchema }[] {
@@ -45,7 +45,7 @@ export class SchemaShelf {
     );
   }
 
-  /** Two that are the same share a place; two that only share a name do not. */
+  /** Equal schemas share one name; different schemas with the same name get a number. */
   #keep(name: string, schema: JsonSchema): string {
     const text = JSON.stringify(schema);
     const known = this.#texts.get(text);
@@ -80,7 +80,7 @@ function refer(name: string): JsonSchema {
 
 const definitions = "#/$defs/";
 
-/** The same with every reference to a definition led to the shelf. */
+/** Replaces every local reference by one to `components`. */
 function redirect(value: unknown, names: ReadonlyMap<string, string>): unknown {
   if (Array.isArray(value)) return value.map((item) => redirect(item, names));
   if (typeof value !== "object" || value === null) return value;

@@ -12,7 +12,9 @@ export interface OpenApiDocument {
   readonly [key: string]: unknown;
 }
 
-/** The API as its routes say it: what is not in the table is neither served nor described. */
+/**
+ * The OpenAPI document of a route table: what is not in the table is neither served nor described.
+ */
 export function openApiOf(routes: readonly Route[]): OpenApiDocument {
   const shelf = new SchemaShelf();
   const problem = shelf.add("Problem", problemSchema, "output");
@@ -50,7 +52,7 @@ const problemSchema = z.object({
   current: z
     .object({ version: z.number(), value: z.unknown() })
     .optional()
-    .meta({ description: "Of a change that came too late: what the record is now." }),
+    .meta({ description: "The current record, when a write expected an older version." }),
   instance: z.string().optional(),
 });
 
@@ -80,11 +82,11 @@ function operationOf(route: Route, shelf: SchemaShelf, problem: JsonSchema): Jso
     }),
     responses: {
       [status]: {
-        description: "It was done.",
+        description: "Success.",
         ...(route.reply && { content: json(shelf.add(`${name}Reply`, route.reply, "output")) }),
       },
       default: {
-        description: "It was not; the problem says why.",
+        description: "Failure; the problem says why.",
         content: { "application/problem+json": { schema: problem } },
       },
     },
@@ -95,7 +97,8 @@ const idempotencyKey = {
   name: "Idempotency-Key",
   in: "header",
   required: false,
-  description: "Sent again with the same key, a request is done once and answered alike for a day.",
+  description:
+    "A request that is repeated with the same key within a day is performed once and gets the same reply.",
   schema: { type: "string", minLength: 1, maxLength: 255 },
 };
 
@@ -116,7 +119,7 @@ function json(schema: JsonSchema): JsonSchema {
 type Operations = Readonly<Record<string, unknown>>;
 type Paths = Readonly<Record<string, Operations>>;
 
-/** What a list of events is to those who would rather have them as they come. */
+/** Adds the event streams: to the lists that share their path, or as operations of their own. */
 function withStreams(paths: Paths, problem: JsonSchema): Paths {
   const all: Record<string, Operations> = { ...paths };
   for (const { path, summary } of streams) {
@@ -169,20 +172,20 @@ const lastEventId = {
   name: "Last-Event-ID",
   in: "header",
   required: false,
-  description: "Of a stream: it begins after this event, with what has happened since.",
+  description: "For streams: begin after the event with this id.",
   schema: { type: "string" },
 };
 
 function failureOf(problem: JsonSchema): JsonSchema {
   return {
     default: {
-      description: "It was not done; the problem says why.",
+      description: "Failure; the problem says why.",
       content: { "application/problem+json": { schema: problem } },
     },
   };
 }
 
-/** How a page gets in. */
+/** The operations by which the dashboard signs in. */
 function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
   const failure = failureOf(problem);
   const body = shelf.add("BeginPageSessionBody", pageSessionBody, "input");
@@ -190,11 +193,11 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
     [pageCodePath]: {
       post: {
         operationId: "createPageCode",
-        summary: "An address that opens the page in a browser, once, within a minute",
+        summary: "Creates an address that opens the dashboard in a browser, once, within a minute",
         tags: ["pages"],
         responses: {
           201: {
-            description: "It was made.",
+            description: "The address.",
             content: { "application/json": { schema: pageCode } },
           },
           ...failure,
@@ -204,7 +207,7 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
     [pageSessionPath]: {
       post: {
         operationId: "beginPageSession",
-        summary: "Exchanges the code of a page for its session, as a cookie",
+        summary: "Exchanges a sign-in code for a page session, as a cookie",
         tags: ["pages"],
         security: [],
         requestBody: { required: true, content: { "application/json": { schema: body } } },
@@ -212,10 +215,10 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
       },
       delete: {
         operationId: "endPageSession",
-        summary: "Ends the session of a page",
+        summary: "Ends a page session",
         tags: ["pages"],
         security: [],
-        responses: { 204: { description: "There is none any more." }, ...failure },
+        responses: { 204: { description: "The session has ended." }, ...failure },
       },
     },
   };

@@ -13,14 +13,14 @@ export const pageSessionBody = z.strictObject({
     .string()
     .min(1)
     .max(mostSealedCharacters)
-    .meta({ description: "From the fragment of the page's address." }),
+    .meta({ description: "From the fragment of the dashboard's address." }),
 });
 
 const mostBodyBytes = 4096;
 
 /**
- * `POST` begins a page's session with the code it was opened with, `DELETE` ends it. The one place
- * that is reached without a token: it takes nothing but a code that works once, from our own page.
+ * `POST` exchanges a sign-in code for a page session, `DELETE` ends the session. The only API path
+ * without a token: it accepts nothing but a code that works once, and only from our own page.
  */
 export async function answerPageSession(
   request: Request,
@@ -36,14 +36,14 @@ export async function answerPageSession(
     } catch {
       throw new HttpProblem(
         "unavailable",
-        "This browser is signed out. The other servers could not be told, since the database does not answer: whoever copied the cookie is let in there until the session is over.",
+        "This browser is signed out. The database does not answer, so other servers still accept a copy of the cookie until the session expires.",
         { headers: { "set-cookie": forget } },
       );
     }
     return noContent(forget);
   }
   if (request.method !== "POST") {
-    throw new HttpProblem("method-not-allowed", "This takes POST and DELETE.", {
+    throw new HttpProblem("method-not-allowed", "Use POST or DELETE.", {
       headers: { allow: "POST, DELETE" },
     });
   }
@@ -56,7 +56,7 @@ export async function answerPageSession(
     guard.refuseGuesser(address);
     throw new HttpProblem(
       "unauthenticated",
-      "The code was used, or is too old. Open the page anew.",
+      "The sign-in code was used or has expired. Open the page again.",
       {
         headers: { "www-authenticate": 'Bearer realm="mandate"' },
       },
@@ -73,7 +73,7 @@ export interface PageSessionParts {
   readonly cookieName: string;
 }
 
-/** Behind a proxy that speaks TLS; on this machine itself there is none. */
+/** True behind a proxy with TLS; the server itself speaks plain HTTP. */
 function isSecure(request: Request): boolean {
   return request.headers.get("origin")?.startsWith("https://") === true;
 }
@@ -85,8 +85,8 @@ function noContent(cookie: string): Response {
 export const pageCodePath = "/api/v1/page-code";
 
 /**
- * Gives whoever has a token an address that opens the page in a browser, once. The code stands in
- * the fragment, which no browser sends to a server or writes into a log of one.
+ * Creates an address that opens the dashboard once, for a caller with a token. The code is in the
+ * fragment, which browsers do not send to servers, so it appears in no log.
  */
 export async function createPageCode(
   request: Request,
@@ -94,9 +94,12 @@ export async function createPageCode(
   { pages, clock }: { readonly pages: PageSessions; readonly clock: Clock },
 ): Promise<Response> {
   await readBody(request, 0, clock);
-  // Otherwise a page could go on for ever by opening the next one.
+  // Otherwise a page session could renew itself without end.
   if (session !== undefined) {
-    throw new HttpProblem("forbidden", "A page cannot open another one. Present the token itself.");
+    throw new HttpProblem(
+      "forbidden",
+      "A page session cannot create a sign-in code. Send the token itself.",
+    );
   }
   const { code, validFor } = pages.createCode(token);
   return Response.json(
@@ -105,7 +108,7 @@ export async function createPageCode(
   );
 }
 
-/** Under the name by which the server was asked, which it answers to: it may be that of a balancer. */
+/** Uses the host name of the request, which was checked: it may be that of a load balancer. */
 function pageUrl(request: Request, code: string): string {
   const isSecure = request.headers.get("x-forwarded-proto") === "https";
   return `${isSecure ? "https" : "http"}://${provenanceOf(request).host}/#code=${code}`;
@@ -115,9 +118,9 @@ const variable = "MANDATE_PAGE_KEY";
 const keyBytes = 32;
 
 /**
- * What servers behind one address seal the sessions of pages with; undefined where none was given,
- * and then each process takes a key of its own. What is given and is no key is refused: a server
- * that took another one would seem to work, and sign everybody out at every second request.
+ * The key of page sessions for all servers behind one address; undefined: each process makes its
+ * own. An invalid key is an error: with a random one instead, every second request behind the load
+ * balancer would be signed out.
  */
 export function readPageKey(
   environment: Readonly<Record<string, string | undefined>>,
@@ -125,12 +128,12 @@ export function readPageKey(
   const text = environment[variable]?.trim() ?? "";
   if (text === "") return undefined;
   const key = Buffer.from(text, "base64");
-  // Decoding skips what is no base64: only what it would be written as is meant.
+  // Decoding skips invalid characters, so the text must equal its own re-encoding.
   const isExact = key.toString("base64") === text;
   if (isExact && key.length === keyBytes) return key;
   const what = isExact ? `It has ${key.length} bytes.` : "It is not base64.";
   throw new MandateError(
     "config-invalid",
-    `${variable} takes ${keyBytes} random bytes in base64. ${what} Make one with: openssl rand -base64 32`,
+    `${variable} must be ${keyBytes} random bytes in base64. ${what} Make one with: openssl rand -base64 32`,
   );
 }

@@ -10,27 +10,27 @@ export interface PageCode {
 }
 
 export interface PageSessionsOptions {
-  /** Milliseconds since 1970: what is sealed here may be opened by another machine. */
+  /** Milliseconds since 1970, since another machine may open what is sealed here. */
   readonly now: () => number;
   readonly store: EndedSessionStore & { readonly idempotency: IdempotencyStore };
-  /** That of all servers behind one address; undefined: one of this process alone. */
+  /** Shared by all servers behind one address; undefined: a random key of this process. */
   readonly key?: Buffer | undefined;
 }
 
 const codeMs = 60_000;
 export const pageSessionMs = 12 * 3_600_000;
 
-/** No token has such a name, so no program's key is ever one of these. */
+/** No token can have this name, so these keys never collide with those of programs. */
 const codeKeeper = ":page-code";
 
 /**
- * How a page in a browser gets in without ever holding the access token: it is opened with a code
- * that works once, and exchanges it for a session in a cookie that no script can read. A session
- * stands for the token that the code was made with, which is asked anew at every request: what is
- * revoked, or has another role now, is so for the page as well.
+ * Signs a browser in without giving it the access token: the page is opened with a code that works
+ * once, and exchanges it for a session in an HttpOnly cookie. The session stands for the token that
+ * made the code. The token is checked at every request, so a revoked token or a changed role also
+ * counts for the page.
  *
- * Both carry what they stand for, sealed. Under a key that servers share each is good at every one
- * of them, and outlives them; under a key of this process both end with it.
+ * * * Code and session contain the token, sealed. With a shared key they are valid on all servers
+ * and survive restarts; with a key of this process they end with it.
  */
 export class PageSessions {
   readonly #seal: PageSeal;
@@ -48,8 +48,8 @@ export class PageSessions {
   }
 
   /**
-   * Cookies of all ports of a machine are in one jar: the name keeps two servers apart, unless they
-   * are one to their clients.
+   * Browsers share cookies between the ports of a host, so the name contains the port, or the name
+   * of a shared key.
    */
   cookieName(port: number): string {
     return `mandate-page-${this.#isShared ? this.#seal.name : port}`;
@@ -60,7 +60,7 @@ export class PageSessions {
     return { code: this.#seal.seal("code", { token, until }), validFor: codeMs };
   }
 
-  /** The session's secret, once for each code; undefined for every other text. */
+  /** Returns a session for a code, once; undefined for every other text. */
   async exchange(code: string): Promise<string | undefined> {
     const opened = this.#seal.open("code", code);
     if (opened === undefined || opened.until <= this.#now()) return undefined;
@@ -69,7 +69,7 @@ export class PageSessions {
     return this.#seal.seal("session", { token: opened.token, until });
   }
 
-  /** The access token that a session stands for. */
+  /** The access token of a session; undefined when the session is invalid, expired or ended. */
   async tokenOf(session: string): Promise<string | undefined> {
     const opened = this.#seal.open("session", session);
     if (opened === undefined || opened.until <= this.#now()) return undefined;
@@ -86,29 +86,29 @@ export class PageSessions {
     this.#ended.close();
   }
 
-  /** Of all servers that are shown a code, one is the first. */
+  /** True once for each code, over all servers. */
   async #isFirst(code: string): Promise<boolean> {
     const key = { principal: codeKeeper, key: nameOf(code) };
     const request = { ...key, fingerprint: codeKeeper };
-    // What is older than this is forgotten of everybody, so it is no shorter than for anybody else.
+    // Uses the same retention as ordinary keys, since the store deletes all older ones.
     const { is } = await this.#once.begin(request, this.#now() - keptForMs);
     if (is !== "begun") return false;
-    // It counts as used already; from here on it may also be forgotten some day.
+    // The code counts as used already; finishing the key only lets the store delete it later.
     await this.#once.finish(key, { status: 204, body: "" }).catch(() => undefined);
     return true;
   }
 }
 
-/** What is written down of a secret. */
+/** The stored name of a secret. */
 function nameOf(secret: string): string {
   return hash("sha256", secret);
 }
 
-/** What a sealed text is: one cannot be presented as the other. */
+/** The kind is sealed in: a code cannot be used as a session. */
 export type SealedKind = "code" | "session";
 
 export interface Sealed {
-  /** The access token that it stands for. */
+  /** The access token of the session. */
   readonly token: string;
   /** Milliseconds since 1970. */
   readonly until: number;
@@ -119,12 +119,12 @@ const nonceBytes = 12;
 const tagBytes = 16;
 const timeBytes = 8;
 
-/** The longest that a text can be which we sealed: tokens have at most 512 characters. */
+/** Above the longest sealed text: tokens have at most 512 characters. */
 export const mostSealedCharacters = 1000;
 
 /**
- * Texts that carry what they stand for, so that any server with the same key understands them and
- * none has to remember them. Whoever has one can neither read nor change it.
+ * Encrypts codes and sessions (AES-256-GCM), so that every server with the same key can open them
+ * and none has to store them. Their holder can neither read nor change them.
  */
 export class PageSeal {
   readonly #key: Buffer;
@@ -133,7 +133,7 @@ export class PageSeal {
     this.#key = key;
   }
 
-  /** Tells servers with this key from others, and says nothing about it. */
+  /** A name that is the same for all servers with this key, and reveals nothing about the key. */
   get name(): string {
     return createHmac("sha256", this.#key).update("mandate page name").digest("hex").slice(0, 12);
   }
@@ -148,11 +148,12 @@ export class PageSeal {
     return Buffer.concat(parts).toString("base64url");
   }
 
-  /** Undefined for whatever was not sealed as this kind under this key. */
+  /** Undefined for everything that was not sealed with this kind and key. */
   open(kind: SealedKind, text: string): Sealed | undefined {
     if (text.length > mostSealedCharacters) return undefined;
     const bytes = Buffer.from(text, "base64url");
-    // One spelling for each: what was used or ended is known by its text.
+    // Each sealed text has one spelling: used codes and ended sessions are recognized by their
+    // text.
     if (bytes.toString("base64url") !== text) return undefined;
     if (bytes[0] !== version || bytes.length < 1 + nonceBytes + timeBytes + tagBytes) {
       return undefined;
@@ -177,16 +178,19 @@ function contextOf(kind: SealedKind): Buffer {
 }
 
 const resourceType = "ended-page-session";
-/** Remembered at most; beyond, all that would end before the oldest of them has ended as well. */
+/**
+ * Most ended sessions in memory; above it, all sessions that expire before the oldest of them count
+ * as ended.
+ */
 const mostEnded = 10_000;
 const mostForgotten = 200;
 
 export type EndedSessionStore = Pick<Store, "listRecords" | "changeRecords" | "subscribe">;
 
 /**
- * Sessions of pages that were ended before their time. A sealed session is good wherever its key is,
- * so each server has to know these: they are records, which all of them hear of, and what a request
- * asks is memory alone. Without a store they are those of this process.
+ * Page sessions that were ended before they expired. A sealed session is valid on every server with
+ * its key, so ended ones are stored as records. Every server is notified of them, and a request
+ * only reads memory. Without a store they are those of this process.
  */
 export class EndedSessions {
   readonly #store: EndedSessionStore | undefined;
@@ -194,7 +198,7 @@ export class EndedSessions {
   readonly #now: () => number;
   readonly #ended = new Map<string, number>();
   readonly #unsubscribe: (() => void) | undefined;
-  /** Sessions that last no longer than this have ended, whether they are remembered or not. */
+  /** Sessions that expire up to this time count as ended, also those that are not in memory. */
   #allUntil = 0;
   #loading: Promise<void> | undefined;
 
@@ -207,19 +211,19 @@ export class EndedSessions {
       for (const { payload, type } of events) {
         if (type !== "control.record_changed" || payload.after_hash === null) continue;
         if (!payload.record.startsWith(prefix)) continue;
-        // How long it would have lasted is not said; longer than that it cannot be.
+        // The event does not have the expiry, so the longest possible one is assumed.
         this.#remember(payload.record.slice(prefix.length), this.#now() + this.#longestMs);
       }
     });
   }
 
-  /** Throws when it cannot be known: then nobody is let in. */
+  /** Throws when the store cannot be read: then the session is refused. */
   async has(name: string, until: number): Promise<boolean> {
     if (this.#store !== undefined) await this.#load(this.#store);
     return until <= this.#allUntil || this.#ended.has(name);
   }
 
-  /** Here at once; where there is a store, for all others when this resolves. */
+  /** Ended here at once, and on all other servers when this resolves. */
   async add(name: string, until: number): Promise<void> {
     this.#remember(name, until);
     if (this.#store === undefined) return;
@@ -227,7 +231,7 @@ export class EndedSessions {
     try {
       await this.#store.changeRecords([change], "page");
     } catch (error) {
-      // Two that end the same one.
+      // Another request ended the same session.
       if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
     }
   }
@@ -236,7 +240,7 @@ export class EndedSessions {
     this.#unsubscribe?.();
   }
 
-  /** What was ended before we listened, once. */
+  /** Reads once what was ended before the subscription. */
   #load(store: EndedSessionStore): Promise<void> {
     this.#loading ??= this.#read(store).catch((error: unknown) => {
       this.#loading = undefined;
@@ -255,7 +259,7 @@ export class EndedSessions {
     const changes = over.slice(0, mostForgotten).map(({ resourceId, version }) => {
       return { resourceType, resourceId, expectedVersion: version, value: null };
     });
-    // Another server may be tidying up as well: then it does it.
+    // On a conflict another server is deleting the same records.
     if (changes.length > 0) await store.changeRecords(changes, "page").catch(() => undefined);
   }
 

@@ -17,12 +17,12 @@ export const agentRow = z.object({
   allowedMcpServers: listOf(z.string()).optional(),
   tags: listOf(z.string()).optional(),
   profileExists: z.boolean(),
-  model: z.string().nullable().meta({ description: "What it would run on now." }),
+  model: z.string().nullable().meta({ description: "The model that it would use now." }),
 });
 
 export const agentList = z.object({ items: listOf(agentRow), version: z.number() });
 
-/** What is left unsaid stays as it was; a new agent needs a profile and a description. */
+/** Absent fields keep their values; a new agent needs a profile and a description. */
 export const registerAgentBody = z.strictObject({
   profileId: profileName,
   description: z.string().max(2000),
@@ -67,7 +67,7 @@ export const agentRoutes: readonly Route[] = [
     id: "registerAgent",
     method: "PUT",
     path: "/agents/:agentId",
-    summary: "Registers an agent, or changes one: what is left unsaid stays as it was.",
+    summary: "Registers or changes an agent. Absent fields keep their values.",
     tag,
     role: "operator",
     params,
@@ -86,7 +86,7 @@ export const agentRoutes: readonly Route[] = [
     id: "unregisterAgent",
     method: "DELETE",
     path: "/agents/:agentId",
-    summary: "Takes an agent out of the registry.",
+    summary: "Removes an agent from the registry.",
     tag,
     role: "operator",
     params,

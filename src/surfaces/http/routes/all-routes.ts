@@ -15,7 +15,7 @@ import { tokenRoutes } from "./tokens.ts";
 import { trustRoutes } from "./trust.ts";
 import { workerRoutes } from "./workers.ts";
 
-/** Every operation of the API but those that stream. A new one is a line in the file of its noun. */
+/** All operations of the API except the streams. A new one goes into the file of its resource. */
 export const routes: readonly Route[] = [
   ...runRoutes,
   ...delegationRoutes,

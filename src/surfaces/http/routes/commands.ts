@@ -14,16 +14,16 @@ const place = {
 };
 
 export const commandBody = z.strictObject({
-  text: z.string().min(1).max(1_000_000).meta({ description: "What a person typed." }),
+  text: z.string().min(1).max(1_000_000).meta({ description: "The text that a person typed." }),
   ...place,
-  run: runId.optional().meta({ description: "The run that the person looks at." }),
+  run: runId.optional().meta({ description: "The run that the person is viewing." }),
   readOnly: z.boolean().optional(),
 });
 
 export const commandReply = z.object({
   ok: z.boolean(),
   reply: z.string().meta({ description: "Fixed text for people." }),
-  code: plainData<MandateErrorCode | null>("Why not; null when it was done."),
+  code: plainData<MandateErrorCode | null>("The error code; null: success."),
   data: plainData<unknown>("The same for programs."),
 });
 
@@ -55,7 +55,7 @@ export const commandRoutes: readonly Route[] = [
     summary:
       "Executes a slash command that a person typed, with the same fixed replies everywhere.",
     tag,
-    // Each command asks for the role that it takes itself, as on every other surface.
+    // Each command checks the role that it needs, as on every other surface.
     role: "viewer",
     body: commandBody,
     reply: commandReply,
@@ -77,7 +77,7 @@ export const commandRoutes: readonly Route[] = [
     id: "completeCommand",
     method: "GET",
     path: "/commands/completion",
-    summary: "Says what a person who typed this could mean.",
+    summary: "Completes a command that a person has begun to type.",
     tag,
     role: "viewer",
     query: completionQuery,
@@ -93,7 +93,7 @@ export const commandRoutes: readonly Route[] = [
     id: "listHotkeys",
     method: "GET",
     path: "/hotkeys",
-    summary: "Lists the keys that profiles ask for, and what each of them types.",
+    summary: "Lists the hotkeys of profiles, and the command that each one types.",
     tag,
     role: "viewer",
     reply: hotkeyList,

@@ -32,9 +32,9 @@ export const delegationDetail = delegationRow.extend({
   context: z.string().nullable(),
   usage: tokenUsage,
   contractHash: z.string(),
-  /** Null where it cannot be trusted: then `problem` says why. */
+  /** Null when the stored contract is invalid; `problem` says why. */
   contract: plainData<PublicContract | null>(
-    "The contract as it was agreed; of MCP servers a description without values.",
+    "The stored contract; MCP servers are described without their values.",
   ),
   problem: z.string().nullable(),
   receipt: listOf(plainData<ReceiptLine>("{ field, requested, granted, dropped?, reason? }")),
@@ -49,7 +49,7 @@ export const delegationDetail = delegationRow.extend({
     .nullable(),
   unread: listOf(
     z.object({ messageId: z.string(), from: z.enum(["caller", "person"]), message: z.string() }),
-  ).meta({ description: "Messages that were sent to it and that it has not read." }),
+  ).meta({ description: "Messages that it has not read yet." }),
   evidence: seal.nullable(),
   answer: earlyAnswer.nullable().meta({
     description: "Its final answer while background sub-agents keep it open; null otherwise.",
@@ -63,7 +63,7 @@ type KeptArtifact = z.infer<typeof keptArtifact>;
 
 const mostArtifacts = 500;
 
-/** Everything about one delegation but what was said: its contract, receipt, evidence and result. */
+/** Everything about one delegation except its messages: contract, receipt, evidence and result. */
 export async function detailOf(
   store: Store,
   id: string,
@@ -150,7 +150,7 @@ function artifactOf(event: StoredEvent): KeptArtifact | undefined {
   return undefined;
 }
 
-/** A body by its hash, where the delegation's own log names it. */
+/** Reads an artifact, if the delegation's own log names its hash. */
 export async function readNamedArtifact(store: Store, id: string, hash: string): Promise<string> {
   await readRunOf(store, id);
   for await (const event of store.readEvents({ delegationId: id })) {
@@ -161,7 +161,7 @@ export async function readNamedArtifact(store: Store, id: string, hash: string):
   }
   throw new MandateError(
     "unknown-delegation",
-    `Delegation ${id} has no artifact ${hash}. Its "artifacts" lists those that it has.`,
+    `Delegation ${id} has no artifact ${hash}. Its "artifacts" lists them.`,
   );
 }
 

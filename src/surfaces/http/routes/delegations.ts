@@ -45,7 +45,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "listDelegations",
     method: "GET",
     path: "/delegations",
-    summary: "Lists delegations, those of the newest run first. A page can be shorter than asked.",
+    summary: "Lists delegations, newest runs first. A page can be shorter than the limit.",
     tag,
     role: "viewer",
     cost: 10,
@@ -89,7 +89,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "cancelDelegation",
     method: "POST",
     path: "/delegations/:delegationId/cancel",
-    summary: "Cancels a delegation with everybody below it. It can be resumed.",
+    summary: "Cancels a delegation and all delegations below it. It can be resumed.",
     tag,
     role: "operator",
     params,
@@ -103,7 +103,7 @@ export const delegationRoutes: readonly Route[] = [
     method: "POST",
     path: "/delegations/:delegationId/resume",
     summary:
-      "Resumes a delegation: an open one with its run, one that was cancelled or failed as a run of its own.",
+      "Resumes a delegation: an open one with its run, a cancelled or failed one as a new run.",
     tag,
     role: "operator",
     params,
@@ -117,7 +117,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "answerDelegation",
     method: "POST",
     path: "/delegations/:delegationId/answer",
-    summary: "Answers what a delegation asks. The first answer counts.",
+    summary: "Answers a question of a delegation. The first answer counts.",
     tag,
     role: "operator",
     params,
@@ -133,7 +133,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "listMessages",
     method: "GET",
     path: "/delegations/:delegationId/messages",
-    summary: "Shows what was said in the session of a delegation, the oldest first.",
+    summary: "Lists the messages in the session of a delegation, oldest first.",
     tag,
     role: "viewer",
     params,
@@ -151,8 +151,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "sendMessage",
     method: "POST",
     path: "/delegations/:delegationId/messages",
-    summary:
-      "Sends a message to a delegation that has not ended: it reads it before its next turn.",
+    summary: "Sends a message to an open delegation, which reads it before its next turn.",
     tag,
     role: "operator",
     params,
@@ -166,7 +165,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "listDelegationEvents",
     method: "GET",
     path: "/delegations/:delegationId/events",
-    summary: "Lists the events of a delegation, in their order.",
+    summary: "Lists the events of a delegation, in order.",
     tag,
     role: "viewer",
     params,
@@ -184,7 +183,7 @@ export const delegationRoutes: readonly Route[] = [
     id: "getDelegationResult",
     method: "GET",
     path: "/delegations/:delegationId/result",
-    summary: "Gives the result with those of its children; 409 while it is open.",
+    summary: "Gives the result of a delegation, with those of its children; 409 while it is open.",
     tag,
     role: "viewer",
     params,
@@ -193,7 +192,7 @@ export const delegationRoutes: readonly Route[] = [
       await readRunOf(store, id);
       const result = await engine.resultOf(id);
       if (result !== null) return result;
-      throw new MandateError("conflict", `Delegation ${id} has not ended yet.`);
+      throw new MandateError("conflict", `Delegation ${id} is still open.`);
     },
   }),
   defineRoute({
@@ -201,13 +200,15 @@ export const delegationRoutes: readonly Route[] = [
     method: "GET",
     path: "/delegations/:delegationId/artifacts/:hash",
     summary:
-      "Reads a part of a body that was too large: both ends, some lines, or lines with a text.",
+      "Reads a part of a large artifact: both ends, some lines, or the lines that contain a text.",
     tag,
     role: "viewer",
     params: z.object({ delegationId, hash }),
     query: z.strictObject({
       from: countIn(1, 1e9).optional().meta({ description: "The first line; from 1." }),
-      lines: countIn(1, 1000).optional().meta({ description: "How many lines: 100." }),
+      lines: countIn(1, 1000)
+        .optional()
+        .meta({ description: "The number of lines; default: 100." }),
       search: z.string().min(1).max(1000).optional().meta({ description: "Case is ignored." }),
     }),
     reply: textPiece,
@@ -240,7 +241,10 @@ function placeIn(text: string | undefined): DelegationPlace | undefined {
   return { runId: run, delegationId: id === "" ? null : id };
 }
 
-/** Another's question is not answered by a slip; one that is closed is told as such. */
+/**
+ * Refuses a question of another delegation. A closed question passes: answering it gives its own
+ * error.
+ */
 async function requireOwnAsk({ runtime: { store } }: Host, id: string, ask: string): Promise<void> {
   const run = await readRunOf(store, id);
   const asking = [...run.delegations.values()].find((one) => openAskOf(one)?.id === ask);
@@ -252,5 +256,5 @@ async function openAsk({ runtime: { store } }: Host, id: string): Promise<string
   const delegation = (await readRunOf(store, id)).delegations.get(id);
   const ask = delegation && openAskOf(delegation);
   if (ask) return ask.id;
-  throw new MandateError("ask-closed", `Delegation ${id} waits for no answer.`);
+  throw new MandateError("ask-closed", `Delegation ${id} has no open question.`);
 }

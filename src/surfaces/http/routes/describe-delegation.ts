@@ -14,15 +14,15 @@ import { listOf, moment, plainData } from "./shared-schemas.ts";
 
 const closeReason = z.enum(closeReasons);
 
-/** How a delegation ended, in the four words that callers know. */
+/** The outcome of a delegation, for callers. */
 const resultStatus = z.enum(["completed", "failed", "timeout", "cancelled"]);
 
 export const estimated = z.literal(true).optional().meta({
-  description: "Part of it was not reported by a provider: it is at most so much.",
+  description: "A provider did not report all of it: the value is an upper bound.",
 });
 
 export const client = z.string().optional().meta({
-  description: 'Of an agent that another program runs, whose profile is "external": that program.',
+  description: 'The program that runs an agent whose profile is "external".',
 });
 
 export const tokenUsage = z.object({
@@ -35,7 +35,7 @@ export const tokenUsage = z.object({
 export const artifactReference = z.object({ hash: z.string(), bytes: z.number() });
 
 export const seal = plainData<Seal>(
-  "What the runtime itself recorded: summary, output_hash, usage, turns, tool_calls, attempts, requested, served, calls, exits, files.",
+  "The record of the runtime: summary, output_hash, usage, turns, tool_calls, attempts, requested, served, calls, exits, files.",
 );
 
 export const delegationResult = z.object({
@@ -46,22 +46,24 @@ export const delegationResult = z.object({
   outcome: z
     .enum(["succeeded", "failed", "cancelled"])
     .optional()
-    .meta({ description: "Of the root of a run: how the whole run ended." }),
-  result: z.string().meta({ description: "The final text, or the error's sentence." }),
+    .meta({ description: "For the root of a run: the outcome of the whole run." }),
+  result: z.string().meta({ description: "The final text, or the error message." }),
   tokenUsage,
   duration: z.number().meta({ description: "Milliseconds." }),
-  subDelegations: listOf(plainData<DelegationResult>("The same of a child.")).optional(),
+  subDelegations: listOf(plainData<DelegationResult>("The result of a child.")).optional(),
   truncated: z.literal(true).optional(),
   closeReason,
   evidence: seal,
   artifacts: listOf(artifactReference).optional(),
 });
 
-/** A final answer that is there before its delegation closes. */
+/** A final answer before its delegation closes. */
 export const earlyAnswer = z.object({
   text: z.string(),
   truncated: z.boolean(),
-  running: listOf(z.string()).meta({ description: "Its background sub-agents that still run." }),
+  running: listOf(z.string()).meta({
+    description: "Its background sub-agents that are still running.",
+  }),
 });
 
 /** One delegation in a list or a tree. */
@@ -73,21 +75,21 @@ export const delegationRow = z.object({
   client,
   title: z.string(),
   status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed", "closed"]),
-  /** How it ended; null while it is open. */
+  /** Null while it is open. */
   outcome: resultStatus.nullable(),
   closeReason: closeReason.nullable(),
-  /** Exactly one thing while it is open and worked on, otherwise null. */
+  /** Null when it is closed or orphaned. */
   waitingOn: plainData<WaitingOn | null>(
-    "{ on, detail? }: what it waits on; null when it has ended.",
+    "{ on, detail? }: what it waits on; null when it is closed or orphaned.",
   ),
   isWatching: z.boolean(),
-  /** It has not ended, and nobody works on it. */
+  /** It is open and orphaned. */
   isInterrupted: z.boolean(),
   depth: z.number(),
   attempt: z.number(),
   model: z.object({
     requested: z.string().nullable().meta({ description: "What its contract asks for." }),
-    served: listOf(z.string()).meta({ description: "Those that answered, as far as known." }),
+    served: listOf(z.string()).meta({ description: "The models that answered, as far as known." }),
   }),
   tokens: z.number(),
   cost: z.number(),
@@ -95,7 +97,7 @@ export const delegationRow = z.object({
   cap: z
     .object({ tokens: z.number(), cost: z.number().nullable(), timeMs: z.number() })
     .nullable()
-    .meta({ description: "What its contract lets it and everybody below it spend." }),
+    .meta({ description: "What it and all delegations below it may spend by its contract." }),
   turns: z.number(),
   toolCalls: z.number(),
   createdAt: moment,
@@ -109,11 +111,13 @@ export type DelegationRow = z.infer<typeof delegationRow>;
 export interface RowSurroundings {
   readonly isInterrupted: boolean;
   readonly now: number;
-  /** The models that answered those that are still open. */
+  /** The models that have answered, by open delegation. */
   readonly served?: ReadonlyMap<string, readonly string[]> | undefined;
 }
 
-/** One delegation in a list or a tree. Its caps come from its contract, which is read once. */
+/**
+ * Describes a delegation for a list or a tree. Its caps come from its contract, which is read once.
+ */
 export async function describeDelegation(
   store: Store,
   run: RunState,

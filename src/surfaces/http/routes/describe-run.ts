@@ -23,14 +23,14 @@ const runStates = ["running", "interrupted", "succeeded", "failed", "cancelled"]
 
 export const runRow = z.object({
   runId: z.string(),
-  title: z.string().meta({ description: "Its task in one line." }),
+  title: z.string().meta({ description: "The task in one line." }),
   application: z.string(),
   workspace: z.string().nullable(),
   state: z.enum(runStates),
   closeReason: z
     .enum(closeReasons)
     .nullable()
-    .meta({ description: "Why it failed: cancelled, timeout, …; null where it did not." }),
+    .meta({ description: "Why it failed or was cancelled; null otherwise." }),
   startedAt: moment,
   finishedAt: moment.nullable(),
   delegations: z.number(),
@@ -44,18 +44,18 @@ export const runDetail = runRow.extend({
   budgetTokens: z.number(),
   rootId: z.string().nullable(),
   elapsedMs: z.number(),
-  /** Parents before their children, each level in the order of its steps; a thousand at most. */
+  /** Parents before their children, each level in the order of its steps; at most a thousand. */
   tree: listOf(delegationRow),
   answer: earlyAnswer.nullable().meta({
-    description: "Of the root, while background sub-agents keep the run open; null otherwise.",
+    description: "The root's answer while background sub-agents keep the run open; null otherwise.",
   }),
-  /** Of the root; null while it is open. Results of children are at their delegations. */
+  /** The root's result; null while it is open. Results of children are in their delegations. */
   result: delegationResult.nullable(),
 });
 
 const titleLength = 300;
 const mostInTree = 1000;
-/** Who answered those that are still open is in their events alone; longer logs are not read for it. */
+/** The models of open delegations are only in events; longer logs are not read for them. */
 const mostEventsRead = 5000;
 
 export async function describeRow(
@@ -113,7 +113,7 @@ export async function describeRun(
   };
 }
 
-/** A tree of results repeats what stands at its delegations. */
+/** Drops the results of children, which their delegations have. */
 export function withoutChildren<Result extends { readonly subDelegations?: unknown }>(
   result: Result,
 ): Omit<Result, "subDelegations"> {
@@ -150,10 +150,10 @@ async function servedIn(
   return served;
 }
 
-/** What has ended does not end again: the log of a run is folded for this once. */
+/** The close reason of a finished run never changes, so its log is folded once. */
 const known = new StoreMemory<CloseReason | null>(10_000);
 
-/** Why a run failed or was cancelled, which its row does not have. */
+/** Why a run failed or was cancelled; its stored row does not have this. */
 async function closeReasonOf(
   store: Store,
   { id, outcome }: Pick<RunRow, "id" | "outcome">,
@@ -161,7 +161,7 @@ async function closeReasonOf(
   if (outcome === null || outcome === "succeeded") return null;
   const kept = known.get(store, id);
   if (kept !== undefined) return kept;
-  // A log that is damaged says so where it is looked at; a list shows what its row has.
+  // A damaged log is reported where the run itself is shown; a list shows the stored row.
   const run = await store.readRun(id).catch(() => undefined);
   const reason = run === undefined ? null : closeReasonIn(run);
   known.keep(store, id, reason);
@@ -171,6 +171,6 @@ async function closeReasonOf(
 function closeReasonIn(run: RunState): CloseReason | null {
   const root = rootOf(run);
   if (run.outcome === null || run.outcome === "succeeded") return null;
-  // A run can also fail by another delegation than its root.
+  // A run can also fail because of another delegation than its root.
   return root?.status === "closed" && root.finalStatus === "failed" ? root.closeReason : null;
 }

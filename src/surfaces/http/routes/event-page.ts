@@ -5,28 +5,26 @@ import type { EventQuery, Store } from "../../../ports/store.ts";
 import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "./paging.ts";
 import { moment, plainData } from "./shared-schemas.ts";
 
-/** An event as it is stored, and one line about it. */
+/** A stored event with a one-line summary. */
 export const eventRow = z.object({
   seq: z.number(),
   run_seq: z.number(),
   run_id: z.string(),
   sub_agent_id: z.string().optional(),
-  type: plainData<EventType>("Such as agent.subagent_created."),
+  type: plainData<EventType>("For example agent.subagent_created."),
   at: moment,
   summary: z.string(),
-  payload: plainData<Readonly<Record<string, unknown>>>(
-    "The details; their form goes by the type.",
-  ),
+  payload: plainData<Readonly<Record<string, unknown>>>("The details, by type."),
   hash: z.string(),
 });
 
 export type EventRow = z.infer<typeof eventRow>;
 
-/** Events hold outputs of tools: a page ends early where they are long. */
+/** Events contain tool outputs, so a page of long events ends early. */
 const mostCharacters = 4 * 1024 * 1024;
 const list = "events";
 
-/** Events in their order, from the beginning or after a place. */
+/** A page of events in order, from the start or after a position. */
 export async function eventPage(
   store: Store,
   about: Pick<EventQuery, "runId" | "delegationId">,

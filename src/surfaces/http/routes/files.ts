@@ -10,18 +10,16 @@ export const fileQuery = z.strictObject({
     .string()
     .max(4096)
     .optional()
-    .meta({ description: "One of the server's folders, or one below; the first unless said." }),
-  q: z.string().max(200).optional().meta({ description: "Letters of the path, in their order." }),
+    .meta({ description: "One of the server's folders, or a folder below; default: the first." }),
+  q: z.string().max(200).optional().meta({ description: "Letters of the path, in order." }),
 });
 
 export const fileList = z.object({
-  workspace: z.string().meta({ description: "The folder that the paths are below." }),
+  workspace: z.string().meta({ description: "The folder of the paths." }),
   items: listOf(z.object({ path: z.string() })).meta({
-    description: "Those that fit best first, 50 at most.",
+    description: "Best matches first, at most 50.",
   }),
-  isPartial: z
-    .boolean()
-    .meta({ description: "There are more files in the folder than were looked at." }),
+  isPartial: z.boolean().meta({ description: "The folder has more files than were searched." }),
 });
 
 const mostFiles = 50;
@@ -39,9 +37,9 @@ export const fileRoutes: readonly Route[] = [
     id: "findFiles",
     method: "GET",
     path: "/files",
-    summary: "Finds files of a folder by letters of their paths, for mentioning them in a task.",
+    summary: "Finds files of a folder by letters of their paths, to mention them in a task.",
     tag: "files",
-    // What there is in a folder is for those who may have work done in it.
+    // File names are shown only to roles that can start runs in the folder.
     role: "operator",
     query: fileQuery,
     reply: fileList,

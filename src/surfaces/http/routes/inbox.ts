@@ -23,16 +23,21 @@ const inboxItem = z.object({
       id: z.string(),
       deadlineAt: moment,
       default: z.string().nullable(),
-      question: z.string().optional().meta({ description: "All of it, while it is open." }),
+      question: z
+        .string()
+        .optional()
+        .meta({ description: "The whole question, while it is open." }),
     })
     .optional(),
 });
 
 export const inboxPage = z.object({
-  items: listOf(inboxItem).meta({ description: "The latest first." }),
+  items: listOf(inboxItem).meta({ description: "Latest first." }),
   nextCursor: z.string().nullable(),
-  unread: z.number().meta({ description: "By you; a thousand stands for as many, or more." }),
-  seen: z.number().meta({ description: "You have seen everything up to this item." }),
+  unread: z
+    .number()
+    .meta({ description: "Items that you have not read; 1000 means 1000 or more." }),
+  seen: z.number().meta({ description: "The last item that you have read." }),
 });
 
 export const markReadBody = z.strictObject({ upTo: z.int().min(0) });
@@ -45,7 +50,7 @@ export const inboxRoutes: readonly Route[] = [
     id: "listInbox",
     method: "GET",
     path: "/inbox",
-    summary: "Lists what people should know of all runs, the latest first.",
+    summary: "Lists the inbox of all runs, latest first.",
     tag,
     role: "viewer",
     query: z.strictObject({
@@ -53,7 +58,7 @@ export const inboxRoutes: readonly Route[] = [
       kinds: wordsOf(inboxKinds)
         .optional()
         .meta({ description: inboxKinds.join(",") }),
-      openOnly: flag.optional().meta({ description: "Only what waits for an answer." }),
+      openOnly: flag.optional().meta({ description: "Only open questions." }),
       runId: runId.optional(),
     }),
     reply: inboxPage,
@@ -76,7 +81,7 @@ export const inboxRoutes: readonly Route[] = [
     id: "markInboxRead",
     method: "POST",
     path: "/inbox/read",
-    summary: "You have seen everything up to an item. Nobody else's place is moved.",
+    summary: "Marks everything up to an item as read, for you only.",
     tag,
     role: "viewer",
     body: markReadBody,
@@ -91,7 +96,7 @@ export const inboxRoutes: readonly Route[] = [
     id: "answerAsk",
     method: "POST",
     path: "/inbox/:askId/answer",
-    summary: "Answers a question, from whatever depth it came. The first answer counts.",
+    summary: "Answers a question, from any depth. The first answer counts.",
     tag,
     role: "operator",
     params: z.object({ askId }),

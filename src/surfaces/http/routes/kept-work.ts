@@ -6,7 +6,7 @@ import { defineRoute, type Host, type Route } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
 import { delegationId, listOf, plainData } from "./shared-schemas.ts";
 
-/** What a delegation changed in its own copy. */
+/** What a delegation changed in its working copy. */
 export const delegationDiff = z.object({
   runId: z.string(),
   delegationId: z.string(),
@@ -19,7 +19,7 @@ export const delegationDiff = z.object({
       lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
     }),
   ),
-  added: z.number().meta({ description: "Lines, over all files whose lines are known." }),
+  added: z.number().meta({ description: "Lines in all files whose lines are known." }),
   removed: z.number(),
   text: z.string(),
   truncated: z.boolean(),
@@ -32,20 +32,26 @@ export const mergeBody = z.strictObject({
   withConfiguration: z.boolean().optional(),
 });
 
-/** A conflict is an answer and has changed nothing. */
+/** A conflict is a normal reply, and changes nothing. */
 export const mergeReply = z.object({
   delegationId: z.string(),
   status: z.enum(["merged", "conflict", "violation", "refused"]),
   into: z.string(),
   copy: z.enum(["removed", "kept"]),
   files: listOf(z.string()),
-  sentence: z.string().nullable().meta({ description: "Why it was not merged." }),
-  ref: z.string().nullable().meta({ description: "Where the commit can be found, if not merged." }),
-  details: plainData<Readonly<Record<string, unknown>>>("All that is known of the integration."),
+  sentence: z.string().nullable().meta({ description: "Why it was not merged; null: it was." }),
+  ref: z
+    .string()
+    .nullable()
+    .meta({ description: "The git ref of the commit, if it was not merged." }),
+  details: plainData<Readonly<Record<string, unknown>>>("All details of the integration."),
 });
 
 export const discardBody = z.strictObject({
-  deleteChanges: z.boolean().optional().meta({ description: "Also what was not merged." }),
+  deleteChanges: z
+    .boolean()
+    .optional()
+    .meta({ description: "Also delete changes that were not merged." }),
 });
 
 export const discardReply = z.object({
@@ -64,7 +70,7 @@ export const keptWorkRoutes: readonly Route[] = [
     id: "diffDelegation",
     method: "GET",
     path: "/delegations/:delegationId/diff",
-    summary: "Shows what a delegation changed in its own copy, as text and by file.",
+    summary: "Shows what a delegation changed in its working copy, as text and by file.",
     tag,
     role: "viewer",
     params,
@@ -86,7 +92,7 @@ export const keptWorkRoutes: readonly Route[] = [
     id: "mergeDelegation",
     method: "POST",
     path: "/delegations/:delegationId/merge",
-    summary: "Takes over what a failed delegation left in its copy, by the rules of its contract.",
+    summary: "Merges the working copy of a failed delegation, by the rules of its contract.",
     tag,
     role: "operator",
     params,
@@ -105,7 +111,8 @@ export const keptWorkRoutes: readonly Route[] = [
     id: "discardDelegation",
     method: "POST",
     path: "/delegations/:delegationId/discard",
-    summary: "Removes the copy of a delegation; what was not merged is lost only if that is said.",
+    summary:
+      "Removes the working copy of a delegation. Unmerged changes are deleted only with deleteChanges.",
     tag,
     role: "operator",
     params,
@@ -122,11 +129,11 @@ export const keptWorkRoutes: readonly Route[] = [
   }),
 ];
 
-/** Loaded when it is asked for: most servers are never asked about git. */
+/** Loaded on demand: most servers never use git. */
 async function keptWork({ runtime }: Host, id: string): Promise<KeptWork> {
   await readRunOf(runtime.store, id);
   const { KeptWork: Work } = await import("../../../application/kept-work/kept-work.ts");
-  // A delegation that has just failed: its copy is still being looked at, to be kept.
+  // The copy of a delegation that has just failed may still be examined.
   await runtime.settleCopies();
   return new Work({ store: runtime.store, home: runtime.workFolder });
 }

@@ -37,14 +37,14 @@ export const memoryRoutes: readonly Route[] = [
     id: "listMemories",
     method: "GET",
     path: "/memory",
-    summary: "Lists what agents wrote down, the latest first, or the best matches.",
+    summary: "Lists the memories of agents, latest or best matches first.",
     tag,
     role: "viewer",
     query: z.strictObject({
       ...pageQuery,
-      text: z.string().max(1000).optional().meta({ description: "Words; any may occur." }),
+      text: z.string().max(1000).optional().meta({ description: "Words, of which any may match." }),
       tag: z.string().max(200).optional(),
-      all: flag.optional().meta({ description: "Also what was forgotten or replaced." }),
+      all: flag.optional().meta({ description: "Also forgotten and replaced memories." }),
     }),
     reply: pageSchema(memoryRow),
     async handle({ principal, query }, { runtime: { store } }) {
@@ -81,7 +81,7 @@ export const memoryRoutes: readonly Route[] = [
       summary:
         word === "promote"
           ? "Makes a memory visible to every agent in its workspace."
-          : "Makes a memory visible to no agent any more, for good.",
+          : "Hides a memory from all agents, permanently.",
       tag,
       role: "operator",
       params,

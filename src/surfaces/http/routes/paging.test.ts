@@ -48,7 +48,7 @@ describe("a page", () => {
       "__proto__",
     ]) {
       expect(() => readCursor("numbers", { cursor }, position), cursor).toThrow(
-        /"cursor" is not one/,
+        /"cursor" is not a cursor/,
       );
     }
   });

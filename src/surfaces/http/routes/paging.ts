@@ -12,12 +12,12 @@ export const pageQuery = {
     .transform(Number)
     .pipe(z.number().int().min(1).max(mostPerPage))
     .optional()
-    .meta({ description: `How many to give, 1 to ${mostPerPage}; ${defaultLimit} unless said.` }),
+    .meta({ description: `Items per page, 1 to ${mostPerPage}; default: ${defaultLimit}.` }),
   cursor: z
     .string()
     .max(500)
     .optional()
-    .meta({ description: "Where to go on: `nextCursor` of the page before." }),
+    .meta({ description: "`nextCursor` of the previous page." }),
 };
 
 export interface PageQuery {
@@ -41,8 +41,8 @@ export function limitOf(query: PageQuery): number {
 }
 
 /**
- * One page of what was found. Ask for one more than the limit: that there is one says that there is
- * a next page. `positionOf` gives whatever finds the place of an item again.
+ * Makes a page. `found` must hold one item more than the limit when there is a next page.
+ * `positionOf` gives the position of an item, for the cursor.
  */
 export function pageOf<Item>(
   list: string,
@@ -57,14 +57,14 @@ export function pageOf<Item>(
   return { items, nextCursor: hasMore ? encodeCursor(list, positionOf(last)) : null };
 }
 
-/** A cursor names its list, so that one of another list is refused instead of misread. */
+/** A cursor contains the name of its list, so that a cursor of another list is refused. */
 export function encodeCursor(list: string, position: string | number): string {
   return Buffer.from(JSON.stringify([list, position])).toString("base64url");
 }
 
 /**
- * The position behind a cursor, undefined where none was given. It is whatever a client sends: it
- * has to be of this list and of this shape, and it finds nothing that the list does not show anyway.
+ * The position in a cursor; undefined: no cursor was given. Cursors are untrusted: list and shape
+ * are checked, and a position never reveals more than the list does.
  */
 export function readCursor<Position extends string | number>(
   list: string,
@@ -76,14 +76,14 @@ export function readCursor<Position extends string | number>(
   if (parsed.success) return parsed.data[1];
   throw new MandateError(
     "usage",
-    `"cursor" is not one that this list gave. Take "nextCursor" of a page before, or leave it out to begin at the start.`,
+    `"cursor" is not a cursor of this list. Use "nextCursor" of the previous page, or omit it to start from the beginning.`,
   );
 }
 
 function decode(cursor: string): unknown {
   try {
     const text = Buffer.from(cursor, "base64url");
-    // One spelling for each: what decodes leniently is not what we encoded.
+    // Decoding is lenient, so the text must equal its own re-encoding.
     return text.toString("base64url") === cursor ? JSON.parse(text.toString()) : undefined;
   } catch {
     return undefined;

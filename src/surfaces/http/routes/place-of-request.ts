@@ -6,8 +6,8 @@ import { isInside } from "../../mcp/client-folders.ts";
 import type { Host } from "../route.ts";
 
 /**
- * The folder of a request: the one that it names, or the server's first. Null, and a server that
- * serves no folder, mean none.
+ * The folder of a request: the one that it names, or the server's first. Undefined for null, and on
+ * a server without folders.
  */
 export async function folderOf(
   host: Host,
@@ -19,26 +19,25 @@ export async function folderOf(
 }
 
 /**
- * What was begun elsewhere, with this database, may be about a folder that this server does not
- * serve: it can be looked at here, and not be worked on.
+ * Throws for a folder that this server does not serve. Such runs, which another process started
+ * with the same database, can be viewed here but not worked on.
  */
 export async function requireServed(host: Host, workspace: string | null): Promise<void> {
   if (workspace !== null) await workspaceOf(host, workspace);
 }
 
 /**
- * Sessions belong to whoever names them: pins and read-only workspaces are kept by session, and
- * nobody decides for a session of somebody else by knowing what that is called.
+ * Prefixes a session with its principal. Pins and read-only workspaces are stored by session, so a
+ * principal must not reach a session of another one by its name.
  */
 export function sessionOf({ id }: Principal, session: string | undefined): string | undefined {
   return session === undefined ? undefined : `${id}/${session}`;
 }
 
 /**
- * The folder that a request is about, as its real path. It has to be one of the server's folders or
- * lie below one after every link was followed; nothing said means the first of them. What lies
- * outside and what does not exist are refused in the same words, so that nobody can ask a server
- * what there is on its machine.
+ * The real path of a request's folder: one of the server's folders or a folder below, after all
+ * links are resolved; default: the first one. A folder outside and a missing folder get the same
+ * error, so that clients cannot probe the file system.
  */
 export async function workspaceOf(
   { workspaces }: Pick<Host, "workspaces">,
@@ -51,11 +50,11 @@ export async function workspaceOf(
       "This server serves no folder. Start it with --workspace DIR.",
     );
   }
-  // Not there, not ours to see, or no path at all: the same to the caller.
+  // Missing, unreadable and invalid paths are the same to the caller.
   const path = await realFolder(resolve(first, requested ?? "."));
   if (path !== undefined && workspaces.some((root) => isInside(root, path))) return path;
   throw new MandateError(
     "refused-by-policy",
-    `There is no folder ${JSON.stringify(requested?.slice(0, 200) ?? first)} among those that this server serves. Name one of them or a folder below it, or start the server with --workspace DIR.`,
+    `There is no folder ${JSON.stringify(requested?.slice(0, 200) ?? first)} on this server. Name one of its folders or a folder below, or start the server with --workspace DIR.`,
   );
 }

@@ -23,15 +23,15 @@ export const profileList = z.object({
   items: listOf(profileRow),
   problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
   waiting: listOf(waitingRow).meta({
-    description: "What came with a project and has no effect until an operator trusts it.",
+    description: "Project files that have no effect until an operator trusts them.",
   }),
 });
 
 const fields = listOf(
   z.object({
     field: z.string().meta({ description: "A dotted path." }),
-    value: plainData<unknown>("What it says."),
-    origin: z.string().meta({ description: "Where that came from." }),
+    value: plainData<unknown>("The value."),
+    origin: z.string().meta({ description: "The origin of the value." }),
   }),
 );
 
@@ -45,7 +45,7 @@ export const profileDetail = z.object({
   prompt,
   layers: listOf(z.string()),
   cut: listOf(z.object({ field: z.string(), origin: z.string() })).meta({
-    description: "What a project's layers ask for and do not get: they only narrow.",
+    description: "Fields that a project's layers try to widen: they can only narrow.",
   }),
   waiting: listOf(z.object({ origin: z.string(), hash: z.string(), fields, prompt })),
 });
@@ -57,7 +57,7 @@ export const profileRoutes: readonly Route[] = [
     id: "listProfiles",
     method: "GET",
     path: "/profiles",
-    summary: "Lists the profiles that can be used, and what is wrong with those that cannot.",
+    summary: "Lists the usable profiles, and the problems of the others.",
     tag,
     role: "viewer",
     reply: profileList,
@@ -84,7 +84,7 @@ export const profileRoutes: readonly Route[] = [
     id: "getProfile",
     method: "GET",
     path: "/profiles/:profile",
-    summary: "Shows a profile as it is in effect, and where each of its fields came from.",
+    summary: "Shows a profile in effect, and the origin of each field.",
     tag,
     role: "viewer",
     params: z.object({ profile: profileName }),

@@ -18,14 +18,14 @@ import { countIn, listOf, moment, plainData, profileName, sessionName } from "./
 
 export const registryRecord = z.object({
   record: z.string(),
-  version: z.number().meta({ description: "0 while nobody has registered anything." }),
+  version: z.number().meta({ description: "0: nothing is registered." }),
   value: plainData<AgentRegistry>("{ version: 1, agents: [ … ] }"),
   updatedBy: z.string().nullable(),
   updatedAt: moment.nullable(),
 });
 
 const expectedVersion = z.int().min(0).meta({
-  description: "The version that was read; 0: there must be none yet.",
+  description: "The version that was read; 0: the record must not exist yet.",
 });
 
 export const putRegistryBody = z.strictObject({
@@ -40,25 +40,25 @@ const scopeId = z
   .regex(/^[^\p{Cc}\p{Cs}]{1,1024}$/u, "1 to 1024 characters that can be seen")
   .meta({
     description:
-      "Whose, as the list has it: a session, a user or a folder. Not for global; a user's is one's own unless said. Only admins name those of others.",
+      "The session, user or folder of the pin, as in the list. Absent for global; default for user: the caller. Only admins can name other users.",
   });
 
 export const pinRow = z.object({
   record: z.string(),
   scope: pinScope,
   id: z.string().nullable(),
-  profileId: z.string().nullable().meta({ description: "Null: the record names none." }),
-  problem: z.string().nullable().meta({ description: "Why it cannot be used; null: it can." }),
+  profileId: z.string().nullable().meta({ description: "Null: the record has no profile." }),
+  problem: z.string().nullable().meta({ description: "Why it cannot be used; null: it is valid." }),
   version: z.number(),
   updatedBy: z.string(),
   updatedAt: moment,
 });
 
 export const pinList = z.object({
-  /** The one that counts for whoever asks, and where it comes from. */
+  /** The pin in effect for the caller, and its origin. */
   effective: z.object({ scope: pinScope, profileId: z.string(), source: z.string() }).nullable(),
-  problem: z.string().nullable().meta({ description: "Why the one that counts cannot be used." }),
-  items: listOf(pinRow).meta({ description: "Of every scope, a thousand at most." }),
+  problem: z.string().nullable().meta({ description: "Why the pin in effect cannot be used." }),
+  items: listOf(pinRow).meta({ description: "Pins of all scopes, at most a thousand." }),
 });
 
 export const putPinBody = z.strictObject({
@@ -82,7 +82,7 @@ export const recordRoutes: readonly Route[] = [
     id: "getRegistry",
     method: "GET",
     path: "/registry",
-    summary: "Gives the agent registry as it is stored, with its version.",
+    summary: "Gives the stored agent registry with its version.",
     tag: "registry",
     role: "viewer",
     reply: registryRecord,
@@ -93,7 +93,7 @@ export const recordRoutes: readonly Route[] = [
     id: "putRegistry",
     method: "PUT",
     path: "/registry",
-    summary: "Replaces the whole registry, if it is still at the version that was read.",
+    summary: "Replaces the whole registry, if it still has the version that was read.",
     tag: "registry",
     role: "operator",
     body: putRegistryBody,
@@ -107,7 +107,7 @@ export const recordRoutes: readonly Route[] = [
     id: "listPins",
     method: "GET",
     path: "/pins",
-    summary: "Lists the pins of every scope, and says which one counts for whoever asks.",
+    summary: "Lists the pins of all scopes, and the one in effect for the caller.",
     tag: "pins",
     role: "viewer",
     query: z.strictObject({
@@ -138,9 +138,9 @@ export const recordRoutes: readonly Route[] = [
     method: "PUT",
     path: "/pins",
     summary:
-      "Pins a profile for a scope, if its pin is still at the version that was read. For other scopes than one's own user, operators.",
+      "Pins a profile for a scope, if the pin still has the version that was read. Scopes other than the own user need an operator.",
     tag: "pins",
-    // Everybody sets their own user pin; the control plane asks for an operator otherwise.
+    // Every principal may set its own user pin; the control plane requires an operator otherwise.
     role: "viewer",
     body: putPinBody,
     reply: pinRow,
@@ -158,7 +158,7 @@ export const recordRoutes: readonly Route[] = [
     method: "DELETE",
     path: "/pins",
     summary:
-      "Removes the pin of a scope, if it is still at the version that was read. For other scopes than one's own user, operators.",
+      "Removes the pin of a scope, if it still has the version that was read. Scopes other than the own user need an operator.",
     tag: "pins",
     role: "viewer",
     query: deletePinQuery,
@@ -192,7 +192,7 @@ function describePin({ resourceId, ...pin }: StoredPin): z.infer<typeof pinRow> 
   return { record, scope, id, profileId, problem, version, updatedBy, updatedAt };
 }
 
-/** Compare-and-set of an allowlisted record; whoever is too late is told how it is now. */
+/** Compare-and-set of an allowlisted record; a conflict carries the current record. */
 async function editRecord(
   { control, store }: Runtime,
   name: string,
@@ -216,14 +216,14 @@ async function editRecord(
 
 interface NamedPin {
   readonly scope: PinScope;
-  /** As the list of pins has it. */
+  /** As in the list of pins. */
   readonly id?: string | undefined;
 }
 
 /**
- * The record of the pin that a request is about. A pin decides who works for whoever names nobody:
- * operators set it for themselves, for the folders of this server and for all, and never for one
- * other person. The owner of the installation may mend every one of them.
+ * The record of a request's pin. A pin decides which profile serves requests that name none.
+ * Operators can set pins for themselves, for the folders of this server and globally, but not for
+ * another user. Admins can set all pins.
  */
 async function pinOfRequest(
   { id, scope }: NamedPin,
@@ -234,9 +234,7 @@ async function pinOfRequest(
   const name = pinRecordId(scope, { [scope]: whose });
   if (name === undefined || (scope === "global") !== (whose === undefined)) {
     const isGlobal = scope === "global";
-    const what = isGlobal
-      ? 'A global pin is for all: leave out "id".'
-      : `Say which ${scope}: "id".`;
+    const what = isGlobal ? 'A global pin has no "id".' : `"id" must name the ${scope}.`;
     throw new MandateError("usage", what);
   }
   if (whose !== undefined && !holdsRole("admin", principal)) {
@@ -251,16 +249,16 @@ async function requireOwn(
   principal: Principal,
   host: Pick<Host, "workspaces">,
 ): Promise<void> {
-  // A pin counts for the real path of a folder, and for no other spelling of it.
+  // A pin applies to the real path of a folder, and to no other spelling of it.
   if (scope === "workspace" && (await workspaceOf(host, whose)) === whose) return;
   if (scope === "user" && whose === principal.id) return;
   const own = sessionOf(principal, "") ?? "";
   if (scope === "session" && whose.startsWith(own) && whose !== own) return;
   const sentences: Readonly<Record<PinScope, string>> = {
-    global: "A global pin is for all.",
-    session: `A session's pin is for your own sessions only, whose ids begin with ${JSON.stringify(own)}.`,
+    global: "A global pin has no owner.",
+    session: `You can set pins only for your own sessions, whose ids begin with ${JSON.stringify(own)}.`,
     user: "User pin is for your own user only.",
-    workspace: "A folder's pin names it by its real path.",
+    workspace: "A workspace pin must name the real path of the folder.",
   };
   throw new MandateError("refused-by-policy", sentences[scope]);
 }

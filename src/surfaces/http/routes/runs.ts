@@ -72,21 +72,23 @@ export const forkBody = z.strictObject({
     .int()
     .min(1)
     .meta({ description: "The last event to share, by its number in the run (`run_seq`)." }),
-  profile: whoever.optional().meta({ description: "Who goes on; by default who it was." }),
+  profile: whoever
+    .optional()
+    .meta({ description: "The profile that continues; default: the old one." }),
   model: z.string().min(1).max(200).optional(),
   task: z
     .string()
     .min(1)
     .max(1_000_000)
     .optional()
-    .meta({ description: "What is said next; by default that it goes on." }),
+    .meta({ description: "The next message; default: a request to continue." }),
 });
 
 export const forkedRun = z.object({
   runId: z.string(),
   delegationId: z.string(),
   url: z.string(),
-  turns: z.number().meta({ description: "How many turns of the old root agent it shares." }),
+  turns: z.number().meta({ description: "The turns of the old root agent that it shares." }),
   sharedUpTo: z.number().meta({ description: "The last event that it shares." }),
 });
 
@@ -103,7 +105,7 @@ export const runRoutes: readonly Route[] = [
     role: "viewer",
     query: z.strictObject({
       ...pageQuery,
-      open: flag.optional().meta({ description: "Only those that have not finished." }),
+      open: flag.optional().meta({ description: "Only open runs." }),
       outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
       application: z.string().max(200).optional(),
     }),
@@ -129,7 +131,7 @@ export const runRoutes: readonly Route[] = [
     id: "startRun",
     method: "POST",
     path: "/runs",
-    summary: "Gives a task to an agent, or carries out a plan.",
+    summary: "Starts a run from a task or a plan.",
     tag,
     role: "operator",
     body: startRunBody,
@@ -144,7 +146,7 @@ export const runRoutes: readonly Route[] = [
     id: "getRun",
     method: "GET",
     path: "/runs/:runId",
-    summary: "Shows a run and the tree of its delegations; waits for its end if that is asked for.",
+    summary: "Shows a run and its tree of delegations. With wait, waits for its end.",
     tag,
     role: "viewer",
     cost: 5,
@@ -163,7 +165,7 @@ export const runRoutes: readonly Route[] = [
     id: "cancelRun",
     method: "POST",
     path: "/runs/:runId/cancel",
-    summary: "Cancels a run with everybody in it. It can be resumed.",
+    summary: "Cancels a run and all its delegations. It can be resumed.",
     tag,
     role: "operator",
     params,
@@ -206,7 +208,7 @@ export const runRoutes: readonly Route[] = [
     id: "listRunEvents",
     method: "GET",
     path: "/runs/:runId/events",
-    summary: "Lists the events of a run, in their order.",
+    summary: "Lists the events of a run, in order.",
     tag,
     role: "viewer",
     params,
@@ -224,7 +226,7 @@ export const runRoutes: readonly Route[] = [
     id: "verifyRun",
     method: "GET",
     path: "/runs/:runId/verification",
-    summary: "Holds the log of a run against everything that must be true of it.",
+    summary: "Verifies the log of a run against all invariants.",
     tag,
     role: "viewer",
     cost: 50,
@@ -233,7 +235,8 @@ export const runRoutes: readonly Route[] = [
     async handle({ params: { runId: id } }, { runtime: { store, wholeStore } }) {
       await readRunOf(store, id);
       const { verifyHome } = await import("../../../application/verify-home.ts");
-      // Rows are looked at as they are stored: of the run that was found, and of no other.
+      // The check needs unfiltered rows; `runId` limits it to the run that the caller was found to
+      // see.
       return verifyHome(wholeStore, { places: null, runId: id });
     },
   }),
@@ -241,7 +244,7 @@ export const runRoutes: readonly Route[] = [
     id: "compareRuns",
     method: "GET",
     path: "/runs/:runId/comparison",
-    summary: "Says where two recorded runs part.",
+    summary: "Compares two recorded runs.",
     tag,
     role: "viewer",
     cost: 50,
@@ -259,7 +262,7 @@ export const runRoutes: readonly Route[] = [
     id: "replayRun",
     method: "POST",
     path: "/runs/:runId/replay",
-    summary: "Runs a recorded run again from its log alone, and says where the events differ.",
+    summary: "Replays a recorded run from its log, and lists the differences.",
     tag,
     role: "operator",
     cost: 50,
@@ -278,7 +281,7 @@ export const runRoutes: readonly Route[] = [
   }),
 ];
 
-/** Goes on from the middle of a run, where this server works at all, in the name of whoever asks. */
+/** Forks a run for the caller, if this server serves its folder. */
 async function forkRun(
   host: Host,
   request: ForkRequest,
@@ -288,7 +291,7 @@ async function forkRun(
   const { session, workspace } = await readRunOf(runtime.store, request.runId);
   await requireServed(host, workspace);
   const isOwn = session?.id.startsWith(sessionOf(by, "") ?? "") === true;
-  // Pins and modes of somebody else's session are theirs; what that one might not write stays so.
+  // The session of another principal is not used; only its read-only mode is kept.
   const place: ForkPlace = {
     ...{ by, isRealWorkspace: true },
     ...(!isOwn && { session: undefined }),

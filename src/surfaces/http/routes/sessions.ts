@@ -46,10 +46,10 @@ export const sessionDetail = z.object({
   sessionId: z.string(),
   title: z.string(),
   context: plainData<AgentSessionContext | null>(
-    "Who the agent is and what it holds; null where its log cannot be read.",
+    "The agent and its authority; null: the log cannot be read.",
   ),
-  breadcrumbs: listOf(plainData<SessionBreadcrumb>("A child: who, what for, how it ended.")),
-  entries: z.number().meta({ description: "How many messages there are." }),
+  breadcrumbs: listOf(plainData<SessionBreadcrumb>("A child: profile, task and outcome.")),
+  entries: z.number().meta({ description: "The number of messages." }),
   problems: listOf(z.string()),
 });
 
@@ -58,7 +58,7 @@ export const messageEntry = plainData<SessionEntry>(
 );
 
 export const renameBody = z.strictObject({
-  title: z.string().max(500).meta({ description: "Empty: the given one is taken away." }),
+  title: z.string().max(500).meta({ description: "Empty: removes the given title." }),
 });
 export const renameReply = z.object({ sessionId: z.string(), title: z.string() });
 
@@ -85,7 +85,7 @@ export const sessionRoutes: readonly Route[] = [
     id: "listSessions",
     method: "GET",
     path: "/sessions",
-    summary: "Lists the sessions that people have, the one they spoke in last first.",
+    summary: "Lists sessions, the most recently used first.",
     tag,
     role: "viewer",
     cost: 5,
@@ -102,7 +102,7 @@ export const sessionRoutes: readonly Route[] = [
     id: "getSession",
     method: "GET",
     path: "/sessions/:sessionId",
-    summary: "Shows a session. What was said in it are the messages of its delegation.",
+    summary: "Shows a session. Its messages are those of its delegation.",
     tag,
     role: "viewer",
     params,
@@ -116,7 +116,7 @@ export const sessionRoutes: readonly Route[] = [
     id: "renameSession",
     method: "PUT",
     path: "/sessions/:sessionId/title",
-    summary: "Gives a session a title; an empty one takes the given one away.",
+    summary: "Sets the title of a session; an empty one removes it.",
     tag,
     role: "operator",
     params,
@@ -131,7 +131,7 @@ export const sessionRoutes: readonly Route[] = [
     id: "exportSession",
     method: "GET",
     path: "/sessions/:sessionId/export",
-    summary: "Gives the whole of a session as Markdown, or as JSON lines.",
+    summary: "Exports a session as Markdown or JSON lines.",
     tag,
     role: "viewer",
     params,
@@ -146,7 +146,7 @@ export const sessionRoutes: readonly Route[] = [
         if (text.length <= longestExport) continue;
         throw new MandateError(
           "refused-by-policy",
-          `Session ${id} is too long to be sent at once. Export it where the database is: mandate sessions export ${id}`,
+          `Session ${id} is too long for one response. Export it on the machine with the database: mandate sessions export ${id}`,
         );
       }
       return { sessionId: id, format, text };
@@ -156,7 +156,7 @@ export const sessionRoutes: readonly Route[] = [
     id: "continueSession",
     method: "POST",
     path: "/sessions/:sessionId/messages",
-    summary: "Goes on with a session whose run has ended: a new run on the conversation so far.",
+    summary: "Continues a session whose run has finished, as a new run on the same conversation.",
     tag,
     role: "operator",
     params,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** JSON whose form is described elsewhere; to programs in TypeScript it has its type all the same. */
+/** JSON without a schema in the document; programs in TypeScript get its type. */
 export function plainData<Value>(description: string): z.ZodType<Value> {
   return z.unknown().meta({ description }) as unknown as z.ZodType<Value>;
 }
@@ -14,7 +14,7 @@ export const moment = z.number().meta({ description: "Milliseconds since 1970." 
 
 const hex = "[0-9a-f]{6}(?:[0-9a-f]{2})?";
 
-/** Ids as the product writes them; whatever else somebody sends is refused before it is looked up. */
+/** The ids of the product; every other text is refused before it is looked up. */
 export const runId = z.string().regex(new RegExp(`^r${hex}$`), "an id of a run, such as r3f2a10");
 export const delegationId = z
   .string()
@@ -22,7 +22,7 @@ export const delegationId = z
 export const askId = z.string().regex(new RegExp(`^q${hex}$`), "an id of a question: q3f2a10");
 export const memoryId = z.string().regex(new RegExp(`^m${hex}$`), "an id of a memory: m3f2a10");
 
-/** A session has the id of its delegation, or of its run. */
+/** The id of a session is that of its delegation, or of its run. */
 export const sessionId = z
   .string()
   .regex(new RegExp(`^r?${hex}$`), "an id of a delegation or a run");
@@ -35,12 +35,12 @@ export const whoever = z.string().regex(/^@?[^\p{C}\p{Z}/\\]{1,64}$/u, "a profil
 
 export const hash = z.string().regex(/^[0-9a-f]{64}$/, "a SHA-256 hash");
 
-/** What a client calls the conversation that it has with a person. */
+/** The client's own name for a conversation. */
 export const sessionName = z
   .string()
   .regex(/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u, "1 to 200 characters that can be seen");
 
-/** A query holds texts: these read them as what they are, and refuse what is merely like it. */
+/** A whole number in a query, which holds only text. */
 export function countIn(least: number, most: number) {
   return z
     .string()
@@ -54,7 +54,7 @@ export const flag = z
   .transform((text) => text === "true")
   .pipe(z.boolean());
 
-/** Several of these words, with commas between them. */
+/** A list of these words, separated by commas. */
 export function wordsOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   const each = z.array(z.enum(words)).min(1).max(words.length);
   return z
@@ -64,5 +64,5 @@ export function wordsOf<const Words extends readonly [string, ...string[]]>(word
     .pipe(each as unknown as z.ZodType<readonly Words[number][], string[]>);
 }
 
-/** The longest that a request may wait for something to end. */
+/** The longest time that a request can wait for the end of a run. */
 export const longestWaitMs = 30_000;

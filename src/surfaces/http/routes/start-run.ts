@@ -16,14 +16,14 @@ export const waitMs = z
   .min(0)
   .max(longestWaitMs)
   .optional()
-  .meta({ description: "Milliseconds to wait for the end; the result is given if it comes." });
+  .meta({ description: "Milliseconds to wait for the result." });
 
 export const startRunBody = z.strictObject({
   task: z.string().min(1).max(1_000_000).optional(),
   plan: z
     .record(z.string(), z.unknown())
     .optional()
-    .meta({ description: "Steps to carry out, in place of a task." }),
+    .meta({ description: "Steps to execute, in place of a task." }),
   profile: whoever.optional().meta({ description: "A profile, or a handle." }),
   agent: agentId.optional().meta({ description: "A handle, in place of a profile." }),
   context: z.string().max(1_000_000).optional(),
@@ -33,7 +33,7 @@ export const startRunBody = z.strictObject({
     .max(4096)
     .nullable()
     .optional()
-    .meta({ description: "One of the server's folders, or one below; null: none." }),
+    .meta({ description: "One of the server's folders, or a folder below; null: none." }),
   readOnly: z.boolean().optional(),
   budgetTokens: z.int().min(1).optional().meta({ description: "For the whole run." }),
   maxTokens: z.int().min(1).optional().meta({ description: "For the root and all below it." }),
@@ -51,13 +51,13 @@ export const startRunBody = z.strictObject({
 export const startedRun = z.object({
   runId: z.string(),
   delegationId: z.string(),
-  url: z.string().meta({ description: "Where the run is." }),
+  url: z.string().meta({ description: "The address of the run." }),
   result: delegationResult.nullable().meta({ description: "Null while it is open." }),
 });
 
 type StartRunBody = z.infer<typeof startRunBody>;
 
-/** Starts what a request asks for, in the name of whoever asks. */
+/** Starts the run of a request, for its caller. */
 export async function startRun(
   host: Host,
   body: StartRunBody,
@@ -81,7 +81,7 @@ export async function startRun(
 async function whatToDo(host: Host, body: StartRunBody) {
   const { agent, context, forwardSkills, modelOverride, plan, profile, task, title, tools } = body;
   if (plan === undefined) {
-    if (task === undefined) throw usage("A run needs a task, or a plan in its place.");
+    if (task === undefined) throw usage("A run needs a task or a plan.");
     if (profile !== undefined && agent !== undefined) {
       throw usage("Name a profile or an agent, not both.");
     }
@@ -90,7 +90,7 @@ async function whatToDo(host: Host, body: StartRunBody) {
   const said = { task, profile, agent, context, title, tools, forwardSkills, modelOverride };
   const [one] = Object.entries(said).filter(([, value]) => value !== undefined);
   if (one !== undefined) {
-    throw usage(`"${one[0]}" cannot be given beside a plan: the plan says who does what.`);
+    throw usage(`"${one[0]}" cannot be combined with a plan, which names the profiles itself.`);
   }
   const { config, control, profiles, store } = host.runtime;
   await control.view.refresh(true);
@@ -98,12 +98,12 @@ async function whatToDo(host: Host, body: StartRunBody) {
   const { maxChildren } = config.limits;
   const planned = planToRun(plan, { profiles, behind, maxChildren }, profiles);
   host.runtime.engine.requireModel(planned.agents);
-  // A plan can be larger than a prompt may be: it is kept, and the run is told its hash.
+  // A plan can be larger than a prompt, so it is stored, and the run gets its hash.
   const { hash } = await store.keepArtifact(planned.text);
   return { task: planned.task, profile: planned.profile, context: `plan ${hash}` };
 }
 
-/** What the installation allows is for its owner to raise, and for nobody who merely asks. */
+/** A request cannot exceed a limit of the installation. */
 function requireAtMost(name: string, asked: number | undefined, most: number): void {
   if (asked === undefined || asked <= most) return;
   throw new MandateError(
@@ -122,7 +122,7 @@ export interface StartedHere {
   readonly result: Promise<DelegationResult>;
 }
 
-/** What is told of a run that has just begun, with its result if that comes in time. */
+/** Describes a started run, with its result if the run finishes within `waitMs`. */
 export async function describeStarted(
   { origin, runtime }: Host,
   { delegationId, runId }: StartedHere,
@@ -139,7 +139,7 @@ export function urlOfRun(origin: string, runId: string): string {
   return `${origin}/api/v1/runs/${runId}`;
 }
 
-/** Waits until the run has finished, the time is over, or nobody waits any more. */
+/** Waits until the run has finished, the time is over, or the signal aborts. */
 export function untilFinished(
   store: Store,
   runId: string,
@@ -154,7 +154,7 @@ export function untilFinished(
       if (events.some(({ run_id, type }) => run_id === runId && type === "run.finished")) end();
     });
     signal.addEventListener("abort", end, { once: true });
-    // It may have finished before anybody listened.
+    // The run may have finished before the subscription.
     store.readRun(runId).then((run) => {
       if (run === undefined || run.outcome !== null) end();
     }, end);

@@ -36,7 +36,7 @@ const resumedOne = z.object({
   delegationId: z.string(),
   as: z
     .enum(["same", "new"])
-    .meta({ description: "same: the run itself continues; new: a run of its own." }),
+    .meta({ description: "same: the run itself continues; new: a new run continues it." }),
   from: z.string().meta({ description: "The delegation that is continued." }),
   agents: listOf(z.string()).meta({
     description: "Whose results count: the root's, or those of an external agent's sub-agents.",
@@ -47,14 +47,15 @@ const resumedOne = z.object({
 /** The first run that continues, and all of them. */
 export const resumedRun = resumedOne.extend({
   runs: listOf(resumedOne).meta({
-    description: "Several where an external agent left several sub-agents that did not complete.",
+    description:
+      "All continued runs; several when an external agent left several incomplete sub-agents.",
   }),
   refused: listOf(z.object({ delegationId: z.string(), reason: z.string() })).meta({
     description: "Sub-agents that could not be resumed, and why.",
   }),
 });
 
-/** Of a run or a delegation, with everything below it; what has ended stays as it is. */
+/** Cancels a run or a delegation with everything below it; what is closed stays as it is. */
 export async function cancelWork(
   { runtime }: Host,
   id: string,
@@ -71,8 +72,8 @@ export async function cancelWork(
 }
 
 /**
- * The log of the run has the message; the control log says who sent it, also when it was refused.
- * What a program sends with a token is not a person's word.
+ * Sends a message. The run's log has the message; the control log has the sender, also of a refused
+ * one. Only text that was typed in the dashboard counts as a person's.
  */
 export async function tellAgent(
   { runtime: { control, engine, store } }: Host,
@@ -92,7 +93,7 @@ export async function tellAgent(
   }
 }
 
-/** Resumes what was paused, interrupted, cancelled or failed, where this server works at all. */
+/** Resumes paused, interrupted, cancelled or failed work, if this server serves its folder. */
 export async function resumeWork(
   host: Host,
   id: string,
@@ -111,7 +112,10 @@ export async function resumeWork(
   return { ...describe(resumed), runs: runs.map(describe), refused: [...refused] };
 }
 
-/** The log of the run says what was answered; the control log says who did, also in vain. */
+/**
+ * Answers a question. The run's log has the answer; the control log has the principal, also of a
+ * refused one.
+ */
 export async function answerQuestion(
   { runtime: { control, store } }: Host,
   askId: string,

@@ -13,14 +13,16 @@ import { countIn, listOf, moment, plainData } from "./shared-schemas.ts";
 export const me = z.object({
   id: z.string(),
   role: z.enum(roles as readonly ["viewer", "operator", "admin"]),
-  allRuns: z.boolean().meta({ description: "False: only the runs that this token started." }),
-  workspaces: listOf(z.string()).meta({ description: "The folders that this server works in." }),
+  allRuns: z.boolean().meta({ description: "False: only the runs of this token." }),
+  workspaces: listOf(z.string()).meta({ description: "The folders of this server." }),
 });
 
 const worker = z.object({
   worker: z.string(),
-  isSelf: z.boolean().meta({ description: "The process that answers." }),
-  isAlive: z.boolean().meta({ description: "False: what it worked on waits to be taken up." }),
+  isSelf: z.boolean().meta({ description: "True for the process that answers." }),
+  isAlive: z
+    .boolean()
+    .meta({ description: "False: its runs are orphaned until a process recovers them." }),
   openRuns: z.number(),
 });
 
@@ -31,9 +33,9 @@ export const health = z.object({
   uptimeMs: z.number(),
   database: z.object({ ok: z.boolean(), problem: z.string().nullable() }),
   worker: z.string(),
-  workers: listOf(worker).meta({ description: "This one, and those whose runs are open." }),
-  openRuns: z.number().meta({ description: "A thousand stands for as many, or more." }),
-  liveRuns: z.number().meta({ description: "Those that this process works on." }),
+  workers: listOf(worker).meta({ description: "This process, and all owners of open runs." }),
+  openRuns: z.number().meta({ description: "1000 means 1000 or more." }),
+  liveRuns: z.number().meta({ description: "Open runs of this process." }),
 });
 
 export const system = z.object({
@@ -41,13 +43,13 @@ export const system = z.object({
   node: z.object({ version: z.string(), isSupported: z.boolean() }),
   programs: z.record(z.string(), z.boolean()),
   database: z.object({ synchronous: z.string() }).meta({
-    description: "full: what was committed survives a power cut.",
+    description: "full: commits survive a power loss.",
   }),
   enforcement: z.object({ files: z.string(), shell: z.string(), copies: z.string() }),
   models: z.object({
     default: z.string().nullable().meta({ description: "Null: no model is configured." }),
     problem: z.string().nullable().meta({
-      description: "Why the default cannot answer, and what to do; null: nothing is known.",
+      description: "Why the default model cannot answer, and what to do; null: no known problem.",
     }),
     hasPrice: z.boolean(),
     pricesAsOf: z.string(),
@@ -75,8 +77,8 @@ export const costReport = z.object({
   by: costGroup,
   items: listOf(z.object({ key: z.string(), ...amounts })),
   total: z.object(amounts),
-  runs: z.number().meta({ description: "How many were looked at, the newest first." }),
-  isComplete: z.boolean().meta({ description: "False: older runs are not in it." }),
+  runs: z.number().meta({ description: "The number of runs that were read, newest first." }),
+  isComplete: z.boolean().meta({ description: "False: older runs are missing." }),
 });
 
 const tag = "system";
@@ -87,7 +89,7 @@ export const systemRoutes: readonly Route[] = [
     id: "getMe",
     method: "GET",
     path: "/me",
-    summary: "Says who asks, with which role, and in which folders this server works.",
+    summary: "Shows the caller's id and role, and the folders of this server.",
     tag,
     role: "viewer",
     reply: me,
@@ -100,7 +102,7 @@ export const systemRoutes: readonly Route[] = [
     id: "getHealth",
     method: "GET",
     path: "/health",
-    summary: "Says whether this server can work, and how much it has to do.",
+    summary: "Shows whether this server works, and its load.",
     tag,
     role: "viewer",
     reply: health,
@@ -125,7 +127,7 @@ export const systemRoutes: readonly Route[] = [
     id: "getSystem",
     method: "GET",
     path: "/system",
-    summary: "Says what this machine can enforce, and which models can be reached.",
+    summary: "Shows what this machine can enforce, and which models are available.",
     tag,
     role: "viewer",
     cost: 20,
@@ -140,7 +142,7 @@ export const systemRoutes: readonly Route[] = [
         programs: Object.fromEntries(Object.entries(programs).map(isThere)),
         database: { synchronous: database.synchronous },
         enforcement,
-        // The address of a server may have somebody's password in it.
+        // The address of a model server may contain a password.
         models: { ...models, local: models.local.map(({ baseUrl: _, ...endpoint }) => endpoint) },
         limits: {
           runTokens: limits.runTokens,
@@ -155,15 +157,15 @@ export const systemRoutes: readonly Route[] = [
     id: "getCosts",
     method: "GET",
     path: "/costs",
-    summary: "Sums up what was spent: by run, profile, model or day.",
+    summary: "Sums up costs by run, profile, model or day.",
     tag,
     role: "viewer",
     cost: 20,
     query: z.strictObject({
-      by: costGroup.optional().meta({ description: "day, unless said." }),
-      since: countIn(0, Number.MAX_SAFE_INTEGER)
-        .optional()
-        .meta({ description: "Milliseconds since 1970: of runs that started then or later." }),
+      by: costGroup.optional().meta({ description: "Default: day." }),
+      since: countIn(0, Number.MAX_SAFE_INTEGER).optional().meta({
+        description: "Only runs that started at this time or later, in milliseconds since 1970.",
+      }),
       limit: countIn(1, 200).optional(),
     }),
     reply: costReport,
@@ -194,14 +196,14 @@ async function lookAtDatabase(store: Store): Promise<DatabaseLook> {
     );
     return { openRuns: open.length, workers, problem: null };
   } catch (error) {
-    // What is wrong in detail is for the server's own log.
+    // The response has only the code of the error.
     const code = error instanceof MandateError ? error.code : "database-unusable";
     const problem = `The database cannot be read (${code}).`;
     return { openRuns: 0, workers: [], problem };
   }
 }
 
-/** What cannot be asked for is not counted; the answer says already that something is wrong. */
+/** A failed read counts as unseen: the response reports the database problem anyway. */
 async function isSeen(store: Store, runId: string): Promise<boolean> {
   const found = await store.findRun(runId).catch(() => undefined);
   return found !== undefined;
@@ -209,7 +211,7 @@ async function isSeen(store: Store, runId: string): Promise<boolean> {
 
 type Machine = Awaited<ReturnType<typeof diagnoseMachine>>;
 
-/** Looking takes half a second, and a machine does not change from one request to the next. */
+/** The diagnosis takes half a second, and its result rarely changes. */
 const patienceMs = 60_000;
 const looks = new WeakMap<Runtime, { readonly at: number; readonly machine: Promise<Machine> }>();
 
@@ -217,7 +219,7 @@ function lookAtMachine(runtime: Runtime): Promise<Machine> {
   const now = runtime.clock.monotonic();
   const known = looks.get(runtime);
   if (known !== undefined && now - known.at < patienceMs) return known.machine;
-  // The model that answers here: a flag, or a playbook, may say another one than the environment.
+  // The default model of this process, which a flag or a playbook may have set.
   const { defaultModel } = runtime.models;
   const environment = { ...process.env, MANDATE_MODEL: defaultModel ?? undefined };
   const machine = diagnoseMachine(environment, runtime.config);

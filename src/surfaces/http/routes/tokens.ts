@@ -15,7 +15,7 @@ const tokenRow = z.object({
   name: z.string(),
   role: z.enum(["viewer", "operator", "admin"]),
   scopes,
-  allRuns: z.boolean().meta({ description: "False: it sees only the runs that it started." }),
+  allRuns: z.boolean().meta({ description: "False: it sees only its own runs." }),
   createdBy: z.string(),
   createdAt: moment,
   expiresAt: moment.nullable(),
@@ -26,16 +26,15 @@ export const tokenList = z.object({ items: listOf(tokenRow) });
 export const createTokenBody = z.strictObject({
   name: tokenName,
   role: z.enum(["viewer", "operator", "admin"]),
-  scopes: scopes.optional().meta({ description: "Absent: those of whoever creates it." }),
+  scopes: scopes.optional().meta({ description: "Absent: the scopes of the creator." }),
   allRuns: z.boolean().optional().meta({
-    description:
-      "True: an operator sees the runs of every token. Viewers and admins see them in any case.",
+    description: "True: an operator sees the runs of all tokens. Viewers and admins always do.",
   }),
   expiresAt: z.int().min(0).nullable().optional(),
 });
 
 export const createdToken = z.object({
-  token: z.string().meta({ description: "The token itself; it cannot be had again." }),
+  token: z.string().meta({ description: "The token, which is shown only once." }),
   about: tokenRow,
 });
 
@@ -48,7 +47,7 @@ export const tokenRoutes: readonly Route[] = [
     id: "listTokens",
     method: "GET",
     path: "/tokens",
-    summary: "Lists the named tokens; none of them can be seen.",
+    summary: "Lists the named tokens, without their secrets.",
     tag,
     role: "admin",
     reply: tokenList,
@@ -58,7 +57,7 @@ export const tokenRoutes: readonly Route[] = [
     id: "createToken",
     method: "POST",
     path: "/tokens",
-    summary: "Creates a named token with a role and scopes, and gives it once.",
+    summary: "Creates a named token with a role and scopes, and shows it once.",
     tag,
     role: "admin",
     body: createTokenBody,
@@ -72,7 +71,7 @@ export const tokenRoutes: readonly Route[] = [
     id: "revokeToken",
     method: "DELETE",
     path: "/tokens/:name",
-    summary: "Revokes a token: it is refused from now on.",
+    summary: "Revokes a token, at once.",
     tag,
     role: "admin",
     params: z.object({ name: tokenName }),
@@ -85,13 +84,13 @@ export const tokenRoutes: readonly Route[] = [
   }),
 ];
 
-/** Nobody hands on more than they hold. */
+/** A token never gets more scopes than its creator has. */
 function scopesFor(asked: Scopes | undefined, { scopes = "*" }: Principal): Scopes {
   if (asked === undefined || scopes === "*") return asked ?? scopes;
   const beyond = asked === "*" ? ["*"] : asked.filter((scope) => !scopes.includes(scope));
   if (beyond.length === 0) return asked;
   throw new MandateError(
     "refused-by-policy",
-    `You hold the scopes ${scopes.join(", ") || "none"}, and cannot give ${beyond.join(", ")}.`,
+    `You have the scopes ${scopes.join(", ") || "none"}, so you cannot grant ${beyond.join(", ")}.`,
   );
 }

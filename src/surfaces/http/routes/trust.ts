@@ -13,17 +13,17 @@ export const waitingRow = z.object({
   isChanged: z
     .literal(true)
     .optional()
-    .meta({ description: "Earlier content of the same place was trusted." }),
+    .meta({ description: "Earlier content of the same file was trusted." }),
 });
 
 export const waitingDetail = waitingRow.extend({
   fields: listOf(
-    z.object({ field: z.string(), value: plainData<unknown>("As it was written.") }),
-  ).meta({ description: "Of a profile." }),
+    z.object({ field: z.string(), value: plainData<unknown>("The value in the file.") }),
+  ).meta({ description: "The fields of a profile." }),
   prompt: z.string(),
   files: listOf(
     z.object({ path: z.string(), bytes: z.number(), text: z.string().nullable() }),
-  ).meta({ description: "Of a skill; null: it is not text, or too long to be sent." }),
+  ).meta({ description: "The files of a skill; text is null when a file is binary or too long." }),
 });
 
 export const trustedList = z.object({
@@ -39,9 +39,9 @@ export const trustRoutes: readonly Route[] = [
     id: "getWaiting",
     method: "GET",
     path: "/waiting/:hash",
-    summary: "Shows all of what waits to be trusted: exactly that is what its hash stands for.",
+    summary: "Shows the whole content behind a hash that waits to be trusted.",
     tag,
-    // It holds prompts, and declarations of servers as they were written.
+    // The content includes prompts and server declarations.
     role: "operator",
     params,
     reply: waitingDetail,
@@ -54,7 +54,7 @@ export const trustRoutes: readonly Route[] = [
     id: "trustWaiting",
     method: "POST",
     path: "/waiting/:hash/trust",
-    summary: "Lets exactly this content of a project count, until it changes.",
+    summary: "Trusts exactly this content of a project, until it changes.",
     tag,
     role: "operator",
     params,
@@ -73,7 +73,7 @@ export const trustRoutes: readonly Route[] = [
     id: "listTrusted",
     method: "GET",
     path: "/trusted",
-    summary: "Lists what was trusted, with the files that it was then.",
+    summary: "Lists trusted content, with the files at that time.",
     tag,
     role: "viewer",
     reply: trustedList,
@@ -89,7 +89,7 @@ export const trustRoutes: readonly Route[] = [
     id: "withdrawTrust",
     method: "DELETE",
     path: "/trusted/:hash",
-    summary: "Takes trust back: the content counts no more, from the next delegation on.",
+    summary: "Withdraws trust: the content has no effect from the next delegation on.",
     tag,
     role: "operator",
     params,
@@ -100,7 +100,7 @@ export const trustRoutes: readonly Route[] = [
         await control.view.refresh(true);
         return null;
       }
-      throw new MandateError("conflict", `Nothing is trusted as ${of.slice(0, 12)} any more.`);
+      throw new MandateError("conflict", `No trusted content has the hash ${of.slice(0, 12)}.`);
     },
   }),
 ];

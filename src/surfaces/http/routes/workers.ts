@@ -7,23 +7,24 @@ import { listOf, moment } from "./shared-schemas.ts";
 
 const worker = z.object({
   worker: z.string(),
-  isSelf: z.boolean().meta({ description: "The process that answers." }),
-  isAlive: z.boolean().meta({ description: "False: what it worked on is taken up by others." }),
-  takesWork: z.boolean().meta({ description: "It takes delegations out of queues." }),
+  isSelf: z.boolean().meta({ description: "True for the process that answers." }),
+  isAlive: z.boolean().meta({ description: "False: other processes recover its work." }),
+  takesWork: z.boolean().meta({ description: "It takes delegations from queues." }),
   host: z.string().nullable(),
   pid: z.number().nullable(),
   startedAt: moment.nullable(),
-  goneSince: moment.nullable().meta({ description: "Null: it lives, or nobody knows since when." }),
-  delegations: z.number().nullable().meta({ description: "Taken out of queues, and not done." }),
-  openRuns: z.number().meta({ description: "Those that are its own alone." }),
+  goneSince: moment.nullable().meta({ description: "Null: it is alive, or the time is unknown." }),
+  delegations: z.number().nullable().meta({ description: "Taken from queues and not finished." }),
+  openRuns: z.number().meta({ description: "Open runs that it owns." }),
 });
 
 export const workerList = z.object({
   engine: z.enum(["local", "dbos"]).meta({
-    description: "local: whoever starts a run works on it. dbos: it waits in a queue for a worker.",
+    description:
+      "local: the process that starts a run works on it. dbos: runs wait in a queue for a worker.",
   }),
   items: listOf(worker),
-  isComplete: z.boolean().meta({ description: "False: there are more than are shown or counted." }),
+  isComplete: z.boolean().meta({ description: "False: some are not shown or counted." }),
 });
 
 const most = z.number().nullable();
@@ -32,19 +33,19 @@ const queue = z.object({
   name: z.string(),
   waiting: z.number(),
   working: z.number(),
-  waitingSince: moment.nullable().meta({ description: "Of the one that waits longest." }),
+  waitingSince: moment.nullable().meta({ description: "The start of the longest wait." }),
   limits: z
     .object({ all: most, worker: most, tenant: most })
-    .meta({ description: "At work at the same time, at each depth of a tree; null: no limit." }),
+    .meta({ description: "Most delegations at work at each depth of a tree; null: no limit." }),
 });
 
 export const queueList = z.object({
-  items: listOf(queue).meta({ description: "None where whoever starts a run works on it." }),
-  isComplete: z.boolean().meta({ description: "False: there are more than were counted." }),
+  items: listOf(queue).meta({ description: "Empty with the local engine." }),
+  isComplete: z.boolean().meta({ description: "False: some were not counted." }),
 });
 
 const tag = "system";
-/** Runs that are looked at, and workers that are shown. */
+/** Most runs that are read, and most workers that are shown. */
 const mostRuns = 1000;
 const mostWorkers = 500;
 
@@ -53,7 +54,7 @@ export const workerRoutes: readonly Route[] = [
     id: "listWorkers",
     method: "GET",
     path: "/workers",
-    summary: "Lists the processes that share this store: who lives, and what each has to do.",
+    summary: "Lists the processes that share this store, with their state and load.",
     tag,
     role: "viewer",
     cost: 5,
@@ -79,7 +80,7 @@ export const workerRoutes: readonly Route[] = [
         delegations: executor === null ? null : (overview?.taken.get(executor) ?? 0),
         openRuns: owned.get(id) ?? 0,
       }));
-      // Those who live are what matters where not all can be shown; the longest there come first.
+      // Live workers come first, since not all can be shown; the sort keeps the order otherwise.
       const shown = items.toSorted((one, other) => Number(other.isAlive) - Number(one.isAlive));
       const isAll = items.length <= mostWorkers && runs.length < mostRuns;
       return {
@@ -93,7 +94,7 @@ export const workerRoutes: readonly Route[] = [
     id: "listQueues",
     method: "GET",
     path: "/queues",
-    summary: "Says how many delegations wait in each queue, how many are at work, and the limits.",
+    summary: "Shows the waiting and working delegations of each queue, and the limits.",
     tag,
     role: "viewer",
     cost: 5,
@@ -109,7 +110,7 @@ export const workerRoutes: readonly Route[] = [
 type KnownWorker = Omit<WorkerRow, "host" | "pid" | "startedAt"> &
   Pick<z.infer<typeof workerList>["items"][number], "host" | "pid" | "startedAt">;
 
-/** Where the store keeps no list: this process, and those whose runs are open. */
+/** For a store without a list of workers: this process, and the owners of open runs. */
 async function knownByRuns(
   store: Store,
   owners: Iterable<string>,

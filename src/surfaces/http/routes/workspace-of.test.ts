@@ -52,12 +52,12 @@ describe("workspaceOf", () => {
     ]) {
       const refused = await workspaceOf(host, path).then(
         () => path,
-        (error) => `${error.code} ${error.message.replace(/".*?"(?= among)/, "X")}`,
+        (error) => `${error.code} ${error.message.replace(/".*?"(?= on this)/, "X")}`,
       );
       refusals.add(refused);
     }
     expect([...refusals]).toEqual([
-      expect.stringMatching(/^refused-by-policy There is no folder X among those that this server/),
+      expect.stringMatching(/^refused-by-policy There is no folder X on this server/),
     ]);
     await expect(workspaceOf({ workspaces: [] }, "/")).rejects.toThrow(/serves no folder/);
   });

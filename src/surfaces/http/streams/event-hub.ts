@@ -41,8 +41,8 @@ export interface EventHubOptions {
 }
 
 /**
- * The one ear of a server. It hears every event of the store once and tells all streams, however
- * many there are. What it does within a commit is to remember: the rest has a turn of its own.
+ * The event source of all streams of a server. It receives every event of the store once, however
+ * many streams there are. Within the commit it only queues the event; everything else runs later.
  */
 export class EventHub {
   readonly events: SseFeed;
@@ -54,14 +54,14 @@ export class EventHub {
   readonly #listeners = new Set<Listener>();
   readonly #unsubscribe: () => void;
   readonly #deltas: DeltaHub | undefined;
-  /** The runs of those who ask a model now. */
+  /** The run of each delegation with an open model request. */
   readonly #runs = new Map<string, string>();
   #heard: Heard[] = [];
   #cancelTurn: (() => void) | undefined;
-  /** While owners are read: what is heard by then waits for it, so that nothing overtakes. */
+  /** Set while owners are read: later events wait for it, so that the order is kept. */
   #reading: Promise<void> | undefined;
   #items: Promise<void> = Promise.resolve();
-  /** So that the first thing heard is told at once, wherever the clock begins. */
+  /** Minus infinity, so that the first event is sent at once, wherever the clock starts. */
   #toldAt = Number.NEGATIVE_INFINITY;
   #deltaClients = 0;
   #unfollow: (() => void) | undefined;
@@ -81,13 +81,13 @@ export class EventHub {
     this.#unsubscribe = store.subscribe((events) => this.#publish(events));
   }
 
-  /** Calls back with every event, in the commit: for those who only count. */
+  /** Calls back with every event within the commit, so listeners must only count. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
   }
 
-  /** Serves a client of the log until it is gone. */
+  /** Serves a client of the event log until it disconnects. */
   async serveEvents(request: StreamRequest, connection: SseConnection): Promise<void> {
     const deltas = Number(request.wantsDeltas);
     this.#deltaClients += deltas;
@@ -98,14 +98,14 @@ export class EventHub {
     }
   }
 
-  /** Where the log ends by now. */
+  /** The current end of the log. */
   async eventsEnd(): Promise<number> {
     if (this.#cancelTurn) this.#tell();
     await this.#reading;
     return this.events.end();
   }
 
-  /** Where the inbox ends, heard of from now on. Nobody reads it for us before somebody asks. */
+  /** The current end of the inbox. The inbox is followed from the first call on. */
   inboxEnd(): Promise<number> {
     const heard = {
       ...this.#inboxStore(),
@@ -115,7 +115,7 @@ export class EventHub {
     return this.inbox.end();
   }
 
-  /** Whether an event with this number was stored, by whomever. */
+  /** Whether an event with this number is stored, by any process. */
   async hasEvent(seq: number): Promise<boolean> {
     if (seq <= (await this.eventsEnd())) return true;
     return (await firstAfter(this.#store, seq - 1)) !== undefined;
@@ -139,7 +139,7 @@ export class EventHub {
   }
 
   #publish(events: readonly StoredEvent[]): void {
-    // What was said before this happened is told before it.
+    // Model output from before these events is sent before them.
     this.#deltas?.flush();
     this.#hear(events);
     for (const listener of this.#listeners) listener(events);
@@ -178,12 +178,14 @@ export class EventHub {
     this.#reading = reading;
   }
 
-  /** Whether the owners are at hand that decide who hears of this. */
+  /** Whether the owners of all these runs are in memory; they decide who may receive the events. */
   #isKnown(heard: readonly Heard[]): boolean {
     return this.#runsOf(heard).every((id) => this.#owners.known(id) !== undefined);
   }
 
-  /** After what is read already, so that nothing overtakes; false: the store could not be read. */
+  /**
+   * Waits for the read before it, so that the order is kept; false: the store could not be read.
+   */
   async #readOwners(heard: readonly Heard[], before: Promise<void> | undefined): Promise<boolean> {
     await before;
     try {
@@ -223,7 +225,7 @@ export class EventHub {
     if (first === undefined || last === undefined) return;
     if (this.#deltas !== undefined) for (const event of events) this.#noteRun(event);
     const known = this.events.last;
-    // Numbers have no gaps: what we were not told of is read from the store.
+    // Sequence numbers have no gaps: missing events are read from the store.
     if (known !== undefined && first.seq > known + 1) this.events.skipTo(first.seq - 1);
     if (this.events.size === 0) this.events.skipTo(last.seq);
     else this.events.push(events.map((event) => entryOfEvent(event, this.#ownerOf(event))));
@@ -243,7 +245,7 @@ export class EventHub {
     });
   }
 
-  /** Every request to a model is announced by the process that makes it. */
+  /** The process that sends a model request first writes a reservation event. */
   #noteRun(event: StoredEvent): void {
     const id = event.sub_agent_id;
     if (id === undefined) return;
@@ -260,13 +262,13 @@ export class EventHub {
   }
 }
 
-/** What cannot be told apart here is read from the store, by each client for itself. */
+/** Without owners nothing can be filtered here, so each client reads the events from the store. */
 function passOver(feed: SseFeed, to: number): void {
   feed.skipTo(to);
   feed.push([]);
 }
 
-/** What comes alone is told at once; in a burst, a write to each client is for many events. */
+/** A single event is sent at once; in a burst, one write to a client carries many events. */
 const restMs = 10;
 
 function entryOfEvent(event: StoredEvent, owner: Owner): Entry {

@@ -15,18 +15,18 @@ import type { StreamFilter, StreamLimits, StreamRequest } from "./sse-feed.ts";
 
 export interface EventStreams {
   /**
-   * `/events`, `/runs/:runId/events`, `/delegations/:delegationId/events`: the exact suffix of the
-   * log after a place, filtered, and then whatever happens. A place that the log never had is
-   * refused: it is another log's, and going on from anywhere would miss something in silence.
+   * `/events`, `/runs/:runId/events`, `/delegations/:delegationId/events`: everything after a
+   * position in the log, filtered, then new events. A position beyond the end is refused: it is
+   * from another log, and continuing would silently miss events.
    */
   readonly events: Mount;
-  /** `/inbox/events`: the items of the inbox in the same way. */
+  /** `/inbox/events`: the same for the items of the inbox. */
   readonly inbox: Mount;
 }
 
 /**
- * The streams of one server. Both count towards what one principal may have open. A page that listens
- * to one attends: whoever looks at it sees questions, and can answer them if their role allows it.
+ * The streams of one server; both share one limit per principal. An operator's dashboard with an
+ * open stream counts as attending: a person sees questions there and can answer them.
  */
 export function eventStreams(hub: EventHub, attend?: () => () => void): EventStreams {
   const { clock } = hub;
@@ -66,7 +66,8 @@ export function eventStreams(hub: EventHub, attend?: () => () => void): EventStr
       await requireKnown(hub, { principal, runId: query.run });
       const asked = readPlace(request, query.after);
       const end = await hub.inboxEnd();
-      // Somebody else's item may be stored before we hear of it; its event is, too.
+      // Another process may have stored the item before this one is notified; its event exists by
+      // then.
       if (asked !== undefined && asked > end && !(await hub.hasEvent(asked))) {
         throw beyondTheEnd(asked, end);
       }
@@ -81,7 +82,7 @@ export function eventStreams(hub: EventHub, attend?: () => () => void): EventStr
 
 function connectionOf({ outgoing }: MountContext): ServerResponse {
   if (outgoing !== undefined) return outgoing;
-  throw new HttpProblem("unavailable", "Streams need a connection of their own.");
+  throw new HttpProblem("unavailable", "Streams need a network connection.");
 }
 
 async function requireKnown(
@@ -94,7 +95,7 @@ async function requireKnown(
   }
   if (delegationId === undefined) return;
   const run = await hub.findRun(delegationId, principal);
-  // Questions and runs are found in the same way, and are no delegations.
+  // `findRun` also finds questions and runs, which are not delegations.
   if (run === undefined || !/^[0-9a-f]/.test(delegationId)) {
     throw new MandateError(
       "unknown-delegation",
@@ -106,7 +107,7 @@ async function requireKnown(
 function beyondTheEnd(asked: number, end: number): HttpProblem {
   return new HttpProblem(
     "request-invalid",
-    `There is no event ${asked}: the log ends at ${end}, so that number is of another log. Begin again without Last-Event-ID and "after", or with after=0.`,
+    `There is no event ${asked}: the log ends at ${end}, so the position is from another log. Start without Last-Event-ID and "after", or with after=0.`,
   );
 }
 
@@ -118,29 +119,29 @@ function open(
 ): Response {
   if (signal.aborted) {
     release();
-    throw new HttpProblem("unavailable", "The server stops, or the client is gone.");
+    throw new HttpProblem("unavailable", "The server is stopping, or the client has disconnected.");
   }
   const connection = new SseConnection(outgoing, signal, clock);
   serve(connection)
-    // The store was closed, or cannot be read: the client comes back and is told then.
+    // The store is closed or cannot be read: the client reconnects and gets an error then.
     .catch(() => undefined)
     .finally(release);
   return alreadySent();
 }
 
 /**
- * Tells the adapter that we write to the connection ourselves, since only there it shows whether a
- * client takes what it is sent. `RESPONSE_ALREADY_SENT` of the adapter is shared by all requests and
- * works only where it was loaded before a server was made; this one is as good, always.
+ * Tells the adapter that the stream writes to the connection itself, since only the connection
+ * shows whether a client reads. `RESPONSE_ALREADY_SENT` of the adapter works only when it was
+ * loaded before the server was created, so this makes an own one.
  */
 function alreadySent(): Response {
   const response = new Response(null, { headers: { "x-hono-already-sent": "true" } });
-  // The adapter's own class answers from a cache, which knows nothing of this, until it is read.
+  // The adapter's Response class uses a cache without this header until its body is read.
   void response.body;
   return response;
 }
 
-/** How many streams are open, and whose. */
+/** Limits the open streams, per principal and in total. */
 class StreamSlots {
   readonly #limits: Pick<StreamLimits, "perPrincipal" | "all">;
   readonly #open = new Map<string, number>();
@@ -150,16 +151,16 @@ class StreamSlots {
     this.#limits = limits;
   }
 
-  /** Gives what gives the place back. */
+  /** Takes a slot; returns the function that releases it. */
   take(principal: string): () => void {
     const open = this.#open.get(principal) ?? 0;
     const { perPrincipal, all } = this.#limits;
     if (open >= perPrincipal) {
-      throw tooMany(`You have ${open} streams open, which is the most. Close one first.`);
+      throw tooMany(`You have ${open} open streams, which is the limit. Close one first.`);
     }
     if (this.#all >= all) {
       throw tooMany(
-        `This server has ${this.#all} streams open, which is the most. Try again later.`,
+        `This server has ${this.#all} open streams, which is the limit. Try again later.`,
       );
     }
     this.#open.set(principal, open + 1);
@@ -184,7 +185,7 @@ const place = z
 
 const after = place.optional().meta({
   description:
-    "Only what has a greater id. The header Last-Event-ID wins over it; without either the stream begins with what is new.",
+    "Only events with a greater id. The header Last-Event-ID takes precedence; without either the stream begins with new events.",
 });
 
 /** A list in one parameter: `types=run.started,run.finished`. */
@@ -208,7 +209,8 @@ const eventStreamQuery = z.strictObject({
     .optional()
     .meta({ description: "Only events of these types, separated by commas." }),
   deltas: flag.optional().meta({
-    description: "1: also what models say while they say it, as `delta`, which is never stored.",
+    description:
+      "1: also model output while it is generated, as `delta` events, which are never stored.",
   }),
 });
 
@@ -237,13 +239,15 @@ function readStreamQuery<Query>(request: Request, schema: z.ZodType<Query>): Que
   return parsed.data;
 }
 
-/** Where to go on: what a client that comes back says of itself wins over what it once asked for. */
+/**
+ * The position to continue from: the header of a reconnecting client wins over its original query.
+ */
 function readPlace(request: Request, asked: number | undefined): number | undefined {
   const header = request.headers.get("last-event-id")?.trim() ?? "";
   if (header === "") return asked;
   const parsed = place.safeParse(header);
   if (parsed.success) return parsed.data;
   throw invalidRequest([
-    { field: "header.last-event-id", message: parsed.error.issues[0]?.message ?? "is no id" },
+    { field: "header.last-event-id", message: parsed.error.issues[0]?.message ?? "is not an id" },
   ]);
 }

@@ -10,7 +10,7 @@ import {
   placeFrame,
 } from "./sse-ring.ts";
 
-/** What is stored: `frame` is null for what the client does not want but has passed. */
+/** A stored entry; `frame` is null when the filter of the client excludes it. */
 export interface StoredFrame {
   readonly id: number;
   readonly frame: Buffer | null;
@@ -18,9 +18,9 @@ export interface StoredFrame {
 
 export interface ClientSource {
   readonly ring: FrameRing;
-  /** What the store has after a place by now, in order. */
+  /** The stored entries after a position, in order. */
   read(after: number): AsyncIterable<StoredFrame>;
-  /** Waits until few enough others read the store; gives what ends that. */
+  /** Waits for a free reader slot of the store; returns the function that releases it. */
   readingTurn(): Promise<() => void>;
   /** Null: everything. */
   readonly wants: ((entry: AboutEntry) => boolean) | null;
@@ -29,25 +29,25 @@ export interface ClientSource {
 /** Why a client was dropped. */
 export type DropReason = "lagging" | "stalled";
 
-/** A client that makes the server wait holds no rows of the store for longer. */
+/** How long a reader waits for a slow client before it releases the store. */
 const releaseMs = 250;
-/** Reading never waits for anything: others get their turn after so many. */
+/** After so many entries the event loop is yielded, since reading SQLite never waits. */
 const perTurn = 100;
 const chunkBytes = 64 * 1024;
-/** After so many that a client did not want, it is told how far it came. */
+/** After so many filtered entries the client is sent its new position. */
 const placeEvery = 5000;
 
 /**
- * One client of a stream: a place in the log, and a connection that takes what comes after it. It
- * first reads what is stored, then follows the ring; when it loses that, it reads again. Either way
- * it gets every entry after its place once and in order, and it pulls: nothing is kept for it.
+ * One client of a stream: a position in the log and a connection. It first reads stored entries,
+ * then follows the ring; when it falls out of the ring, it reads the store again. It gets every
+ * entry after its position once and in order. It pulls, so nothing is buffered for it.
  */
 export class SseClient {
   readonly connection: SseConnection;
   readonly #source: ClientSource;
   readonly #limits: StreamLimits;
   #place: number;
-  /** The last id that the client was told. */
+  /** The last id that was sent to the client. */
   #toldPlace: number;
   #fallBehind: (() => void) | undefined;
 
@@ -64,7 +64,7 @@ export class SseClient {
     this.#toldPlace = after;
   }
 
-  /** Ends when the client is gone. */
+  /** Resolves when the client has disconnected. */
   async run(): Promise<void> {
     const { connection } = this;
     connection.open(openingFrame(this.#place));
@@ -78,7 +78,7 @@ export class SseClient {
     }
   }
 
-  /** Sends what the ring has, as much as is taken. */
+  /** Sends from the ring until the connection is full. */
   pump(): void {
     if (this.#fallBehind === undefined) return;
     while (this.connection.blockedSince === null && !this.connection.isClosed) {
@@ -90,13 +90,13 @@ export class SseClient {
     }
   }
 
-  /** Something that may be missed: it is sent to those who have taken everything before it. */
+  /** Sends a frame that may be lost, to clients that have received everything before it. */
   offer(frame: Buffer): void {
     const isUpToDate = this.#fallBehind !== undefined && this.connection.blockedSince === null;
     if (isUpToDate) this.connection.write(frame);
   }
 
-  /** Gives why the client has to go; undefined: it need not. */
+  /** The reason to drop the client; undefined: there is no reason. */
   judge(now: number): DropReason | undefined {
     const { blockedSince } = this.connection;
     if (blockedSince === null) return undefined;
@@ -125,11 +125,11 @@ export class SseClient {
     });
   }
 
-  /** Until the ring has all that is left. */
+  /** Reads the store until the ring has all entries that follow. */
   async #catchUp(): Promise<void> {
     const { ring } = this.#source;
     while (!this.connection.isClosed && this.#place < (ring.floor ?? Number.POSITIVE_INFINITY)) {
-      // Whatever was heard of before reading began is stored, and is read.
+      // All entries that were received before reading began are stored, so they are read.
       const heard = ring.last ?? 0;
       const release = await this.#source.readingTurn();
       try {
@@ -142,7 +142,7 @@ export class SseClient {
     this.#tellPlace();
   }
 
-  /** False: it took too long to be taken, and reading has to begin again from here. */
+  /** False: the client read too slowly, so reading must start again from here. */
   async #sendStored(): Promise<boolean> {
     let frames: Buffer[] = [];
     let size = 0;
@@ -178,7 +178,7 @@ export class SseClient {
     this.connection.write(bytes);
   }
 
-  /** So that it need not pass again what it did not want when it comes back. */
+  /** So that a reconnecting client does not read the same filtered entries again. */
   #tellPlace(): boolean {
     if (this.#place <= this.#toldPlace || this.connection.blockedSince !== null) return false;
     this.#send(placeFrame(this.#place), this.#place);
@@ -186,7 +186,7 @@ export class SseClient {
   }
 }
 
-/** The way to one client: whether it takes what it is sent, and when it is gone. */
+/** The connection to one client: whether it reads, and when it is closed. */
 export class SseConnection {
   readonly #outgoing: ServerResponse;
   readonly #clock: Clock;
@@ -202,7 +202,7 @@ export class SseConnection {
     this.#clock = clock;
     outgoing.on("drain", () => this.#drained());
     outgoing.on("close", () => this.#closed());
-    // What goes wrong on the way closes it, and that is heard of.
+    // An error closes the connection, and "close" handles that.
     outgoing.on("error", () => undefined);
     signal.addEventListener("abort", () => this.end(), { once: true });
     if (signal.aborted || outgoing.destroyed) this.#isClosed = true;
@@ -212,7 +212,7 @@ export class SseConnection {
     return this.#isClosed;
   }
 
-  /** Since when it has not taken all that it was sent; null: it has. */
+  /** Since when output waits to be read; null: nothing waits. */
   get blockedSince(): number | null {
     return this.#blockedSince;
   }
@@ -221,7 +221,7 @@ export class SseConnection {
     return this.#lastWriteAt;
   }
 
-  /** Says that this is a stream. Nothing of the limits for ordinary requests is for it. */
+  /** Sends the headers of a stream and lifts the timeouts of ordinary requests. */
   open(first: Buffer): void {
     if (this.#isClosed) return;
     const { socket } = this.#outgoing;
@@ -237,7 +237,7 @@ export class SseConnection {
     this.write(first);
   }
 
-  /** Gives whether more may follow at once. */
+  /** Returns whether more can be written at once. */
   write(bytes: Buffer): boolean {
     if (this.#isClosed) return false;
     this.#lastWriteAt = this.#clock.monotonic();
@@ -246,7 +246,7 @@ export class SseConnection {
     return isTaken;
   }
 
-  /** What to do when it has taken everything, and when it is gone. */
+  /** Sets the callbacks for a drained and for a closed connection. */
   follow(onDrain: () => void, onClose: () => void): void {
     this.#onDrain = onDrain;
     this.onClose(onClose);
@@ -257,7 +257,7 @@ export class SseConnection {
     else this.#onClose.push(listener);
   }
 
-  /** Until it has taken everything or is gone; gives false when that takes longer than `ms`. */
+  /** Resolves when everything was read or the connection is closed; with false after `ms`. */
   async drained(ms?: number): Promise<boolean> {
     if (this.#blockedSince === null || this.#isClosed) return true;
     const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -270,7 +270,7 @@ export class SseConnection {
     }
   }
 
-  /** Ends it in order where the client takes that: it comes back from where it was. */
+  /** Ends the stream, cleanly when the client reads: it reconnects and continues where it was. */
   end(): void {
     if (this.#isClosed) return;
     if (this.#outgoing.headersSent && this.#blockedSince === null) this.#outgoing.end();
@@ -278,7 +278,7 @@ export class SseConnection {
     this.#closed();
   }
 
-  /** Ends it at once, with all that it has not taken. */
+  /** Closes the connection at once and drops unread output. */
   destroy(): void {
     this.#outgoing.destroy();
     this.#closed();

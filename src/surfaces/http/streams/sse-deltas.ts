@@ -1,8 +1,8 @@
 import { type Clock, systemClock, type Timer } from "../../../ports/clock.ts";
 
 /**
- * What models say while they say it, on its way from a runtime to a hub. A runtime is given `hear`
- * as its `onDelta`, before there is a hub; until then, and while nobody listens, it is let go of.
+ * Passes streamed model output from a runtime to the event hub. The runtime gets `hear` as its
+ * `onDelta` before the hub exists; without a listening client the output is dropped.
  */
 export class DeltaHub {
   readonly #pending = new Map<string, string>();
@@ -26,7 +26,7 @@ export class DeltaHub {
     this.#tell = tell;
   }
 
-  /** Tells what was gathered, before something happens that comes after it. */
+  /** Sends the collected output, before an event that happened after it. */
   flush(): void {
     this.#timer?.cancel();
     this.#timer = undefined;
@@ -35,5 +35,5 @@ export class DeltaHub {
   }
 }
 
-/** A model says a word at a time: many of them make one frame, sooner than an eye notices. */
+/** Output arrives word by word; it is collected for so long into one frame. */
 const gatherMs = 40;

@@ -12,17 +12,17 @@ import {
 } from "./sse-client.ts";
 import { type AboutEntry, type Entry, eventFrame, FrameRing, inboxFrame } from "./sse-ring.ts";
 
-/** What streams may cost. The defaults are what the guide promises. */
+/** The limits of streams. The guide documents the defaults. */
 export interface StreamLimits {
-  /** So much of what happened last is kept for all clients together. */
+  /** The latest entries that are kept in memory, for all clients together. */
   readonly ringBytes: number;
-  /** A client that is further behind than this, and has taken nothing for `lagMs`, is dropped. */
+  /** A client that is further behind than this and has read nothing for `lagMs` is dropped. */
   readonly lagBytes: number;
   readonly lagMs: number;
-  /** One that is being told the past is dropped when it takes nothing for so long. */
+  /** A client that is reading stored entries is dropped when it reads nothing for so long. */
   readonly stallMs: number;
   readonly heartbeatMs: number;
-  /** How often to look for the ones above. */
+  /** How often these limits are checked. */
   readonly sweepMs: number;
   readonly perPrincipal: number;
   readonly all: number;
@@ -31,7 +31,7 @@ export interface StreamLimits {
 export const defaultStreamLimits: StreamLimits = {
   ringBytes: 4 * 1024 * 1024,
   lagBytes: 2 * 1024 * 1024,
-  // A burst puts everybody behind for some milliseconds: only who does not read is too slow.
+  // A burst puts every client behind for some milliseconds, so only a longer delay counts.
   lagMs: 1000,
   stallMs: 30_000,
   heartbeatMs: 15_000,
@@ -40,7 +40,7 @@ export const defaultStreamLimits: StreamLimits = {
   all: 1024,
 };
 
-/** What a client may and wants to hear of; what is absent leaves nothing out. */
+/** What a client may see and asked for; an absent field filters nothing. */
 export interface StreamFilter {
   readonly principal: Principal;
   readonly runId?: string | undefined;
@@ -49,20 +49,20 @@ export interface StreamFilter {
 }
 
 export interface StoredLog {
-  /** The greatest id that is stored. */
+  /** The greatest stored id. */
   findEnd(): Promise<number>;
-  /** What is stored after a place, in order. */
+  /** The stored entries after a position, in order. */
   read(after: number, filter: StreamFilter): AsyncIterable<StoredFrame>;
 }
 
 export interface StreamRequest {
   readonly after: number;
   readonly filter: StreamFilter;
-  /** Also what is told while it arrives, and never stored. */
+  /** Also streamed model output, which is never stored. */
   readonly wantsDeltas: boolean;
 }
 
-/** One log, its live end, and all who follow it. */
+/** One log with its latest entries in memory, and all clients that follow it. */
 export class SseFeed {
   readonly #log: StoredLog;
   readonly #limits: StreamLimits;
@@ -88,22 +88,22 @@ export class SseFeed {
     return this.#dropped;
   }
 
-  /** The greatest id that was heard of; undefined before anything was. */
+  /** The greatest received id; undefined before the first one. */
   get last(): number | undefined {
     return this.#ring.last;
   }
 
-  /** Where the log ends by now. */
+  /** The current end of the log. */
   async end(): Promise<number> {
     if (this.#ring.last === undefined) {
       const end = await this.#log.findEnd();
-      // What was heard of meanwhile is newer than what was found.
+      // An entry that arrived during the search is newer than its result.
       if (this.#ring.last === undefined) this.#ring.reset(end);
     }
     return this.#ring.last ?? 0;
   }
 
-  /** Nobody listens, or something was missed: what comes after this is kept again. */
+  /** Empties the ring without clients or after a gap: entries after `id` are kept from now on. */
   skipTo(id: number): void {
     if (id > (this.#ring.last ?? -1)) this.#ring.reset(id);
   }
@@ -119,7 +119,7 @@ export class SseFeed {
     }
   }
 
-  /** Serves one client until it is gone. */
+  /** Serves one client until it disconnects. */
   async serve(request: StreamRequest, connection: SseConnection): Promise<void> {
     const { after, filter } = request;
     const source: ClientSource = {
@@ -134,7 +134,7 @@ export class SseFeed {
     try {
       await client.run();
     } finally {
-      // Reading failed: the client comes back from where it was.
+      // After a failed read the client reconnects and continues where it was.
       connection.end();
       this.#clients.delete(client);
       if (this.#clients.size === 0) {
@@ -162,7 +162,7 @@ export class SseFeed {
   }
 }
 
-/** Whoever reads holds a page of the store: two hundred who come back at once take turns. */
+/** Each reader holds a page of rows in memory, so many reconnecting clients take turns. */
 const mostReaders = 8;
 
 class ReadingTurns {
@@ -200,13 +200,13 @@ function isAbout(
 
 type EventReader = Pick<Store, "readEvents" | "readInbox">;
 
-/** The log of events, as a stream reads what is over. */
+/** The stored events, as a stream reads them. */
 export function storedEvents(store: Store): StoredLog {
   return {
     findEnd: () => findLastSeq(store),
     async *read(after, filter) {
       const { delegationId, runId } = filter;
-      // Where only one of them is asked for, those of all others are not even passed.
+      // The store itself filters by run and delegation.
       const query: EventQuery = {
         after,
         ...(runId !== undefined && { runId }),
@@ -228,8 +228,8 @@ function wants({ runId, delegationId, types }: StreamFilter, event: StoredEvent)
 }
 
 /**
- * The number of the last event. A store is not asked for that, so it is searched for: from the last
- * item of the inbox on, which mostly is near the end, in steps that grow and then halve.
+ * The number of the last event. The store port has no query for it, so this searches: from the last
+ * inbox item, which is usually near the end, in steps that double and then halve.
  */
 async function findLastSeq(store: EventReader): Promise<number> {
   const [item] = await store.readInbox({ limit: 1 });
@@ -249,7 +249,7 @@ async function findLastSeq(store: EventReader): Promise<number> {
   return known;
 }
 
-/** The number of the first event after another one; undefined: there is none. */
+/** The number of the first event after `seq`; undefined: `seq` is the last one. */
 export async function firstAfter(store: EventReader, seq: number): Promise<number | undefined> {
   for await (const event of store.readEvents({ after: seq })) return event.seq;
   return undefined;
@@ -257,7 +257,7 @@ export async function firstAfter(store: EventReader, seq: number): Promise<numbe
 
 const pageSize = 200;
 
-/** The inbox, whose items are in order like events and are fewer. */
+/** The stored inbox, whose items are ordered like events. */
 export function storedInbox(store: Store): StoredLog {
   return {
     async findEnd() {

@@ -3,9 +3,9 @@ import type { StoredEvent } from "../../../events/event.ts";
 import type { InboxItem } from "../../../events/inbox-item.ts";
 import { tellEvent } from "../../../events/summarize.ts";
 
-/** What happened, by which a client can tell whether it wants to hear of it, and may. */
+/** The fields of an entry that filters and visibility use. */
 export interface AboutEntry {
-  /** Grows from entry to entry. */
+  /** Increases with every entry. */
   readonly id: number;
   readonly runId: string;
   readonly delegationId: string | undefined;
@@ -13,44 +13,44 @@ export interface AboutEntry {
   readonly owner: Owner;
 }
 
-/** Something that happened, and how it is told to all who want to hear of it. */
+/** An entry with its frame, which is the same for all clients. */
 export interface Entry extends AboutEntry {
   readonly frame: Buffer;
 }
 
-/** Consecutive frames of a ring. */
+/** The next part of a ring for one client. */
 export interface Chunk {
-  /** The last entry that was passed, wanted or not. */
+  /** The last entry of this part, filtered ones included. */
   readonly to: number;
-  /** Undefined: none of what was passed was wanted. */
+  /** Undefined: all entries of this part were filtered out. */
   readonly wanted: { readonly bytes: Buffer; readonly lastId: number } | undefined;
 }
 
-/** Entries that came together, in one piece of memory. */
+/** Entries that arrived together, in one buffer. */
 interface Block {
   readonly bytes: Buffer;
-  /** Without their frames: those are in `bytes`, and a view of each would be as large as they are. */
+  /** Without their frames, which are in `bytes`: one view per entry would cost as much memory. */
   readonly entries: readonly AboutEntry[];
-  /** Where each of them begins. */
+  /** The offset of each frame in `bytes`. */
   readonly starts: readonly number[];
   readonly firstId: number;
   readonly lastId: number;
-  /** How many bytes were ever pushed before it. */
+  /** The total bytes that were pushed before this block. */
   readonly offset: number;
-  /** The same of what they cost. */
+  /** The total cost before this block. */
   readonly costBefore: number;
 }
 
-/** A block of more is one frame that is larger. */
+/** Most bytes of a block, except for a single frame that is larger. */
 const blockBytes = 64 * 1024;
 
-/** What is kept beside the bytes, more or less: of a short frame that comes alone it is the most. */
+/** Approximate memory beside the bytes, which dominates for short single frames. */
 const blockCost = 500;
 const entryCost = 100;
 
 /**
- * The latest entries, by size. What clients have not taken yet is here once for all of them: a
- * client is a place in it and is sent pieces of it, so that being slow costs no memory.
+ * The latest entries up to a number of bytes, shared by all clients. A client is a position in it
+ * and is sent slices of it, so a slow client costs no memory.
  */
 export class FrameRing {
   readonly #capacity: number;
@@ -64,17 +64,17 @@ export class FrameRing {
     this.#capacity = capacity;
   }
 
-  /** Everything with a greater id is here; undefined before anything is known. */
+  /** All entries with a greater id are in the ring; undefined before the first entry. */
   get floor(): number | undefined {
     return this.#floor;
   }
 
-  /** The greatest id that was heard of. */
+  /** The greatest id that was pushed. */
   get last(): number | undefined {
     return this.#last;
   }
 
-  /** Forgets everything: what comes after `id` is kept from now on. */
+  /** Empties the ring: entries after `id` are kept from now on. */
   reset(id: number): void {
     this.#blocks = [];
     this.#floor = id;
@@ -84,7 +84,7 @@ export class FrameRing {
   push(entries: readonly Entry[]): void {
     const [first] = entries;
     if (first !== undefined && this.#last === undefined) this.reset(first.id - 1);
-    // Some may have been read from the store before we heard of them.
+    // Entries may arrive after they were read from the store already.
     const last = this.#last ?? 0;
     let group: Entry[] = [];
     let size = 0;
@@ -106,7 +106,7 @@ export class FrameRing {
     this.#blocks.splice(0, gone);
   }
 
-  /** How much a client that is there has not taken yet. */
+  /** The bytes after a position. */
   bytesAfter(id: number): number {
     if (this.#floor === undefined || id < this.#floor) return Number.POSITIVE_INFINITY;
     const block = this.#blocks[this.#blockAfter(id)];
@@ -114,7 +114,7 @@ export class FrameRing {
     return this.#pushed - block.offset - (block.starts[entryAfter(block, id)] ?? 0);
   }
 
-  /** What comes next; undefined when that is not here any more. */
+  /** The part after a position; undefined when the ring no longer has it. */
   chunkAfter(id: number, wants: ((entry: AboutEntry) => boolean) | null): Chunk | undefined {
     if (this.#floor === undefined || id < this.#floor) return undefined;
     let to = id;
@@ -130,8 +130,7 @@ export class FrameRing {
   }
 
   #add(entries: readonly Entry[], size: number): void {
-    // Memory of its own: a small piece of the pool that all buffers share would keep the whole pool
-    // from being freed, for as long as it is here.
+    // Not from the shared pool of buffers: a small slice would keep the whole pool in memory.
     const bytes = Buffer.allocUnsafeSlow(size);
     const starts: number[] = [];
     let start = 0;
@@ -161,7 +160,7 @@ export class FrameRing {
   }
 }
 
-/** All of a block from an entry on: no copy, whoever gets it. */
+/** A block from an entry on, without a copy. */
 function rest(block: Block, from: number): Chunk["wanted"] {
   return { bytes: block.bytes.subarray(block.starts[from]), lastId: block.lastId };
 }
@@ -186,7 +185,10 @@ function entryAfter(block: Block, id: number): number {
   return lowest(block.entries.length, (index) => (block.entries[index]?.id ?? 0) > id);
 }
 
-/** The lowest index for which it is true, when it is true for all after it. */
+/**
+ * Binary search: the lowest index for which `isTrue` holds, given that it holds for all higher
+ * ones.
+ */
 function lowest(length: number, isTrue: (index: number) => boolean): number {
   let low = 0;
   let high = length;
@@ -199,8 +201,8 @@ function lowest(length: number, isTrue: (index: number) => boolean): number {
 }
 
 /**
- * One thing of a stream as it goes over the wire. It is made once, however many clients get it, and
- * never contains a line break but those between its fields: JSON escapes them.
+ * An event as a server-sent event. It is encoded once for all clients. JSON escapes line breaks, so
+ * only the fields are separated by them.
  */
 export function eventFrame(event: StoredEvent): Buffer {
   const data = JSON.stringify(tellEvent(event));
@@ -211,21 +213,21 @@ export function inboxFrame(item: InboxItem): Buffer {
   return Buffer.from(`id: ${item.id}\nevent: inbox\ndata: ${JSON.stringify(item)}\n\n`);
 }
 
-/** Without an id: what is not in the log is no place to go on from. */
+/** Without an id: deltas are not stored, so a client cannot continue after one. */
 export function deltaFrame(runId: string, delegationId: string, text: string): Buffer {
   const data = JSON.stringify({ run_id: runId, sub_agent_id: delegationId, text });
   return Buffer.from(`event: delta\ndata: ${data}\n\n`);
 }
 
-/** Moves the place from which a client would go on, without telling it anything. */
+/** Moves the position from which a client would continue, without an event. */
 export function placeFrame(id: number): Buffer {
   return Buffer.from(`id: ${id}\n\n`);
 }
 
-/** The first bytes: when to come back after a cut, and from where. */
+/** The first bytes of a stream: the delay before a reconnect, and the position. */
 export function openingFrame(id: number): Buffer {
   return Buffer.from(`retry: 1000\nid: ${id}\n\n`);
 }
 
-/** Keeps proxies from taking a quiet stream for a dead one. */
+/** Keeps proxies from closing a quiet stream. */
 export const heartbeatFrame: Buffer = Buffer.from(": still here\n\n");
