@@ -16,7 +16,7 @@ export function formatCost(dollars: number): string {
   return `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 }
 
-/** A clock that runs: `0:07`, `12:40`, `3:05:00`. */
+/** Elapsed time: `0:07`, `12:40`, `3:05:00`. */
 export function formatElapsed(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const rest = String(seconds % 60).padStart(2, "0");
@@ -25,7 +25,7 @@ export function formatElapsed(ms: number): string {
   return `${Math.floor(minutes / 60)}:${String(minutes % 60).padStart(2, "0")}:${rest}`;
 }
 
-/** A span in a sentence: `850 ms`, `9.4 s`, `5 min`, `2 h`. */
+/** A duration in a sentence: `850 ms`, `9.4 s`, `5 min`, `2 h`. */
 export function formatSpan(ms: number): string {
   if (ms < 1000) return `${Math.round(ms)} ms`;
   if (ms < 60_000) return `${short(ms / 1000)} s`;

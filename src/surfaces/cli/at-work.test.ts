@@ -142,7 +142,7 @@ test("Ctrl-C lets a child that continues by its contract come to its end first",
   typing.signal("SIGINT");
   const { code, err } = await typing.done;
   expect(code).toBe(130);
-  expect(err).toContain("those who continue by their contract come to their end");
+  expect(err).toContain("waiting for sub-agents whose contracts say continue");
   const { id, state } = await latestRun();
   expect(err).toContain(`${id} was cancelled.`);
   expect(state).toBe("cancelled");

@@ -32,7 +32,7 @@ export function displayFor(given: Arguments, io: Io): Display {
   return io.stderr.isTerminal ? new LiveDisplay(io) : new PlainDisplay(io);
 }
 
-/** Works on a run to its end and prints what came of it. Gives the exit code. */
+/** Works on a run to its end and prints its outcome. Gives the exit code. */
 export async function attend(given: Arguments, work: Work): Promise<number> {
   const background = new Background(given, work);
   const outcome = await workOn({ ...work, answered: (answer) => background.answered(answer) });
@@ -41,13 +41,13 @@ export async function attend(given: Arguments, work: Work): Promise<number> {
   return reportOutcome(outcome, given, work.io, aftermath, background.isPrinted);
 }
 
-/** What a run left, besides its result. */
+/** What a run left in addition to its result. */
 export interface Aftermath {
-  /** How the run itself ended, which is for its steps and children to say too; null: it has not. */
+  /** How the whole run ended, steps and children included; null: it is open. */
   readonly end: RunOutcome | null;
-  /** Those whose changes are in copies of their own. */
+  /** Delegations whose changes are kept in their working copies. */
   readonly kept: readonly string[];
-  /** Why its agent failed; null: it did not. */
+  /** Why the agent failed; null: it did not. */
   readonly cause: Cause | null;
 }
 
@@ -67,7 +67,7 @@ export async function lookBack(
 
 const nothingLeft: Aftermath = { end: null, kept: [], cause: null };
 
-/** Nobody shall take scripted words for those of a language model. */
+/** Says that answers are scripted, so that they are not taken for those of a language model. */
 export function announceModel(
   model: string | null,
   playbook: string | undefined,
@@ -83,7 +83,7 @@ export function announceModel(
   display.say(`${notice} (${source})`);
 }
 
-/** What came of it, in words and as an exit code. */
+/** Prints how a run ended, and gives the exit code. */
 export function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
@@ -123,7 +123,7 @@ export function reportOutcome(
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
       } else if (end === "failed") {
         io.stderr.write(
-          `mandate: the run failed all the same: something below was not completed. See ${io.program} tree ${run.runId}\n`,
+          `mandate: the run failed all the same: a sub-agent or step was not completed. See ${io.program} tree ${run.runId}\n`,
         );
       }
       tellKept(kept, io);
@@ -134,7 +134,7 @@ export function reportOutcome(
   }
 }
 
-/** The answer is printed already, unless it is to be a document. */
+/** The answer is printed already, except as a JSON document. */
 function reportDetached(
   { answer: { children, result }, run: { runId } }: Extract<WorkOutcome, { ended: "detached" }>,
   given: Arguments,
@@ -157,7 +157,7 @@ const ofDollars: ReadonlySet<Cause["code"]> = new Set([
   "cost_too_small",
 ]);
 
-/** What reached a limit would reach the same one again. */
+/** A run that reached a limit would reach the same limit again. */
 function howToGoOn(
   { runId }: StartedRun,
   io: Io,
@@ -176,7 +176,7 @@ function howToGoOn(
 
 type Interrupted = Extract<WorkOutcome, { ended: "interrupted" }>;
 
-/** What became of every run that it was about, and how to resume those that were not done. */
+/** The state of every interrupted run, and how to resume those that have not ended. */
 function describeInterruption({ code, stopped }: Interrupted, io: Io): string {
   const isByPerson = code === exitCode.interrupted;
   const answered = stopped.filter(({ state }) => state === "answered");
@@ -210,7 +210,7 @@ function names(runs: readonly StoppedRun[]): string {
   return runs.map(({ runId }) => runId).join(", ");
 }
 
-/** Each after the other, as a shell takes them. */
+/** Commands in a row, as a shell takes them. */
 function commands(command: string, runs: readonly StoppedRun[], { program }: Io): string {
   return runs.map(({ runId }) => `${program} ${command} ${runId}`).join("; ");
 }
@@ -220,7 +220,7 @@ type Way = (typeof ways)[number];
 
 export const backgroundOption: CommandOption = text(
   "WAY",
-  "sub-agents that still run after the answer: wait (so by default), detach or cancel",
+  "sub-agents that still run after the answer: wait (default), detach or cancel",
 );
 
 export function backgroundOf(given: Arguments): Way {
@@ -230,9 +230,9 @@ export function backgroundOf(given: Arguments): Way {
   throw new MandateError("usage", `--background takes ${ways.join(", ")}; it is "${said}".`);
 }
 
-/** Prints an answer as soon as it is there, and treats the sub-agents that still run then. */
+/** Prints an answer as soon as it is there, and handles the sub-agents that still run. */
 export class Background {
-  /** Whether the answer stands on standard output. */
+  /** Whether the answer was written to standard output. */
   isPrinted = false;
   readonly #given: Arguments;
   readonly #work: Work;

@@ -11,11 +11,11 @@ export interface ChosenProfile {
   /** A name or a handle, as the engine takes it. */
   readonly profile: string;
   readonly model: string;
-  /** What the person should know about the choice. */
+  /** What the person should know about the choice: a pin. */
   readonly note?: string;
 }
 
-/** Who does it, and on which model; names what is wrong before a run exists. */
+/** Chooses the profile and its model, and reports what is wrong with them before a run exists. */
 export async function chooseProfile(
   runtime: Runtime,
   asked: string | undefined,
@@ -50,7 +50,7 @@ function named({ config, profiles }: Runtime, name: string): Profile | undefined
   throw unknownProfile(name, profiles.names());
 }
 
-/** At a terminal the question is put where it comes up; elsewhere the refusal says what to type. */
+/** A terminal asks when the profile is needed; elsewhere the refusal says what to type. */
 async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io): Promise<void> {
   if (io.ask === undefined || profiles.get(name) !== undefined) return;
   const waiting = profiles.pending().filter((layer) => layer.name === name);
@@ -74,7 +74,7 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
   await control.view.refresh(true);
 }
 
-/** A name that nobody has: the nearest one, and all that there are. */
+/** An unknown name: the error has the nearest name, and all names. */
 export function unknownProfile(name: string, known: readonly string[]): MandateError {
   const nearest = nearestKey(name, known);
   const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;

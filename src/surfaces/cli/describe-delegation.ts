@@ -20,9 +20,9 @@ export interface DescribedDelegation {
   readonly contract: Contract;
   readonly receipt: readonly ReceiptLine[];
   readonly result: DelegationResult | null;
-  /** Its final answer, where background children keep it open. */
+  /** The final answer of a delegation that background children keep open. */
   readonly answer?: EarlyAnswer | null;
-  /** It left work in a copy that was not merged. */
+  /** Its working copy holds changes that were not merged. */
   readonly changesKept: boolean;
   readonly events: readonly StoredEvent[];
   readonly now: number;
@@ -30,7 +30,7 @@ export interface DescribedDelegation {
   readonly columns: number;
 }
 
-/** Everything about one delegation that a person would ask for, on a page. */
+/** One delegation on a page: task, contract, receipt, refusals, result, evidence. */
 export function describeDelegation(
   about: DescribedDelegation,
   style: Style,
@@ -84,7 +84,7 @@ function stateOf({ answer, delegation, status, now }: DescribedDelegation): stri
 }
 
 function resumed({ resumedFrom }: Delegation): string {
-  return resumedFrom === null ? "" : `, goes on from ${resumedFrom}`;
+  return resumedFrom === null ? "" : `, continues ${resumedFrom}`;
 }
 
 function refusals({ events, columns }: DescribedDelegation, { paint, glyphs }: Style): string[] {
@@ -103,7 +103,7 @@ function outcome(result: DelegationResult | null, answer: EarlyAnswer | null): s
   return [indented(result.result || "(nothing)")];
 }
 
-/** What the runtime saw, not what the agent said. */
+/** What the runtime recorded, not what the agent reported. */
 function evidence(result: DelegationResult | null, columns: number): string[] {
   if (result === null) return [];
   const { usage, turns, tool_calls, attempts, served, files = [], output_hash } = result.evidence;
@@ -112,7 +112,7 @@ function evidence(result: DelegationResult | null, columns: number): string[] {
     countOf(tool_calls, "tool call"),
     countOf(attempts, "attempt"),
   ];
-  // Seals of earlier versions do not say what is estimated; the log does.
+  // Seals of earlier versions lack what is estimated; the log has it.
   const { tokenUsage: mark } = result;
   const tokens = [
     atMost(`${formatTokens(usage.prompt)} in`, mark),
@@ -123,7 +123,7 @@ function evidence(result: DelegationResult | null, columns: number): string[] {
     [
       ["work", `${work.join(", ")} in ${formatSpan(result.duration)}`],
       ["tokens", tokens],
-      ["answered by", served.map(printableLine).join(", ") || "nobody"],
+      ["answered by", served.map(printableLine).join(", ") || "no model"],
       ...(output_hash === null ? [] : [["output sha256", output_hash.slice(0, 16)] as Row]),
       ...files.map(
         ({ path, before }): Row => [before === null ? "created" : "changed", printableLine(path)],
@@ -146,7 +146,7 @@ export type Row = readonly [label: string, text: string];
 
 const isolations = { shared: "shared", sandbox: "copy", custom: "custom" } as const;
 
-/** A contract in words, one row for each thing that it grants or limits. */
+/** A contract in words, one row for each grant or limit. */
 function describeContract(contract: Contract): Row[] {
   const { permissions, model, budget, execution, exit, deadlines, workspace } = contract;
   const cost = budget.cost === null ? "" : `, at most $${budget.cost}`;
@@ -154,7 +154,7 @@ function describeContract(contract: Contract): Row[] {
     ["tools", names(permissions.allowed_tools)],
     ["delegates", delegating(contract)],
     ["model", `${model.provider}/${model.model}${alternatives(contract)}`],
-    ["tokens", `${budget.tokens.toLocaleString("en")} for it and all below it${cost}`],
+    ["tokens", `${budget.tokens.toLocaleString("en")}, including sub-agents${cost}`],
     [
       "time",
       `${formatSpan(deadlines.total)} in all; ${countOf(execution.max_retries + 1, "attempt")}`,
@@ -183,7 +183,7 @@ function describeContract(contract: Contract): Row[] {
   ];
 }
 
-/** What was asked for, what came of it, and why it is less. */
+/** What was requested, what was granted, and why it is less. */
 export function describeReceipt(line: ReceiptLine): string {
   const reason = line.reason === undefined ? "" : ` (${printableLine(line.reason)})`;
   if (line.dropped?.length) {
@@ -193,7 +193,7 @@ export function describeReceipt(line: ReceiptLine): string {
   return `asked for ${said(line.requested)}, granted ${said(line.granted)}${reason}`;
 }
 
-/** The lines that say something was not granted as asked. */
+/** The lines where less was granted than requested. */
 export function reductions(receipt: readonly ReceiptLine[]): ReceiptLine[] {
   return receipt.filter(({ reason, dropped }) => reason !== undefined || dropped !== undefined);
 }

@@ -1,15 +1,15 @@
 import { stripTerminalCodes } from "../../ports/visible-text.ts";
 
 const plain = /^[\u0020-\u007e]*$/;
-/** Drawn two cells wide: East Asian wide forms, and what is shown as a picture. */
+/** Drawn two cells wide: East Asian wide forms and emoji. */
 const wide =
   /[\u1100-\u115f\u2329\u232a\u2630-\u2637\u268a-\u268f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Emoji_Presentation}|[\u{16fe0}-\u{1b2ff}\u{1d300}-\u{1d376}\u{1f200}-\u{1f2ff}\u{20000}-\u{3fffd}]/u;
-/** Signs of one cell each that are drawn as one picture of two. */
+/** Sequences of narrow signs that are drawn as one emoji of two cells. */
 const picture = /^(?:[#*\d]\ufe0f?\u20e3|\p{Emoji}\ufe0f|\p{Extended_Pictographic}.*\u200d)/u;
-/** Two of them are one flag, and a colour of skin is no sign of its own. */
+/** Two regional indicators are one flag, and a skin tone takes no cell of its own. */
 const pairs = /\p{Regional_Indicator}|\p{Emoji_Modifier_Base}/u;
 const unseen = /[\p{Mn}\p{Me}\p{Cf}\p{Default_Ignorable_Code_Point}]/u;
-/** Vowels and ends of Korean syllables that are spelled out: drawn into the letter before them. */
+/** Vowels and finals of decomposed Korean syllables: drawn into the letter before them. */
 const joining = /[\u1160-\u11ff\ud7b0-\ud7ff]/;
 
 let segmenter: Intl.Segmenter | undefined;
@@ -27,9 +27,9 @@ export function displayWidth(text: string): number {
 }
 
 /**
- * Never less than what terminals draw, where they agree: text that is wider than was thought would
- * break at the edge, and go on where only this program's own marks stand. So each letter of a
- * cluster counts (Indic scripts), and a sign that is asked to be a picture is as wide as one.
+ * Never less than what terminals draw, where they agree: text that is wider than computed would wrap
+ * into columns that only this program writes. So each letter of a cluster counts (Indic scripts), and
+ * a sign with an emoji selector is as wide as an emoji.
  */
 function widthOf(grapheme: string): number {
   if (picture.test(grapheme.slice(0, 50))) return 2;

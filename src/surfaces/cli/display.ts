@@ -11,18 +11,18 @@ import { type Paint, type Style, styleFor } from "./style.ts";
 
 /** How people see work in progress: a tree that moves, plain lines, or nothing. */
 export interface Display {
-  /** From now on this run is shown too. */
+  /** Shows this run too from now on. */
   add(view: RunView): void;
   /** An event that is already part of the view. */
   note(event: StoredEvent, view: RunView): void;
   /** Text that stays, on lines of its own. */
   say(text: string): void;
-  /** Leaves the screen to somebody else, such as a question, until `proceed`. */
+  /** Leaves the screen to another writer, such as a question, until `proceed`. */
   pause(): void;
   proceed(): void;
-  /** Has something else written to the terminal, and draws nothing below it until then. */
+  /** Clears the drawing, calls `write`, and draws again below what it wrote. */
   clearFor(write: () => void): void;
-  /** Draws what is to stay, and nothing more after it. */
+  /** Draws the last frame, which stays on the screen. */
   end(): void;
 }
 
@@ -54,14 +54,14 @@ export class PlainDisplay implements Display {
   end(): void {}
 }
 
-/** Says what it is told to say, and nothing of what happens by itself. */
+/** Prints only text given to `say`, and no events. */
 export class QuietDisplay extends PlainDisplay {
   override note(): void {}
 }
 
 /**
- * How much an event matters to somebody who watches: `always` stays on the screen above a live
- * tree, `plain` is a line where there is no tree to see it in, and the rest is for `mandate logs`.
+ * Where an event is shown: `always` stays on the screen above a live tree, `plain` is a line where no
+ * tree is drawn, `never` is left to `mandate logs`.
  */
 type Importance = "always" | "plain" | "never";
 
@@ -97,7 +97,7 @@ export function importanceOf(event: StoredEvent): Importance {
   }
 }
 
-/** When, who, what. On a terminal it is broken between words, so that times stand out. */
+/** An event in a line: time, agent, what happened. A terminal gets it wrapped between words. */
 export function noteOf(
   event: StoredEvent,
   { state }: RunView,
@@ -108,7 +108,7 @@ export function noteOf(
   const delegation = event.sub_agent_id && state.delegations.get(event.sub_agent_id);
   const who = delegation ? `${printableLine(shownName(delegation))} ${delegation.id}` : state.id;
   const tone = toneOf(event, paint);
-  // Summaries are shortened for the log, whatever this terminal can show.
+  // A summary may end in an ellipsis that this terminal cannot draw.
   const what = printableLine(summarize(event)).replaceAll("…", glyphs.ellipsis);
   const [first = "", ...more] = wrap(`${who}  ${what}`, columns - 8);
   return [
@@ -117,7 +117,7 @@ export function noteOf(
   ].join("\n");
 }
 
-/** The colour of a run's end: good, bad, or neither when it was cancelled. */
+/** The colour of a run's outcome. */
 export function toneOfOutcome(outcome: RunOutcome, paint: Paint): (text: string) => string {
   if (outcome === "cancelled") return paint.warn;
   return outcome === "succeeded" ? paint.good : paint.bad;

@@ -8,11 +8,11 @@ import { type Mark, type TreeRow, treeRows } from "./tree-rows.ts";
 
 export interface TreeFrame extends RowFrame {
   readonly now: number;
-  /** Lines that may be used; absent: as many as it takes. */
+  /** How many lines may be used; absent: no limit. */
   readonly rows?: number;
 }
 
-/** A run as lines: its task, its agents as a tree, and what it all came to. */
+/** A run as lines: its task, its agents as a tree, and the sum. */
 export function drawTree(view: RunView, style: Style, frame: TreeFrame): string[] {
   const rows = treeRows(view, frame.now);
   const { shown, hidden } = cut(rows, frame.rows === undefined ? rows.length : frame.rows - 2);
@@ -21,7 +21,7 @@ export function drawTree(view: RunView, style: Style, frame: TreeFrame): string[
   return [...lines, style.paint.dim(shorten(`  ${sum}`, frame.columns - 1, style.glyphs.ellipsis))];
 }
 
-/** What is over goes first; then what comes last. The count of both stays. */
+/** Leaves out completed rows first, then the last rows; their number is shown. */
 function cut(rows: readonly TreeRow[], limit: number): { shown: TreeRow[]; hidden: TreeRow[] } {
   const room = Math.max(1, limit);
   if (rows.length <= room) return { shown: [...rows], hidden: [] };
@@ -55,7 +55,7 @@ function sumLine({ state, isInterrupted }: RunView, { glyphs }: Style, now: numb
   ].join(` ${glyphs.dot} `);
 }
 
-/** The column keeps its width while agents change what they wait on. */
+/** The column keeps this width while its texts change. */
 const usualActivity = 18;
 /** Fewer letters of a task than this say nothing. */
 const leastTitle = 12;
@@ -110,7 +110,7 @@ function stemOf({ lineage }: TreeRow, { glyphs }: Style): string {
     .join("");
 }
 
-/** Numbers stand below each other, as wide as the widest of them. */
+/** Numbers are right-aligned, as wide as the widest of them. */
 function numberColumns(rows: readonly TreeRow[]): string[] {
   const widthOf = (pick: (row: TreeRow) => string) =>
     Math.max(...rows.map((row) => pick(row).length), 0);

@@ -10,7 +10,7 @@ export const exitCode = {
   interrupted: 130,
 } as const;
 
-/** Every error code in the language of this surface. A new code does not compile without its row. */
+/** The exit code of every error code. A new error code does not compile without its row. */
 const byError: Readonly<Record<MandateErrorCode, number>> = {
   usage: exitCode.usage,
   "task-required": exitCode.usage,
@@ -46,7 +46,7 @@ export function exitCodeOfError(error: unknown): number {
   return error instanceof MandateError ? byError[error.code] : exitCode.failed;
 }
 
-/** `end`: how the whole run ended, where it is the result of a run. */
+/** `end`: the outcome of the whole run, where this is a run's result. */
 export function exitCodeOfResult(result: DelegationResult, end: RunOutcome | null = null): number {
   if (result.status === "completed") {
     return end === null || end === "succeeded" ? exitCode.done : exitCode.failed;

@@ -38,7 +38,7 @@ export async function findTarget(store: Store, id: string | undefined, io: Io): 
   return { runId, delegationId: run?.delegations.has(id) ? id : null };
 }
 
-/** The folder that a run is about: the one that was named, or where it was typed. */
+/** The folder that a run works in: --workspace, or the current folder. */
 export function findFolder(given: Arguments, io: Io): string {
   const path = resolve(io.cwd, given.text("workspace") ?? ".");
   const stats = statSync(path, { throwIfNoEntry: false });
@@ -47,7 +47,7 @@ export function findFolder(given: Arguments, io: Io): string {
   throw new MandateError("usage", `The workspace ${path} ${problem}.`);
 }
 
-/** The id that was typed, or the latest session of a folder. */
+/** The given session id, or the latest session of a folder. */
 export async function findSession(
   store: Store,
   id: string | undefined,
@@ -55,7 +55,7 @@ export async function findSession(
   io: Io,
 ): Promise<string> {
   if (id !== undefined) return id;
-  // As runs name their folders: by one name each.
+  // Runs store real paths.
   const [latest] = await listSessions(store, { workspace: realPathOr(folder), limit: 1 });
   if (latest !== undefined) return latest.id;
   throw new MandateError(

@@ -39,9 +39,9 @@ interface Asked {
 }
 
 /**
- * Gives how agents may work in the folder: by this call's flags, by an earlier answer, or by the
- * answer of the person at the terminal, who is asked once. Throws "refused-by-policy" otherwise. The
- * engine applies it; null: there is no folder.
+ * How agents may work in the folder: by the flags of this call, an earlier answer, or the answer of the
+ * person at the terminal, who is asked once. Otherwise throws "refused-by-policy". The engine applies
+ * the mode; null: no folder.
  */
 export async function requireConsent(
   path: string | null,
@@ -50,7 +50,7 @@ export async function requireConsent(
 ): Promise<ConsentMode | null> {
   if (path === null) return null;
   if (!existsSync(path)) throw new MandateError("usage", `The folder ${path} does not exist.`);
-  // Resolved once: what the person is shown is what the answer is for.
+  // Resolved once, so that the answer is for the folder that the person was shown.
   const folder = realPathOf(path);
   const { folders } = runtime;
   const said = { ...call, answer: modeOf(given), force: given.flag("force") };
@@ -75,14 +75,14 @@ const reminders = {
   "read-only": "Agents change nothing in this folder",
 } as const;
 
-/** `init` writes into a folder that agents are to work in: a broad one needs --force. */
+/** `init` consents to work in its folder: the home folder and / need --force. */
 export function requireProjectFolder(given: Arguments, io: Io): void {
   const refusal = refusalOfBroad(io.cwd, io.environment);
   if (refusal === undefined || given.flag("force")) return;
   throw new MandateError("refused-by-policy", refusal);
 }
 
-/** The person who sets a folder up wants agents in it. An earlier answer stays as it is. */
+/** `init` in a folder is consent to work in it. An earlier answer stays. */
 export async function consentByInit(given: Arguments, io: Io): Promise<void> {
   const mode = await withControl(io, async ({ plane }) => {
     const options = { plane, environment: io.environment, isNamed: false, force: false };
@@ -112,7 +112,7 @@ function modeOf(given: Arguments): ConsentMode | undefined {
   );
 }
 
-/** Enter means no: a key that was pressed too early gives nothing away. */
+/** Enter means no, so that a key pressed too early grants nothing. */
 async function askConsent(folder: string, { io, runtime }: Asked): Promise<ConsentMode> {
   const { ask } = io;
   if (ask === undefined)

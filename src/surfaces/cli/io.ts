@@ -1,6 +1,6 @@
 import { exitCode } from "./exit-code.ts";
 
-/** Everything the command line has of the outside world, so that tests can give it another one. */
+/** Everything that the command line uses of the process, so that tests can replace it. */
 export interface Io {
   readonly stdout: Writer;
   readonly stderr: Writer;
@@ -9,12 +9,12 @@ export interface Io {
   /** How people start this program here, for the commands that it tells them to type. */
   readonly program: string;
   readonly pid: number;
-  /** The process is this program's alone, and may be ended when it does not get on. */
+  /** The process belongs to this program, so a watchdog may end it when it hangs. */
   readonly ownsProcess?: true;
   now(): number;
-  /** Puts a question to the person at the terminal; absent when there is nobody to ask. */
+  /** Asks the person at the terminal; absent without a terminal. */
   readonly ask?: (prompt: string, signal: AbortSignal) => Promise<string>;
-  /** All of standard input; throws when it is more than that. Absent when there is none. */
+  /** All of standard input; throws when it is longer. Absent without standard input. */
   readonly readInput?: (maximumBytes: number) => Promise<Uint8Array>;
   /** Calls back when the process is asked to stop, until the returned function is called. */
   onSignal(listener: (signal: StopSignal) => void): () => void;
@@ -26,16 +26,16 @@ export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 export interface Writer {
   write(text: string): void;
-  /** Every byte as it is. Only for what a person asked to have unchanged: a patch, a raw result. */
+  /** Writes every byte unchanged: for a patch or a raw result that a person asked for. */
   writeExact(text: string): void;
-  /** Drawn for people: colours and redrawing are welcome. */
+  /** A terminal, which gets colours and redrawing. */
   readonly isTerminal: boolean;
   /** May change while the program runs. */
   readonly columns: number;
   readonly rows: number;
 }
 
-/** Resolves with the first signal, which ends a command in order; the second ends it at once. */
+/** Resolves at the first signal, which ends a command in order; the second one exits at once. */
 export function untilStopped(io: Io): Promise<void> {
   const { promise, resolve: stop } = Promise.withResolvers<void>();
   let isStopping = false;

@@ -7,16 +7,16 @@ import type { RunView } from "./run-view.ts";
 import { onOwnLines, type Style, styleFor } from "./style.ts";
 
 const beatMs = 100;
-/** Terminals that know them show a frame at once; the others ignore them. */
+/** Synchronized output: terminals that support it show a frame at once; others ignore it. */
 const beginUpdate = "\u001b[?2026h";
 const endUpdate = "\u001b[?2026l";
 const clearToEnd = "\u001b[J";
 const clearLine = "\u001b[K";
 
 /**
- * The runs as trees at the foot of the terminal, redrawn in place; what stays scrolls away above.
- * The cursor is never hidden and each frame is one write, so a killed process leaves a terminal
- * that works.
+ * Runs as trees at the bottom of the terminal, redrawn in place; notes scroll away above them. The
+ * cursor is never hidden and each frame is one write, so that a killed process leaves a terminal that
+ * works.
  */
 export class LiveDisplay implements Display {
   readonly #io: Io;
@@ -92,7 +92,7 @@ export class LiveDisplay implements Display {
 
   #frame(columns: number, rows: number): string[] {
     const shown = this.#views.filter(({ state }) => this.#isFinal || state.outcome === null);
-    // One line is the cursor's; the rest is shared fairly among the runs at work.
+    // One line is the cursor's; the open runs share the others.
     const share = Math.floor((rows - 1) / Math.max(1, shown.length));
     const frame = { now: this.#io.now(), columns, rows: share - 1, beat: this.#beat };
     const lines = shown.flatMap((view) => ["", ...drawTree(view, this.#style, frame)]);
@@ -105,7 +105,7 @@ export class LiveDisplay implements Display {
     this.#drawn = [];
   }
 
-  /** A window that became narrower has broken the lines of the last frame: they take more rows. */
+  /** A window that became narrower wraps the lines of the last frame: they take more rows. */
   #toTop(columns: number): string {
     let rows = 0;
     for (const line of this.#drawn) rows += Math.max(1, Math.ceil(displayWidth(line) / columns));

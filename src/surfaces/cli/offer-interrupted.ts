@@ -32,10 +32,9 @@ const mostRuns = 1000;
 const mostNamed = 5;
 
 /**
- * Runs of this application that lost their process are earlier work, perhaps of other people: a
- * command for new work leaves them alone. At a terminal it offers to resume them, before the new work
- * begins, and Enter means no; elsewhere it names them. Gives the ids to resume, or "left" when the
- * person left at the question.
+ * Interrupted runs of this application are earlier work, perhaps of other people: a command for new
+ * work does not resume them unasked. A terminal asks before the new work begins, and Enter means no;
+ * elsewhere the runs are named. Gives the ids to resume, or "left" when the person left at the question.
  */
 export async function offerInterrupted(offering: Offering): Promise<readonly string[] | "left"> {
   const { display, except, io, runtime } = offering;
@@ -123,7 +122,7 @@ async function ask(
   try {
     return await askPerson(prompt, control.signal);
   } catch {
-    // The end of the input is no answer, which means no.
+    // The end of the input counts as Enter, which means no.
     return signal === undefined ? "" : "left";
   } finally {
     release();

@@ -14,9 +14,9 @@ const openers: Readonly<Record<string, readonly string[]>> = {
 const keptMs = 60_000;
 
 /**
- * Opens an address in the person's browser; nothing happens on a machine without one. Arguments of
- * processes can be read by every user of a machine, and the address lets the first visitor in: so
- * the browser gets a file that only its owner can read, and that leads there.
+ * Opens an address in the person's browser, if there is one. Every user of a machine can read the
+ * arguments of processes, and the address lets its first visitor in: so the browser gets a file that
+ * only its owner can read, and that redirects to the address.
  */
 export function openBrowser(url: string): void {
   const folder = mkdtempSync(join(temporaryFolder(), "mandate-open-"));

@@ -4,9 +4,9 @@ import { terminalLetters } from "./style.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
-/** The real world. */
+/** The Io of this process. */
 export function processIo(): Io {
-  // The reader of a pipe may leave when it has seen enough (`mandate logs ID | head`).
+  // The reader of a pipe may close it early (`mandate logs ID | head`).
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       process.exit(error.code === "EPIPE" ? 0 : 1);
@@ -34,7 +34,7 @@ export function processIo(): Io {
 }
 
 function writerFor(stream: NodeJS.WriteStream): Writer {
-  // Files and pipes get what was said; only a terminal obeys bytes.
+  // Only a terminal interprets bytes; files and pipes get the text as it is.
   const spell = stream.isTTY === true ? terminalLetters(process.env) : (text: string) => text;
   return {
     write: (text) => void stream.write(spell(text)),
@@ -65,13 +65,13 @@ async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<strin
   const terminal = createInterface({ input: process.stdin, output: process.stderr });
   const leaveLine = () => void process.stderr.write("\n");
   signal.addEventListener("abort", leaveLine, { once: true });
-  // While a line is edited the terminal sends Ctrl-C as a key; it shall mean what it always means.
+  // While a line is edited, the terminal sends Ctrl-C as a key; it has to stay a signal.
   terminal.on("SIGINT", () => {
     signal.removeEventListener("abort", leaveLine);
     leaveLine();
     process.emit("SIGINT", "SIGINT");
   });
-  // Ctrl-D ends the input and would leave the question without an end.
+  // Ctrl-D ends the input, and the question would never resolve.
   const closed = new Promise<never>((_resolve, reject) => {
     terminal.once("close", () => reject(new Error("The input was closed.")));
   });
@@ -84,7 +84,7 @@ async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<strin
   }
 }
 
-/** In a clone there is no `mandate` in PATH: what it prints must be what works there. */
+/** How to start this program here: in a clone `mandate` is not on the PATH. */
 export function programName(environment: Io["environment"], script: string): string {
   const isOurs = environment["npm_package_name"] === "mandate";
   if (isOurs && environment["npm_lifecycle_event"] !== undefined) return "npm run -s mandate --";

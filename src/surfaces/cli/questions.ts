@@ -21,9 +21,8 @@ interface Question {
 }
 
 /**
- * Brings questions that agents ask, at any depth, to the person at the terminal, one at a time.
- * With nobody there it prints the command that answers. A question that is answered elsewhere, or
- * runs out of time, is taken back.
+ * Asks the person at the terminal the questions of all agents, one at a time. Without a terminal it
+ * prints the command that answers. A question that was answered elsewhere or timed out is withdrawn.
  */
 export class Questions {
   readonly #io: Io;
@@ -39,9 +38,9 @@ export class Questions {
     this.#answer = answer;
   }
 
-  /** Questions that were open before, and every one that is new. */
+  /** Puts every open question of the run to the person, and withdraws an answered one. */
   follow(event: StoredEvent, view: RunView): void {
-    if (event.type === "agent.answered") this.#takeBack(event.payload.ask_id);
+    if (event.type === "agent.answered") this.#withdraw(event.payload.ask_id);
     for (const delegation of view.state.delegations.values()) {
       const ask = openAskOf(delegation);
       if (ask !== null) this.#put(ask, `${shownName(delegation)} ${delegation.id}`);
@@ -68,7 +67,7 @@ export class Questions {
     void this.#next();
   }
 
-  #takeBack(id: string): void {
+  #withdraw(id: string): void {
     const place = this.#waiting.findIndex((question) => question.id === id);
     if (place >= 0) this.#waiting.splice(place, 1);
     if (this.#current?.id === id) this.#current.control.abort();
@@ -80,7 +79,7 @@ export class Questions {
     if (question === undefined) return;
     if (this.#io.ask === undefined) {
       this.#display.say(this.#describe(question));
-      this.#sayHow(question);
+      this.#sayCommand(question);
       return this.#next();
     }
     const control = new AbortController();
@@ -88,21 +87,21 @@ export class Questions {
     this.#display.pause();
     try {
       await this.#show(question, control.signal);
-      await this.#hear(question, control.signal);
+      await this.#read(question, control.signal);
     } catch {
-      // Taken back, or the person closed the input: the question itself is still open then.
-      if (!control.signal.aborted) this.#sayHow(question);
+      // The question was withdrawn, or the person closed the input and the question is still open.
+      if (!control.signal.aborted) this.#sayCommand(question);
     }
     this.#current = undefined;
     if (this.#waiting.length === 0) this.#display.proceed();
     return this.#next();
   }
 
-  /** A page at a time: no part of what is approved may leave the screen unread. */
+  /** Shows long text a page at a time, so that a person can read all of what they approve. */
   async #show(question: Question, signal: AbortSignal): Promise<void> {
     const [head = "", ...lines] = this.#describe(question).split("\n");
     this.#display.say(head);
-    // Two lines stay free: the head or the last line before it, and what is typed.
+    // Two lines stay free: the one before the page, and the line that is typed.
     const room = this.#io.stderr.isTerminal ? Math.max(3, this.#io.stderr.rows - 3) : lines.length;
     for (let at = 0; at < lines.length; at += room) {
       this.#display.say(lines.slice(at, at + room).join("\n"));
@@ -112,14 +111,14 @@ export class Questions {
     }
   }
 
-  /** Until something was said that is an answer to it. */
-  async #hear({ id, isApproval }: Question, signal: AbortSignal): Promise<void> {
+  /** Asks until the text is a valid answer. */
+  async #read({ id, isApproval }: Question, signal: AbortSignal): Promise<void> {
     const prompt = isApproval ? "  yes or no: " : "  your answer: ";
     for (;;) {
       const text = (await this.#io.ask?.(prompt, signal)) ?? "";
       try {
         const counted = await this.#answer(id, text);
-        if (!counted) this.#display.say("  It had an answer already.");
+        if (!counted) this.#display.say("  It was answered already.");
         return;
       } catch (error) {
         if (!(error instanceof MandateError) || error.code !== "usage") throw error;
@@ -128,7 +127,7 @@ export class Questions {
     }
   }
 
-  #sayHow({ id, isApproval }: Question): void {
+  #sayCommand({ id, isApproval }: Question): void {
     const word = isApproval ? "yes (or no)" : '"…"';
     this.#display.say(
       `  Answer it from another terminal: ${this.#io.program} answer ${id} ${word}`,
@@ -151,8 +150,8 @@ export class Questions {
   }
 
   /**
-   * At a terminal each line has a bar before it, and none is left to the terminal to break: nothing
-   * that an agent asks can pass for a line of ours, or for an answer that was given.
+   * At a terminal each line has a bar before it and is wrapped here, so that no text of an agent can
+   * look like a line of this program or like an answer.
    */
   #quote(text: string): string {
     const { columns, isTerminal } = this.#io.stderr;

@@ -18,7 +18,7 @@ export function tellKept(kept: readonly string[], io: Io): void {
   for (const id of kept) io.stderr.write(`Changes kept: ${io.program} diff ${id}\n`);
 }
 
-/** How a run continues that no process works on. A distributed one lacks nothing but a worker. */
+/** The command that continues an orphaned run. A distributed run needs a worker. */
 export function resumeHint({ id, spread }: Pick<RunState, "id" | "spread">, io: Io): string {
   return spread === null
     ? `Resume: ${io.program} resume ${id}`

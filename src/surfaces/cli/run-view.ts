@@ -5,21 +5,21 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import type { Display } from "./display.ts";
 
-/** What people want to see of a delegation beside its state. */
+/** What is shown of a delegation in addition to its state. */
 export interface AgentNotes {
-  /** The cap of its contract, as soon as that was read. */
+  /** The token budget of its contract; null until the contract is read. */
   budget: number | null;
   refusals: number;
-  /** The number of attempts that it has in all. */
+  /** How many attempts its contract allows. */
   attempts: number;
-  /** How often it was taken up after an interruption. */
+  /** How often it was resumed or recovered. */
   resumptions: number;
 }
 
-/** A run as it is shown: the fold of its events, kept up to date while they come in. */
+/** The state of a run, updated event by event, with notes on each delegation. */
 export class RunView {
   readonly state: RunState;
-  /** Nobody works on it although it is open. */
+  /** Open, and no process works on it. */
   isInterrupted = false;
   readonly #notes = new Map<string, AgentNotes>();
   readonly #store: Store;
@@ -38,7 +38,7 @@ export class RunView {
     return view;
   }
 
-  /** True when the event was news; the same event twice is not. */
+  /** True when the event is new; the same event twice is not. */
   apply(event: StoredEvent): boolean {
     if (event.run_id !== this.state.id || event.run_seq !== this.state.lastRunSeq + 1) return false;
     applyToRun(this.state, event);
@@ -56,7 +56,7 @@ export class RunView {
     return notes;
   }
 
-  /** Contracts are kept beside the log: their caps are read once, when a delegation is new. */
+  /** Contracts are stored beside the log: a budget is read once, when its delegation is new. */
   async readBudgets(): Promise<void> {
     for (const id of this.state.delegations.keys()) {
       const notes = this.notesOf(id);
@@ -82,14 +82,14 @@ export class RunView {
   }
 }
 
-/** Keeps views of some runs up to date, and tells about every event that is news. */
+/** Keeps the views of some runs up to date, and reports every new event. */
 export class RunWatch {
   readonly views = new Map<string, RunView>();
   readonly #store: Store;
   readonly #display: Display;
   readonly #onEvent: (event: StoredEvent, view: RunView) => void;
   readonly #unsubscribe: () => void;
-  /** What came in while a run's past was still being read. */
+  /** Events that arrived while a run's past was still being read. */
   readonly #early = new Map<string, StoredEvent[]>();
 
   constructor(
@@ -101,11 +101,11 @@ export class RunWatch {
     this.#display = display;
     this.#onEvent = onEvent;
     this.#unsubscribe = store.subscribe((events) => {
-      for (const event of events) this.#hear(event);
+      for (const event of events) this.#receive(event);
     });
   }
 
-  /** Of a run that was taken up, only what happened since then is news. */
+  /** Of a run that was recovered or resumed, only the events since then are reported. */
   async add(runId: string): Promise<RunView> {
     const view = new RunView(this.#store, runId);
     const early: StoredEvent[] = [];
@@ -121,7 +121,7 @@ export class RunWatch {
     this.#early.delete(runId);
     this.#display.add(view);
     for (const event of past) this.#onEvent(event, view);
-    for (const event of early) this.#hear(event);
+    for (const event of early) this.#receive(event);
     return view;
   }
 
@@ -129,7 +129,7 @@ export class RunWatch {
     this.#unsubscribe();
   }
 
-  #hear(event: StoredEvent): void {
+  #receive(event: StoredEvent): void {
     const early = this.#early.get(event.run_id);
     if (early) {
       early.push(event);

@@ -5,12 +5,12 @@ import { startProgram } from "../../workspaces/processes/start-program.ts";
 import type { Arguments } from "./command.ts";
 import type { Io } from "./io.ts";
 
-/** Options of `run` that concern what the other process still starts. */
+/** Options of `run` that matter to what the other process still starts. */
 const passedOn = ["model", "answer-default", "answer-within", "speed"];
 
 /**
- * Starts this program once more, without a terminal, to work on a run to its end. It waits until the
- * process that works on the run has let go of it, or has died. Resolves with its process id when it was started.
+ * Starts this program again, without a terminal, to work on a run to its end. The new process waits
+ * until the present owner releases the run or dies. Resolves with its process id once it has started.
  */
 export async function startDetached(
   { id, workspace }: Pick<RunState, "id" | "workspace">,
@@ -28,7 +28,7 @@ export async function startDetached(
       program: ownNode(),
       args: [program, "resume", "--wait", "--quiet", ...options, id],
       environment: definedIn(environment),
-      // A person named that folder for the run: its configuration is found from there.
+      // The run's own folder, so that the same configuration is found.
       folder: workspace ?? cwd,
       leadsGroup: true,
     },

@@ -1,7 +1,7 @@
 import { displayWidth } from "./display-width.ts";
 import type { Io, Writer } from "./io.ts";
 
-/** How text is drawn on one writer: with colours or without, with line drawing or plain letters. */
+/** How text is drawn on one writer: with or without colours, in Unicode or ASCII. */
 export interface Style {
   readonly paint: Paint;
   readonly glyphs: Glyphs;
@@ -91,14 +91,14 @@ export function styleFor(writer: Writer, { environment }: Pick<Io, "environment"
   };
 }
 
-/** The console of Linux reads UTF-8, and has few of its letters. */
+/** The Linux console reads UTF-8, and has few of its letters. */
 function speaksUnicode(environment: Io["environment"]): boolean {
   return environment["TERM"] !== "linux" && speaksUtf8(environment);
 }
 
 type Environment = Io["environment"];
 
-/** By the locale, as every terminal program decides; without one, what terminals are today. */
+/** Decided by the locale, as in every terminal program; without a locale, UTF-8. */
 export function speaksUtf8(environment: Environment): boolean {
   const locale = environment["LC_ALL"] || environment["LC_CTYPE"] || environment["LANG"];
   return !locale || /utf-?8/i.test(locale);
@@ -107,8 +107,9 @@ export function speaksUtf8(environment: Environment): boolean {
 const foreign = /[\u0080-\u{10ffff}]/gu;
 
 /**
- * What a terminal is given. One that reads bytes as letters takes parts of UTF-8 for orders: the
- * second byte of Û begins an escape sequence there. It gets question marks, as wide as they stand for.
+ * Makes text safe for the terminal. A terminal that reads bytes as letters takes parts of UTF-8 for
+ * control codes: the second byte of Û begins an escape sequence. It gets question marks of the same
+ * width instead.
  */
 export function terminalLetters(environment: Environment): (text: string) => string {
   if (speaksUtf8(environment)) return (text) => text;
@@ -116,15 +117,14 @@ export function terminalLetters(environment: Environment): (text: string) => str
 }
 
 /**
- * Text that stays on its lines: what is too wide for one is cut by the terminal. However wide it
- * draws a letter, nothing goes on where the next line begins. Switched on again at once, so that a
- * killed process leaves a terminal that works.
+ * Text that the terminal cuts at the edge instead of wrapping, however wide it draws a letter.
+ * Wrapping is switched on again at once, so that a killed process leaves a terminal that works.
  */
 export function onOwnLines(text: string): string {
   return `\u001b[?7l${text}\u001b[?7h`;
 }
 
-/** How long a line may be. A pipe has no width: room for titles is worth more there than short lines. */
+/** How long a line may be. A pipe has no width, and gets long lines with whole titles. */
 export function lineWidth(writer: Writer): number {
   return writer.isTerminal ? writer.columns : 120;
 }

@@ -17,7 +17,7 @@ export interface TreeRow {
   readonly who: string;
   readonly title: string;
   readonly activity: string;
-  /** Of the delegation and everything below it, which is what its cap is about. */
+  /** Of the delegation and its sub-agents, as its budget counts them. */
   readonly tokens: string;
   readonly cost: string;
   readonly elapsed: string;
@@ -62,7 +62,7 @@ function rowOf(
     lineage,
     mark: markOf(delegation, view.isInterrupted),
     who: printableLine(shownName(delegation)),
-    // The root's is the task of the run, which stands above the tree.
+    // The root's title is the task of the run, which is drawn above the tree.
     title: delegation.depth === 0 ? "" : printableLine(delegation.title),
     activity: describeActivity(delegation, {
       below,

@@ -19,23 +19,23 @@ export type WorkOutcome =
       readonly ended: "interrupted";
       readonly run: StartedRun;
       readonly code: number;
-      /** All that it was about, in the order in which they began. */
+      /** The runs that the command started or resumed, in their order. */
       readonly stopped: readonly StoppedRun[];
     }
-  /** It is suspended, and was not interrupted here: no process works on it until it is resumed. */
+  /** Suspended, and not by this command: no process works on it until it is resumed. */
   | { readonly ended: "paused"; readonly run: StartedRun }
   | { readonly ended: "lost"; readonly run: StartedRun }
-  /** Its root has answered, and another process works on the rest. */
+  /** Its root has answered, and another process works on the background children. */
   | { readonly ended: "detached"; readonly run: StartedRun; readonly answer: AnsweredEarly };
 
-/** What became of a run when its work was interrupted: it may have ended just then. */
+/** The state of a run after an interrupt: it may have ended at the same moment. */
 export interface StoppedRun {
   readonly runId: string;
   /** `answered`: its root had given its answer, and only background sub-agents were stopped. */
   readonly state: "open" | "paused" | "cancelled" | "answered" | "ended";
 }
 
-/** A final answer that is there while background children still run. */
+/** A final answer that exists while background children still run. */
 export interface AnsweredEarly {
   readonly result: DelegationResult;
   readonly run: RunState;
@@ -46,20 +46,19 @@ export interface Work {
   readonly runtime: Runtime;
   readonly io: Io;
   readonly display: Display;
-  /** Resumes a run, or starts a new one; says which run this is about. */
+  /** Starts or resumes runs; gives the run whose result the command reports. */
   begin(watch: (run: StartedRun) => Promise<RunView>): Promise<StartedRun>;
-  /** Ids of runs that Ctrl-C interrupts, one after the other; absent: the run that it is about. */
+  /** Ids of runs that Ctrl-C interrupts, in order; absent: the run that `begin` gave. */
   readonly cancels?: () => readonly string[];
   /**
-   * Called once, when the root of the run that this is about has answered and background children
-   * still run. "detached": another process works on the run from here on.
+   * Called once, when the root of that run has answered and background children still run.
+   * "detached": another process works on the run from then on.
    */
   readonly answered?: (answer: AnsweredEarly) => Promise<"wait" | "detached">;
 }
 
 /**
- * Works on runs while somebody watches: shows what happens, brings questions to the person, and
- * obeys Ctrl-C.
+ * Works on runs in front of a person: shows their events, asks their questions, and obeys Ctrl-C.
  */
 export async function workOn(work: Work): Promise<WorkOutcome> {
   const { runtime, io, display } = work;
@@ -96,7 +95,7 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
         interrupted.add(id);
         if (outcome !== "continuing") continue;
         display.say(
-          `${id} takes no further step; those who continue by their contract come to their end. Press Ctrl-C again to leave them; \`${io.program} resume ${id}\` continues.`,
+          `${id} takes no further step; waiting for sub-agents whose contracts say continue. Press Ctrl-C again to leave them; \`${io.program} resume ${id}\` continues.`,
         );
         await settled;
       }
@@ -109,9 +108,9 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
       answering.detached,
       all.then(() => ends.get(run.runId)),
     ]);
-    // Otherwise an answer could be told after the end that follows it.
+    // Otherwise an answer could be printed after the end of its run.
     await answering.isTold;
-    // A run that was cancelled has a result as well, and may have it first.
+    // A cancelled run has a result too, which may come before the interrupt's exit code.
     const code = typeof end === "number" ? end : await interruption.pending;
     interruption.end();
     const others = new Map([...ends].filter(([id]) => !own.includes(id)));
@@ -143,7 +142,7 @@ export async function workOn(work: Work): Promise<WorkOutcome> {
   }
 }
 
-/** Tells of an answer that is there before the run has ended. */
+/** Reports an answer that exists before the run has ended. */
 class Answering {
   readonly detached: Promise<AnsweredEarly>;
   #telling: Promise<void> | undefined;
@@ -153,7 +152,7 @@ class Answering {
     this.#work = work;
     const { promise, reject, resolve } = Promise.withResolvers<AnsweredEarly>();
     this.detached = promise;
-    // Nobody waits for it when the run ended first.
+    // Not awaited when the run ended first.
     promise.catch(() => undefined);
     if (work.answered === undefined) return;
     run.answer.then((result) => {
@@ -191,12 +190,12 @@ function isTakenAway(event: StoredEvent, worker: string): boolean {
   return event.type === "run.resumed" && event.payload.worker !== worker;
 }
 
-/** A worker that has room takes what waits well within this time. */
+/** A worker with a free slot claims work well within this time. */
 const usualMs = 4000;
 
 /**
- * Says once that what was started waits for a worker, and that there is none. Gives the way to stop
- * looking.
+ * Says once that a distributed run waits and that no worker is connected. Gives a function that stops
+ * the check.
  */
 export function tellOfMissingWorker(
   { display, io, runtime }: Pick<Work, "display" | "io" | "runtime">,
@@ -216,7 +215,7 @@ export function tellOfMissingWorker(
     const names = filled.map(({ name }) => `\`${name}\``).join(", ");
     display.say(`No worker takes from ${names}: start \`${io.program} worker\`.`);
   };
-  // A database that is away is told of elsewhere.
+  // An unreachable database is reported elsewhere.
   const timer = clock.after(afterMs, () => void look().catch(() => undefined));
   if (isStopped) timer.cancel();
   return () => {
@@ -226,8 +225,8 @@ export function tellOfMissingWorker(
 }
 
 /**
- * Works on runs that were resumed beside the new work, when that has ended. Only with a person
- * there, who can leave at any time: a script waits for its own result, and for nothing else.
+ * Works on runs that were resumed beside the new work, after that has ended. Only at a terminal, where
+ * a person can leave at any time: a script waits for its own result only.
  */
 async function seeThrough(
   runs: ReadonlyMap<string, Promise<unknown>>,
@@ -239,12 +238,12 @@ async function seeThrough(
   const open = await openAmong(runs.keys(), runtime.store);
   if (open.length === 0) return;
   display.say(
-    `${ended} has ended. Still working on ${open.join(", ")}; Ctrl-C leaves that for another time.`,
+    `${ended} has ended. Still working on ${open.join(", ")}; Ctrl-C leaves them to be resumed later.`,
   );
   await Promise.race([Promise.all(runs.values()), left]);
 }
 
-/** No process works on these once this one has ended. */
+/** Names the runs that no process works on once this one has ended. */
 async function sayLeft(
   runs: Iterable<string>,
   { runtime, io, display }: Pick<Work, "runtime" | "io" | "display">,
@@ -254,7 +253,7 @@ async function sayLeft(
   }
 }
 
-/** Without those that rest, and those that another process has taken over. */
+/** Without suspended runs, and without those that another process owns. */
 async function openAmong(runs: Iterable<string>, store: Store): Promise<readonly string[]> {
   const open: string[] = [];
   for (const id of runs) {
@@ -266,21 +265,20 @@ async function openAmong(runs: Iterable<string>, store: Store): Promise<readonly
 }
 
 /**
- * What becomes of Ctrl-C and of signals while work goes on. The first Ctrl-C interrupts, which is
- * recorded and can be resumed: it cancels, but for those whose contracts say otherwise. The second
- * leaves at once. A polite signal from the system cancels nothing: the run is interrupted, and can be
- * resumed.
+ * Handles Ctrl-C and signals during work. The first Ctrl-C interrupts the run, which is recorded and
+ * can be resumed: sub-agents are cancelled unless their contracts say otherwise. The second one exits at
+ * once. SIGTERM and SIGHUP cancel nothing: the process ends, and the run can be resumed.
  */
 class Interruption {
-  /** The exit code, once the work is to end for that reason. */
+  /** Resolves with the exit code when a signal ends the work. */
   readonly code: Promise<number>;
-  /** Somebody asked to stop when what this is about was over: what else is at work is left. */
+  /** Resolves at a signal after `end`: the person leaves the other runs. */
   readonly left: Promise<void>;
   readonly release: () => void;
   #isOver = false;
   #cancelling: Promise<number | undefined> | undefined;
 
-  /** `cancel` says whether there was still something to cancel. */
+  /** `cancel` resolves to whether there was still something to cancel. */
   constructor(io: Io, cancel: () => Promise<boolean>) {
     const { promise, resolve } = Promise.withResolvers<number>();
     const left = Promise.withResolvers<void>();
@@ -300,12 +298,12 @@ class Interruption {
     });
   }
 
-  /** What this is about has ended, and there is nothing left to cancel. */
+  /** The command's own runs have ended, so there is nothing left to cancel. */
   end(): void {
     this.#isOver = true;
   }
 
-  /** The exit code of a cancellation under way; undefined when there is none, or it came too late. */
+  /** The exit code of a cancellation in progress; undefined without one, or when it came too late. */
   get pending(): Promise<number | undefined> {
     return this.#cancelling ?? Promise.resolve(undefined);
   }

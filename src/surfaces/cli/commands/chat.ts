@@ -26,17 +26,17 @@ export const chatCommand: Command = {
   name: "chat",
   usage: "[options] [MESSAGE] | --continue [ID]",
   about:
-    "Talks with an agent at this terminal: it answers while you watch, and so do those it delegates\n" +
-    "to. / completes commands, ? lists the keys, Ctrl-C interrupts and, once more, leaves. Before it\n" +
-    "begins it offers to resume interrupted runs. Without a terminal, use run.",
+    "Talks with an agent at this terminal, and shows its sub-agents at work. / completes commands,\n" +
+    "? lists the keys, Ctrl-C interrupts, and a second Ctrl-C leaves. Before the chat begins it offers\n" +
+    "to resume interrupted runs. Without a terminal, use run.",
   options: {
-    profile: text("NAME", "whom to talk with, or @handle (what is pinned, or general)", "p"),
+    profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
     workspace: text("DIR", "the folder it works in (this one)", "C"),
-    continue: flag("go on with a session: this ID, or the latest of this folder"),
-    "read-only": flag("nobody may write in the workspace, at any depth"),
+    continue: flag("continue a session: this ID, or the latest of this folder"),
+    "read-only": flag("no agent may write in the workspace, at any depth"),
     role: roleOption,
     "session-id": sessionOption,
-    "max-tokens": text("NUMBER", "for each message, everyone below included"),
+    "max-tokens": text("NUMBER", "for each message, including sub-agents"),
     "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
     ...runtimeOptions,
     ...consentOptions,
@@ -64,7 +64,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
     onDelta: (id, text) => hear(id, text),
   });
   try {
-    // Before the screen is taken over: the question is plain text.
+    // Before the screen is drawn: the question is plain text.
     const mode = await requireConsent(workspace, { given, io, runtime });
     const { model, profile } = await chooseProfile(runtime, given.text("profile"), {
       workspace,
@@ -103,13 +103,13 @@ async function chat(given: Arguments, io: Io): Promise<number> {
     await runtime.close();
     return code;
   } catch (error) {
-    // Why it ended is what the person is told, and not what could not be closed after that.
+    // The first error is reported, not an error of closing after it.
     await runtime.close().catch(() => undefined);
     throw error;
   }
 }
 
-/** Redrawing needs a terminal on both sides that obeys a cursor. */
+/** Redrawing needs a terminal for input and output that can move its cursor. */
 function requireTerminal(io: Io): void {
   const instead = `Without one, use ${io.program} run "…", and run --continue "…" for the next message.`;
   if (io.environment["TERM"] === "dumb") {
@@ -125,7 +125,7 @@ function requireTerminal(io: Io): void {
 
 type Store = Parameters<Parameters<typeof withStore>[1]>[0];
 
-/** Who answered goes on answering, in the folder where it was. */
+/** The session's own agent continues, in the folder of the session. */
 async function findContinued(store: Store, given: Arguments, io: Io) {
   for (const agreed of ["profile", "max-tokens", "max-cost"]) {
     if (given.text(agreed) === undefined) continue;
@@ -152,7 +152,7 @@ async function findContinued(store: Store, given: Arguments, io: Io) {
   return { playbook, sessionId, workspace: run?.workspace ?? folder };
 }
 
-/** Nobody shall take scripted words for those of a language model. */
+/** Says that answers are scripted, so that they are not taken for those of a language model. */
 function noticeOf(model: string, playbook: string | undefined): string {
   if (playbook !== undefined) return `scripted model: not a language model (${basename(playbook)})`;
   return model.startsWith("scripted/") ? "scripted model: no playbook (mandate doctor)" : "";

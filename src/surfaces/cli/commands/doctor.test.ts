@@ -134,7 +134,7 @@ test("a model that cannot answer is told with what to do, and is no success", as
     });
     expect(out).toMatch(sentence);
     expect([sentence, code]).toEqual([sentence, 1]);
-    expect(out).toMatch(/\nTo mend: .*(configuration|default).*Then: mandate doctor\n/);
+    expect(out).toMatch(/\nFix: .*(configuration|default).*Then: mandate doctor\n/);
     expect(out).not.toContain("Ready");
   }
   const latest = { ...nowhere, OLLAMA_HOST, MANDATE_MODEL: "ollama/llama3" };
@@ -164,7 +164,7 @@ test("a home that cannot be written, or holds no database, is told with what to 
   writeFileSync(join(desk.home, "mandate.db"), "no database at all, but some text");
   const damaged = { ...nowhere, MANDATE_HOME: desk.home };
   expect((await desk.type(["doctor"], { environment: damaged })).out).toMatch(
-    /✗ database .*damaged, or no database.*start again/,
+    /✗ database .*damaged or not a database.*Restore it from a backup/,
   );
 });
 
@@ -185,14 +185,14 @@ test("without git it still says everything, and what that costs", async () => {
   expect(stdout).toMatch(/○ ripgrep +not found: searching works without it/);
 });
 
-test("a port that is taken is told with both ways out", async () => {
+test("a port that is in use is reported with both remedies", async () => {
   const other = createServer().on("error", () => undefined);
   await new Promise<void>((resolve) => {
     other.once("error", () => resolve()).listen(4848, "127.0.0.1", resolve);
   });
   try {
     const { out } = await desk.type(["doctor"], { environment: nowhere });
-    expect(out).toMatch(/○ port +4848 is taken.*serve --link.*serve --port 0/);
+    expect(out).toMatch(/○ port +4848 is in use.*serve --link.*serve --port 0/);
   } finally {
     other.close();
   }

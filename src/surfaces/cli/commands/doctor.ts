@@ -16,9 +16,9 @@ export const doctorCommand: Command = {
   name: "doctor",
   usage: "[options]",
   about:
-    "Says what Mandate finds on this machine: its own folder and database, configuration, models and\n" +
-    "which variable to set for others, and what can be enforced here; with each problem, what to do\n" +
-    "about it. Never prints a key. Exits 1 when something keeps it from working.",
+    "Shows what Mandate finds on this machine: its home and database, configuration, models and the\n" +
+    "variables that enable others, and what can be enforced here; with each problem, how to fix it.\n" +
+    "Never prints a key. Exits 1 when a problem keeps Mandate from working.",
   options: {
     json: jsonOption,
     schema: text(
@@ -63,11 +63,11 @@ export interface Findings extends Diagnosis {
   readonly port: { readonly number: number; readonly isFree: boolean };
 }
 
-/** `missing`: it works without it. `wrong`: it does not. Both say what to do. */
+/** `missing`: Mandate works without it. `wrong`: it does not. Both say what to do. */
 type Level = "good" | "missing" | "wrong";
 type Row = readonly [level: Level, label: string, text: string];
 
-/** What `mandate doctor` found, for people: a line for each, and at the end what comes next. */
+/** The findings, a line for each, and at the end the next step. */
 export function describeDiagnosis(found: Findings, style: Style, program: string): string {
   const groups: readonly (readonly [string, readonly Row[]])[] = [
     ["Mandate", aboutItself(found, program)],
@@ -86,7 +86,7 @@ export function describeDiagnosis(found: Findings, style: Style, program: string
   return [
     ...groups.flatMap(([title, each]) => [
       paint.strong(title),
-      // A problem may have several lines, one for each mistake in a file.
+      // A problem may have several lines, one for each error in a file.
       ...each.map(([level, label, text]) => {
         const lines = text.split("\n").map(printableLine);
         return `${marks[level]} ${padEnd(label, 14)} ${lines.join(`\n${" ".repeat(17)}`)}`;
@@ -99,7 +99,7 @@ export function describeDiagnosis(found: Findings, style: Style, program: string
 }
 
 function whatNext({ models }: Findings, wrong: readonly string[], program: string): string {
-  if (wrong.length > 0) return `To mend: ${wrong.join(", ")} (above). Then: ${program} doctor`;
+  if (wrong.length > 0) return `Fix: ${wrong.join(", ")} (see above). Then: ${program} doctor`;
   return isWithoutModel(models) ? `Without a model: ${program} demo` : `Ready: ${program} run "…"`;
 }
 
@@ -149,7 +149,7 @@ function aboutItself(
       : [
           "wrong",
           "configuration",
-          `${configuration.problem ?? ""}\nUntil that is mended, nothing starts here. What can be said: docs/reference/configuration.md, or ${program} doctor --schema mandate`,
+          `${configuration.problem ?? ""}\nUntil that is fixed, nothing starts here. All keys: docs/reference/configuration.md, or ${program} doctor --schema mandate`,
         ],
   ];
 }
@@ -197,7 +197,7 @@ function aboutProvider({
   set = "",
 }: Diagnosis["models"]["providers"][number]): Row {
   if (isUsable) return ["good", provider, "configured"];
-  // What was set and cannot be used comes as a sentence.
+  // A variable that is set and cannot be used is described in a sentence.
   if (!/^[A-Z][A-Z0-9_]*$/.test(set)) return ["missing", provider, set];
   const isAddress = /_(HOST|URL)$/.test(set);
   return [
@@ -207,7 +207,7 @@ function aboutProvider({
   ];
 }
 
-/** With the line that makes it the one that answers, where it is not already. */
+/** With the line that makes it the default, where it is not already. */
 function aboutEndpoint(
   endpoint: Diagnosis["models"]["local"][number],
   models: Diagnosis["models"],
@@ -228,7 +228,7 @@ function aboutPools({ models }: Findings): Row[] {
   );
 }
 
-/** What each program is for, and where it comes from. */
+/** What each missing program is for, and how to install it. */
 const withoutProgram: Readonly<Record<string, string>> = {
   git: "not found: install git 2.38 or newer (git-scm.com). Children that write need it",
   ripgrep: "not found: searching works without it, more slowly. Install ripgrep",
@@ -254,12 +254,12 @@ function aboutMachine({ enforcement, port, programs }: Findings, program: string
       : [
           "missing",
           "port",
-          `${port.number} is taken. If by Mandate: ${program} serve --link opens its page. If not: ${program} serve --port 0 takes another`,
+          `${port.number} is in use. If by Mandate: ${program} serve --link opens its dashboard. If not: ${program} serve --port 0 uses another`,
         ],
   ];
 }
 
-/** Whether somebody could listen at this port of this machine now. */
+/** Whether this port of this machine is free. */
 export function isPortFree(port: number): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const server = createServer();
@@ -277,7 +277,7 @@ export function talkingModels({ models, provider }: LocalEndpoint): readonly str
     .map((model) => `${provider}/${model}`);
 }
 
-/** One of them; undefined: there is none. */
+/** The first of them. */
 export function suggestLocalModel(endpoint: LocalEndpoint): string | undefined {
   return talkingModels(endpoint)[0];
 }

@@ -16,9 +16,9 @@ export const foldersCommand: Command = {
   name: "folders",
   usage: "[options] [list | set MODE [DIR] | forget [DIR]]",
   about:
-    "Shows in which folders agents may work, as you answered when they first did, and changes that.\n" +
-    "An answer counts for the folder and what is below it. MODE is in-place (agents change your files),\n" +
-    "copy (you review their changes first) or read-only. A folder that is forgotten is asked about again.",
+    "Shows and changes in which folders agents may work: your answers when they first worked there. An\n" +
+    "answer applies to the folder and everything below it. MODE is in-place (agents change your files),\n" +
+    "copy (you review their changes first) or read-only. For a forgotten folder the next run asks again.",
   options: { json: jsonOption },
   words: { least: 0, most: 3 },
   examples: ["folders", "folders set copy ~/projects/harbour", "folders forget"],
@@ -43,7 +43,7 @@ async function list(plane: ControlPlane, isJson: boolean, io: Io): Promise<void>
   }
   if (consents.length === 0) {
     io.stderr.write(
-      "No folder yet. The first run in a folder asks; --trust-folder answers beforehand.\n",
+      "No folder yet. The first run in a folder asks; --trust-folder answers in advance.\n",
     );
   }
   for (const { folder, mode, updatedAt } of consents) {

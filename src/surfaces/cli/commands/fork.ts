@@ -19,18 +19,18 @@ export const forkCommand: Command = {
   name: "fork",
   usage: "[options] RUN --at EVENT",
   about:
-    "Starts a new run that shares the history of another one up to an event (mandate logs shows their\n" +
-    "numbers), and goes on live from there: with another profile, another model, or another word from\n" +
-    "you. What is shared is the root agent's conversation up to the last turn that was complete by\n" +
-    "then. Children that are given what children had finished by then get the answers of those, in\n" +
-    "place of a model's, as long as they are shown the same.",
+    "Starts a new run that shares the history of another one up to an event (mandate logs shows event\n" +
+    "numbers), and continues live from there: with another profile, another model, or another message.\n" +
+    "It shares the root agent's conversation up to the last turn that was complete at that event. A\n" +
+    "child that repeats the task of a child that had finished by then gets the recorded answer instead\n" +
+    "of a model's, as long as its prompts are the same.",
   options: {
     at: text("EVENT", "the last event to share, by its number in logs"),
-    profile: text("NAME", "who goes on; by default who it was"),
-    task: text("TEXT", "what you say next; by default that it goes on"),
+    profile: text("NAME", "agent profile (default: same as before)"),
+    task: text("TEXT", "your next message (default: continue)"),
     ...runtimeOptions,
     ...consentOptions,
-    model: text("PROVIDER/MODEL", "the model that goes on, and the default of the others"),
+    model: text("PROVIDER/MODEL", "the model of the fork, and the default of its sub-agents"),
     ...attendOptions,
   },
   words: { least: 1, most: 1, needs: "the ID of a run: see mandate ls" },

@@ -77,12 +77,12 @@ function folderFor(given: Arguments, io: Io): string {
   if (to !== undefined) return resolve(io.cwd, to);
   if (given.flag("user")) return findPlaces(io.environment).userAgents;
   const folder = join(io.cwd, ".mandate", "agents");
-  requireNoWayOut(folder, io.cwd);
+  requireInsideProject(folder, io.cwd);
   return folder;
 }
 
-/** A repository can hold a link in the place of the folder, to anywhere. */
-function requireNoWayOut(folder: string, cwd: string): void {
+/** A repository can have a link to any place instead of the folder. */
+function requireInsideProject(folder: string, cwd: string): void {
   for (const path of [dirname(folder), folder]) {
     if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink() !== true) continue;
     const target = realpathSync(path);
@@ -90,13 +90,13 @@ function requireNoWayOut(folder: string, cwd: string): void {
     if (!isInside) {
       throw new MandateError(
         "refused-by-policy",
-        `${path} is a link that leads out of this folder, to ${target}. Name a folder with --to.`,
+        `${path} is a link to ${target}, outside this folder. Name a folder with --to.`,
       );
     }
   }
 }
 
-/** A file that is there is somebody's work: it is replaced only when that was asked for. */
+/** An existing file is replaced only with --force. */
 function write(agent: ConvertedAgent, folder: string, given: Arguments): Written {
   const file = join(folder, `${agent.name}.md`);
   const { loss, name, source } = agent;
@@ -105,7 +105,7 @@ function write(agent: ConvertedAgent, folder: string, given: Arguments): Written
   const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   if (isThere && !given.flag("force")) return { ...about, status: "kept" };
   mkdirSync(folder, { recursive: true });
-  // Renamed into its place: a link that lies there is replaced, and what it points at is not.
+  // Renamed into place: an existing link is replaced, and its target is not.
   const fresh = join(folder, `.${agent.name}.${process.pid}.tmp`);
   writeFileSync(fresh, agent.markdown, { flag: "wx" });
   renameSync(fresh, file);
@@ -134,11 +134,11 @@ function say(conversion: Conversion, written: readonly Written[], io: Io): void 
   }
   for (const file of conversion.skills) {
     io.stdout.write(
-      `A skill, used where it lies or copied to .mandate/skills: ${printableLine(file)}\n`,
+      `A skill, used where it is or copied to .mandate/skills: ${printableLine(file)}\n`,
     );
   }
   if (written.some(({ status }) => status === "written")) {
-    io.stderr.write(`Look at what counts now: ${io.program} profiles\n`);
+    io.stderr.write(`See the profiles in effect: ${io.program} profiles\n`);
   }
 }
 

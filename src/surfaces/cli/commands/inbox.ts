@@ -14,16 +14,16 @@ export const inboxCommand: Command = {
   name: "inbox",
   usage: "[options]",
   about:
-    "Shows what people should know of all runs: questions from any depth, what was handed in,\n" +
-    "reviews, remarks of watchers, plans, ends. Without an option: what waits for an answer, and\n" +
-    "what you have not seen. Reading takes nothing out; what a terminal has shown counts as seen.",
+    "Shows the news of all runs: questions from any depth, results of sub-agents, reviews, remarks of\n" +
+    "watchers, plans, outcomes. Without an option: open questions, and what you have not seen. Reading\n" +
+    "removes nothing; items that a terminal has shown count as seen.",
   options: {
     all: flag("the latest items, seen or not"),
     unread: flag("only what you have not seen"),
     open: flag("only what waits for an answer"),
-    follow: flag("go on showing what comes", "f"),
-    keep: flag("count nothing as seen"),
-    reader: text("NAME", "who reads; each has seen what it has (local)"),
+    follow: flag("keep showing new items", "f"),
+    keep: flag("mark nothing as seen"),
+    reader: text("NAME", "whose place in the inbox to use (local)"),
     limit: text("NUMBER", "how many at most (50)"),
     json: jsonOption,
   },
@@ -33,7 +33,7 @@ export const inboxCommand: Command = {
       const inbox = new Inbox(store, { reader: given.text("reader") ?? "local" });
       const view = viewOf(given);
       const page = await readInboxPage(inbox, view, given.count("limit") ?? 50);
-      // A program that reads decides for itself; only what a person had before them was seen.
+      // Only items on a terminal count as seen; a program marks them itself.
       const marks = io.stdout.isTerminal && !given.flag("json") && !given.flag("keep");
       if (!given.flag("follow")) {
         if (given.flag("json")) printJson(io, documentOf(page));
@@ -69,22 +69,22 @@ function print({ items, seen, unread }: InboxPage, view: InboxView, io: Io): voi
     const what = view === "open" ? "Nothing waits for an answer." : "Nothing new.";
     io.stderr.write(`${what} What was before: ${io.program} inbox --all\n`);
   } else if (left > 0 && view !== "open") {
-    // A thousand stands for as many, or more.
+    // The count stops at a thousand.
     const number = unread < 1000 ? countOf(left, "item") : "Many items";
     io.stderr.write(`\n${number} more that you have not seen: ${io.program} inbox --unread\n`);
   }
 }
 
-/** `news`: what waits for an answer, and what was not seen. */
+/** `news`: open questions, and unseen items. */
 export type InboxView = "news" | "all" | "unread" | "open";
 
-/** What is shown of an inbox at once. */
+/** One page of an inbox. */
 export interface InboxPage {
   readonly items: readonly InboxItem[];
-  /** Up to where the reader had seen it. */
+  /** The last item that the reader had seen. */
   readonly seen: number;
   readonly unread: number;
-  /** Up to where it will have, because nothing is left out before that. */
+  /** The last item that counts as seen once the page is shown: no unseen item before it is left out. */
   readonly through: number;
 }
 
@@ -121,11 +121,11 @@ function lastOf(items: readonly InboxItem[], otherwise: number): number {
 interface Following {
   isWanted(item: InboxItem): boolean;
   draw(item: InboxItem): string;
-  /** What is shown counts as seen. */
+  /** Whether shown items count as seen. */
   readonly marks: boolean;
 }
 
-/** Shows a page of an inbox, then everything that comes, until somebody has seen enough. */
+/** Shows a page of an inbox, then every new item, until a signal. */
 export async function followItems(
   inbox: Inbox,
   page: InboxPage,
@@ -138,10 +138,10 @@ export async function followItems(
     if (shown.has(item.id) || !isWanted(item)) return;
     shown.add(item.id);
     io.stdout.write(draw(item));
-    // One after the other; that one could not be kept is no reason to stop showing.
+    // In order; an error of marking must not stop the display.
     if (marks) marking = marking.then(() => inbox.markRead(item.id)).catch(() => undefined);
   };
-  // Listening begins before reading, so that nothing falls between; what comes meanwhile waits.
+  // Subscribes before it reads, so that no item is missed; new items wait until reading is done.
   const early: InboxItem[] = [];
   let isReading = true;
   const stop = inbox.on((item) => (isReading ? early.push(item) : show(item)));
@@ -171,7 +171,7 @@ export async function followItems(
   }
 }
 
-/** An item of the inbox in two lines, and below them how it is answered. */
+/** An item of the inbox in two lines, and below them the commands that answer it. */
 export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
   const style = styleFor(io.stdout, io);
   const { glyphs, paint } = style;
@@ -190,20 +190,20 @@ export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): strin
   return `${lines.join("\n")}\n`;
 }
 
-/** One line, but of an open question all of it: a person decides by what is shown here. */
+/** One line, except for an open question: a person decides by its whole text. */
 function bodyOf({ ask, isOpen, text }: InboxItem, cut: (text: string) => string): string[] {
   if (isOpen && ask?.question !== undefined) return [indented(ask.question)];
   return text === "" ? [] : [`  ${cut(printableLine(text))}`];
 }
 
-/** Commands to be copied. Of an approval both that there are, for it takes no other word. */
+/** Commands to copy. An approval takes yes or no only, so both are shown. */
 function howToAnswer(
   kind: InboxItem["kind"],
   ask: NonNullable<InboxItem["ask"]>,
   io: Io,
 ): readonly string[] {
   const left = ask.deadlineAt - io.now();
-  const time = left > 0 ? `${formatSpan(left)} left` : "its time is over";
+  const time = left > 0 ? `${formatSpan(left)} left` : "its time is up";
   const then = ask.default === null ? "" : `, then "${printableLine(ask.default)}"`;
   const answer = `${io.program} answer ${printableLine(ask.id)}`;
   const about = `(${time}${then})`;

@@ -196,7 +196,7 @@ test.each([
 
 test("paths of this machine are told of where they go into a project's file, and only there", async () => {
   const shared = await init("--client", "claude-code");
-  expect(shared.err).toMatch(/names paths of this machine, and \.mcp\.json may be shared.*--user/s);
+  expect(shared.err).toMatch(/has paths of this machine, and \.mcp\.json may be shared.*--user/s);
   expect((await init("--client", "claude-code", "--user")).err).not.toContain("this machine");
   await init("--client", "claude-code", "--yes");
   const removed = await init("--client", "claude-code", "--remove", "--yes");

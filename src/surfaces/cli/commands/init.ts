@@ -18,16 +18,16 @@ export const initCommand: Command = {
   name: "init",
   usage: "[options]",
   about:
-    "Sets this folder up: asks three questions and writes a commented mandate.yaml. That is also your\n" +
+    "Sets up this folder: asks three questions and writes a commented mandate.yaml. That is also your\n" +
     "consent to agents working in this folder (docs/guides/security.md).\n\n" +
-    "With --client it gives the agent that you already have our tools instead: it writes the entry for\n" +
-    "`mandate mcp` into the file in which the client looks for MCP servers. Shows it first, and asks;\n" +
-    "without a terminal nothing is written unless --yes is given. Everything else in the file stays as\n" +
-    "it is written, and --remove takes the entry out again.",
+    "With --client it adds our tools to the agent that you already use: it writes an entry for\n" +
+    "`mandate mcp` into the file in which the client looks for MCP servers. It shows the entry first,\n" +
+    "and asks; without a terminal it writes only with --yes. The rest of the file stays as it is, and\n" +
+    "--remove removes the entry.",
   options: {
     client: text("NAME", names.join(", ")),
-    user: flag("for all your projects, instead of the one in this folder"),
-    remove: flag("take the entry out again"),
+    user: flag("for all your projects instead of this folder"),
+    remove: flag("remove the entry"),
     yes: flag("write without asking", "y"),
     force: flag("even in your home folder or /"),
     json: jsonOption,
@@ -57,17 +57,17 @@ export const initCommand: Command = {
   },
 };
 
-/** A project's file is for everybody who has the project. */
+/** A project's file is shared with everyone who works on the project. */
 function warnOfOwnPaths({ command }: Launch, file: string, io: Io): void {
   if (!isAbsolute(command)) return;
   io.stderr.write(
-    `No mandate on your PATH leads here, so the entry names paths of this machine, and ${printable(basename(file))} ` +
+    `Your PATH has no mandate that is this program, so the entry has paths of this machine, and ${printable(basename(file))} ` +
       "may be shared with the project. --user writes it into your own settings instead; where " +
       "Mandate is installed in the project, change it to: npx --no mandate mcp\n",
   );
 }
 
-/** --user and --remove are about a client's file. */
+/** --user and --remove belong to a client's file. */
 async function setUp(given: Arguments, io: Io): Promise<number> {
   if (given.flag("user") || given.flag("remove")) {
     const known = `There are ${names.join(", ")}.`;
@@ -97,7 +97,7 @@ function fileOf(client: McpClient, isUsers: boolean, place: UserPlace, io: Io): 
   return file;
 }
 
-/** What you linked at home is yours; a link that came with a project leads where its author wants. */
+/** A link of a project points where its author wants; a link in the user's own files is trusted. */
 function requireInside(folder: string, file: string): void {
   const real = [file, dirname(file)].flatMap((path) =>
     existsSync(path) ? realpathSync(path) : [],
@@ -107,11 +107,11 @@ function requireInside(folder: string, file: string): void {
   if (way !== ".." && !way.startsWith(`..${sep}`) && !isAbsolute(way)) return;
   throw new MandateError(
     "config-invalid",
-    `${file} leads out of this folder, to ${place}. Nothing was changed. Remove the link, or use --user.`,
+    `${file} is a link to ${place}, outside this folder. Nothing was changed. Remove the link, or use --user.`,
   );
 }
 
-/** Whether the file is now as the person wants it. */
+/** Writes the change if the person agrees; gives whether the file has the wanted content now. */
 async function settle(
   client: McpClient,
   change: ClientChange,
@@ -135,7 +135,7 @@ async function settle(
   return written || (!change.isNeeded && (given.flag("yes") || io.ask !== undefined));
 }
 
-/** What stands there, what will stand there, and where. */
+/** Shows the entry before and after the change, and its place. */
 function show(
   client: McpClient,
   { file, path, before, after, isNeeded }: ClientChange,
@@ -169,17 +169,17 @@ async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
 }
 
 /**
- * How a client starts us: by name where that leads here, so that the file also works for others who
- * have the project; by the full path of this very program where it does not.
+ * How a client starts Mandate: by name where the PATH finds this program, so that the file also works
+ * for others who have the project; otherwise by the full path.
  */
 function launchOf({ environment }: Io): Launch {
   const own = process.argv[1] ?? "";
-  return leadsHere("mandate", own, environment)
+  return isOnPath("mandate", own, environment)
     ? { command: "mandate", args: ["mcp"] }
     : { command: process.execPath, args: [realOrSame(own), "mcp"] };
 }
 
-function leadsHere(name: string, own: string, environment: Io["environment"]): boolean {
+function isOnPath(name: string, own: string, environment: Io["environment"]): boolean {
   const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
   for (const folder of folders) {
     const program = join(folder, process.platform === "win32" ? `${name}.cmd` : name);

@@ -25,17 +25,15 @@ export const mergeCommand: Command = {
   name: "merge",
   usage: "[options] ID",
   about:
-    "Takes over what a failed delegation left in its own copy, into the folder that the copy was made\n" +
-    "of: all of it or nothing, and no edit of yours is overwritten. Its contract still counts: which\n" +
-    "paths belong to it, and which checks the merged files have to pass. What was merged needs no copy\n" +
-    "any more. Exits 1 when it conflicts or cannot be merged, 3 when the contract does not let it.",
+    "Merges the changes that a failed delegation left in its own copy into the folder that was copied:\n" +
+    "all of them or none, and no edit of yours is overwritten. Its contract still applies: which paths\n" +
+    "it owns, and which checks the merged files have to pass. The copy is removed after the merge.\n" +
+    "Exits 1 on a conflict or when the changes cannot be merged, 3 when the contract forbids it.",
   options: {
     json: jsonOption,
-    "any-path": flag("also paths that do not belong to its step"),
-    "with-configuration": flag(
-      "also what programs obey without being asked: configuration, hooks, agents",
-    ),
-    "skip-checks": flag("without the checks that its contract asks for"),
+    "any-path": flag("also paths that its step does not own"),
+    "with-configuration": flag("also files that other programs obey: configuration, hooks, agents"),
+    "skip-checks": flag("skip the checks of its contract"),
   },
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: merge,
@@ -61,7 +59,7 @@ async function merge(given: Arguments, io: Io): Promise<number> {
   }
 }
 
-/** Where the run was at work, wherever this is typed: what that place obeys is guarded. */
+/** The run's own folder, whose configuration applies wherever the command is typed. */
 async function workspaceOf(store: Store, given: Arguments, io: Io): Promise<string | undefined> {
   const { runId } = await findTarget(store, given.words[0], io);
   const workspace = (await store.readRun(runId))?.workspace;
@@ -99,8 +97,8 @@ export const diffCommand: Command = {
   name: "diff",
   usage: "[options] ID",
   about:
-    "Shows what a delegation changed in its own copy of the workspace: as the copy is now, also while\n" +
-    "it is at work; after it was merged, as the log has it. The id of a run means its root, or the one\n" +
+    "Shows what a delegation changed in its own copy of the workspace: the present copy, also during\n" +
+    "work; after the merge, the changes in the log. The id of a run means its root, or the only\n" +
     "delegation below it that has changes.",
   options: { json: jsonOption, stat: flag("only the files, and how many lines") },
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
@@ -134,15 +132,15 @@ function notesOf(diff: DelegationDiff, program: string): string[] {
   return [
     ...(files.length === 0 && problems.length === 0 ? [`${id} has changed nothing.`] : []),
     ...problems.map((sentence) => printableLine(sentence)),
-    ...(truncated ? ["The text was cut: there is more than is shown."] : []),
-    ...(isOver ? [] : [`${id} is still at work: this is how it stands now.`]),
+    ...(truncated ? ["The text was cut: not everything is shown."] : []),
+    ...(isOver ? [] : [`${id} is still at work: these are its changes so far.`]),
     ...(isKept
       ? [`None of this is merged yet: ${program} merge ${id}, or ${program} discard ${id}`]
       : []),
   ];
 }
 
-/** The lines of a patch in their colours. Inside of a hunk every line begins with its sign. */
+/** A patch with colours. Inside a hunk every line begins with its sign. */
 export function drawPatch(text: string, { paint }: Style): string {
   let isHunk = false;
   return text
@@ -162,7 +160,7 @@ export function drawPatch(text: string, { paint }: Style): string {
 
 const letters = { added: "A", changed: "M", removed: "D" } as const;
 
-/** A line for each file, and what it comes to. */
+/** A line for each file, and the sum. */
 export function drawStat({ files, truncated }: DelegationDiff, { paint }: Style): string[] {
   const paths = files.map(({ path }) => printableLine(path));
   const width = Math.max(0, ...paths.map(displayWidth));
@@ -193,9 +191,9 @@ export const discardCommand: Command = {
   name: "discard",
   usage: "[options] ID",
   about:
-    "Deletes the copy that a delegation worked in, with the changes that were not merged, for good.\n" +
-    "Asks first at a terminal; elsewhere it needs --yes when there is something to lose. The log\n" +
-    "stays. What was discarded cannot be resumed on its old files.",
+    "Deletes the copy that a delegation worked in, with all changes that were not merged, for good.\n" +
+    "Asks first at a terminal; elsewhere it needs --yes when there are such changes. The log stays.\n" +
+    "A discarded delegation cannot be resumed on its old files.",
   options: {
     json: jsonOption,
     yes: flag("delete changes that were not merged, without asking", "y"),
@@ -216,7 +214,7 @@ type Kept = Extract<DiscardedWork, { status: "kept" }>;
 
 const shownFiles = 20;
 
-/** Nobody to ask means no. */
+/** Without a terminal the answer is no. */
 async function isAgreed({ delegationId, files }: Kept, io: Io): Promise<boolean> {
   if (io.ask === undefined) return false;
   const { paint } = styleFor(io.stderr, io);

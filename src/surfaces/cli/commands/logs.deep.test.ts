@@ -74,7 +74,7 @@ it(
     await fleet.loseHolder(runId);
     const { code, err } = await following.done;
     expect(code).toBe(0);
-    expect(err).toBe(`Nobody works on ${runId} any more. Start a worker: mandate worker\n`);
+    expect(err).toBe(`No process works on ${runId}. Start a worker: mandate worker\n`);
     await fleet.add();
     const again = async () =>
       (await desk.type(["logs", runId], { environment: environment() })).out.match(/took it/g);

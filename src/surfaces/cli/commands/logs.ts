@@ -22,11 +22,10 @@ export const logsCommand: Command = {
   name: "logs",
   usage: "[options] [ID]",
   about:
-    "Shows what happened in a run, or to one delegation, one line an event. Without an id, the\n" +
-    "latest run.",
+    "Shows the events of a run or of one delegation, one line each. Without an id, the latest run.",
   options: {
-    json: flag("one JSON document a line, with payload and hash"),
-    follow: flag("go on until the run ends", "f"),
+    json: flag("one JSON document per line, with payload and hash"),
+    follow: flag("keep printing until the run ends", "f"),
   },
   words: { least: 0, most: 1 },
   run: (given, io) =>
@@ -46,7 +45,7 @@ function concerns({ sub_agent_id }: StoredEvent, { delegationId }: Target): bool
   return delegationId === null || sub_agent_id === delegationId;
 }
 
-/** Until the run has ended, or nobody works on it any more, or somebody has seen enough. */
+/** Prints new events until the run ends, loses its process, or a signal arrives. */
 async function follow(
   store: Store,
   view: RunView,
@@ -58,7 +57,7 @@ async function follow(
   const lookAgain = async (): Promise<void> => {
     for await (const event of store.readEvents({ runId: state.id })) take(event);
   };
-  // What was written between the last look and the subscription.
+  // Events that were written between the first read and the subscription.
   await lookAgain();
   let stopped = false;
   const release = io.onSignal(() => {
@@ -66,10 +65,10 @@ async function follow(
   });
   while (state.outcome === null && !stopped) {
     if (!(await isWorkedOn(store, state))) {
-      // There may be a last word that we have not heard yet: that it ended, or that others have it.
+      // Its last events may not have arrived yet: that it ended, or that another process owns it.
       await lookAgain();
       if (state.outcome !== null || (await isWorkedOn(store, state))) continue;
-      io.stderr.write(`Nobody works on ${state.id} any more. ${resumeHint(state, io)}\n`);
+      io.stderr.write(`No process works on ${state.id}. ${resumeHint(state, io)}\n`);
       break;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));

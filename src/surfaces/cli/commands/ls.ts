@@ -18,14 +18,14 @@ import { withStore } from "../with-store.ts";
 
 interface Line extends RunRow, Spent {
   readonly state: ListedRun["state"];
-  /** Background sub-agents that run on though its root has answered; absent: it has not. */
+  /** Background sub-agents that still run after the root's answer; absent: no answer yet. */
   readonly runningAfterAnswer?: readonly string[];
 }
 
 export const lsCommand: Command = {
   name: "ls",
   usage: "[options]",
-  about: "Lists runs, the latest first. A run that nobody works on any more is called interrupted.",
+  about: "Lists runs, the latest first. An open run without a process is called interrupted.",
   options: {
     json: jsonOption,
     limit: text("NUMBER", "how many at most (20)"),

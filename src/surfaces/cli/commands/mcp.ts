@@ -13,16 +13,16 @@ export const mcpCommand: Command = {
   name: "mcp",
   usage: "[options]",
   about:
-    "Serves the tools of delegation to another program's agent, over MCP on standard input and\n" +
-    "output. Programs start this by themselves; see docs/guides/mcp.md. Work happens in the\n" +
-    "client's roots, or for clients without roots in the folder this was started in.",
+    "Serves the delegation tools to another program's agent, over MCP on standard input and output.\n" +
+    "MCP clients start this command; see docs/guides/mcp.md. Work happens in the client's roots, or\n" +
+    "for a client without roots in the folder in which it was started.",
   options: {
     workspace: text(
       "DIR",
       "the only folder that work may happen in, whatever the client's roots are",
       "C",
     ),
-    "read-only": flag("nobody may write in the workspace, at any depth"),
+    "read-only": flag("no agent may write in the workspace, at any depth"),
     ...runtimeOptions,
     ...consentOptions,
   },
@@ -30,7 +30,7 @@ export const mcpCommand: Command = {
   run: serve,
 };
 
-/** Whoever can start programs here is the one whose programs these are. */
+/** A person who can start programs here sees all runs. */
 const user = { id: "local", role: "operator", allRuns: true } as const;
 
 async function serve(given: Arguments, io: Io): Promise<number> {
@@ -54,8 +54,8 @@ async function serve(given: Arguments, io: Io): Promise<number> {
 }
 
 /**
- * For what a client's model is told before anything is opened. A project's file may switch `spawn`
- * off, and a file that cannot be read says nothing: then only tools are named that are there anyway.
+ * The tools that the instructions name before a runtime is open. A project's file may switch `spawn`
+ * off, and a file may be unreadable: then the instructions name only tools that always exist.
  */
 async function waysOf(folder: string, { environment }: Io): Promise<OfferedWays> {
   const { offeredWays } = await import("../../mcp/prompts.ts");
@@ -68,7 +68,7 @@ async function waysOf(folder: string, { environment }: Io): Promise<OfferedWays>
   }
 }
 
-/** Nothing of this is loaded before a request needs it: clients do not wait long for the first answer. */
+/** Loaded when a request needs it: clients do not wait long for the first answer. */
 async function open(
   client: string,
   folder: string,
@@ -78,7 +78,7 @@ async function open(
   const { LocalClientSession } = await import("../../mcp/client-session.ts");
   const application = applicationFor(chosenPlaybook(given, io));
   const runtime = await openRuntime(given, io, application, { cwd: folder });
-  // A client starts this: a flag in its settings can give consent, and a question cannot be put.
+  // A client starts this process: a flag in its settings can give consent, and no person can be asked.
   if (given.text("trust-folder") !== undefined || given.flag("force")) {
     const { ask: _ask, ...silent } = io;
     await requireConsent(folder, { given, io: silent, runtime });
@@ -105,7 +105,7 @@ async function open(
 
 const remedy = "Clients without roots get no folder to work in; name one with --workspace.";
 
-/** A program that starts us anywhere did not mean the whole disk, nor everything a person has. */
+/** A client may start Mandate anywhere: the home folder and the root folder are not projects. */
 function isProject(folder: string, { environment }: Io): boolean {
   const isHome = [environment["HOME"], environment["USERPROFILE"]].includes(folder);
   return !isHome && folder !== realpathSync("/");

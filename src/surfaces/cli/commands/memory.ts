@@ -22,14 +22,14 @@ export const memoryCommand: Command = {
   name: "memory",
   usage: "[options] [list [WORDS...] | show ID | promote ID... | forget ID...]",
   about:
-    "Shows what agents saved with memory_save, and decides about it. What a sub-agent saved is seen by\n" +
-    "itself, those above and those below it in its run; promote shares it with every agent in its\n" +
-    "workspace. forget shows it to no agent any more. Both are for good, and are in the log.",
+    "Shows what agents saved with memory_save. A memory of a sub-agent is visible to itself and to the\n" +
+    "agents above and below it in its run; promote shares it with every agent in its workspace, forget\n" +
+    "hides it from all agents. Both cannot be undone, and are in the log.",
   options: {
     json: jsonOption,
     tag: text("TAG", "list only those with this tag"),
     limit: text("NUMBER", "how many at most (50)"),
-    all: flag("also list what was forgotten, or replaced by a later one"),
+    all: flag("also list forgotten and replaced memories"),
   },
   words: anyWords,
   examples: [

@@ -9,15 +9,15 @@ export const migrateCommand: Command = {
   name: "migrate",
   usage: "[options]",
   about:
-    "Copies the embedded database into an empty Postgres, in one transaction: events to the letter,\n" +
-    "and everything else that there is. Then checks the copy. The database that is copied is not\n" +
-    "changed; nobody may be at work on it. Without --to, MANDATE_DATABASE_URL says where it goes,\n" +
-    "and the password stands in no list of processes.",
+    "Copies the embedded database into an empty Postgres, in one transaction: every event unchanged,\n" +
+    "and all other tables. Then verifies the copy. The embedded database is not changed; no process may\n" +
+    "use it during the copy. Without --to the target is MANDATE_DATABASE_URL, which keeps the password out\n" +
+    "of the process list.",
   options: {
     json: jsonOption,
     from: text("FILE", "the embedded database; by default the one in use"),
     to: text("URL", "postgres://USER:PASSWORD@HOST:PORT/DATABASE"),
-    tenant: text("NAME", "whose it is there"),
+    tenant: text("NAME", "the tenant in that database"),
   },
   examples: ["migrate --to postgres://mandate@db.example/mandate"],
   async run(given, io) {
@@ -43,8 +43,8 @@ export const migrateCommand: Command = {
       const rows = Object.values(report.copied).reduce((sum, count) => sum + count, 0);
       const about = `${countOf(report.events, "event")} copied, in ${countOf(rows, "row")}`;
       const next = isSound
-        ? "All that must hold holds there. Set MANDATE_DATABASE_URL to work on it."
-        : "What is above does not hold there; mandate verify says whether it held before.";
+        ? "The copy is valid. Set MANDATE_DATABASE_URL to use it."
+        : "The copy violates the invariants above; mandate verify shows whether the original does too.";
       io.stdout.write(`${about}. ${next}\n`);
     }
     return isSound ? exitCode.done : exitCode.failed;

@@ -24,7 +24,7 @@ import { withControl } from "../with-store.ts";
 
 type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
-/** Trusts what came with the project, by its content, or takes that back. */
+/** Trusts files of the project by their content, or withdraws that trust. */
 export function trustProfiles(
   given: Arguments,
   io: Io,
@@ -53,13 +53,13 @@ export function trustProfiles(
 
 const by = { id: "local", role: "operator" } as const;
 
-/** At a terminal all of it is shown before the question; elsewhere naming it is the decision. */
+/** A terminal shows the whole content and asks; elsewhere naming the file is the decision. */
 async function trust(
   control: Control,
   chosen: readonly WaitingContent[],
   io: Io,
 ): Promise<readonly WaitingContent[]> {
-  // All of them are judged before the first one counts.
+  // All files are checked before the first one is trusted.
   const judged = chosen.map((each) => ({ each, found: requireTrustable(control, each) }));
   const trusted: WaitingContent[] = [];
   for (const { each, found } of judged) {
@@ -105,7 +105,7 @@ async function distrust(
   return chosen;
 }
 
-/** Of this folder, or a configuration above it: what is trusted elsewhere is decided there. */
+/** Trusted files below this folder, and configuration above it. */
 async function trustedIn({ plane }: Control, cwd: string): Promise<readonly Waiting[]> {
   const all = await plane.trustedContent();
   return all.filter(({ file }) => isAbove(file, cwd));
@@ -121,7 +121,7 @@ function choose<Content extends Waiting>(
   all: readonly Content[],
   names: readonly string[],
   everything: boolean,
-  /** A person trusts one thing at a time; to stop trusting, a name is enough. */
+  /** How many files one name may mean: one to trust, any number to distrust. */
   most: number,
   cwd: string,
 ): readonly Content[] {
@@ -148,7 +148,7 @@ function choose<Content extends Waiting>(
   });
 }
 
-/** Profiles say with their file what kind of place it is in: `workspace: …`, `claude: …`. */
+/** An origin without the kind of its place: `workspace: …`, `claude: …`. */
 function pathOf(file: string): string {
   return file.replace(/^[a-z][a-z -]*: /, "");
 }
@@ -188,7 +188,7 @@ export function showProfile(
   });
 }
 
-/** A skill or a configuration that waits is looked at here as well, by its name or its path. */
+/** Untrusted skills and configurations are shown too, by name or path. */
 function isCalled({ file, name }: WaitingContent, asked: string, cwd: string): boolean {
   return name === asked || file === resolve(cwd, asked);
 }
@@ -208,7 +208,7 @@ function showWaiting(given: Arguments, io: Io, body: WaitingBody): number {
   return exitCode.done;
 }
 
-/** Each place has a number, so that a field and where it came from fit on one line. */
+/** Each origin has a number, so that a field and its origin fit on one line. */
 function table(fields: readonly EffectiveField[], dim: (text: string) => string): string[] {
   const places = [...new Set(fields.map(({ origin }) => origin))];
   const widest = Math.max(0, ...fields.map(({ field }) => field.length));
@@ -222,7 +222,7 @@ function table(fields: readonly EffectiveField[], dim: (text: string) => string)
   ];
 }
 
-/** All that would be trusted, as it was written. */
+/** The whole content that would be trusted. */
 function describeWaiting({ fields, hash, origin, prompt }: WaitingLayer, paint: Paint): string {
   const lines = [
     "",

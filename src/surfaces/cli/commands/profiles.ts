@@ -27,11 +27,11 @@ export const profilesCommand: Command = {
   usage:
     "[options] [list | show NAME | check PATH... | trust [NAME-OR-PATH...] | distrust NAME...]",
   about:
-    "Shows who an agent can be. list is what there is; show prints one profile as it is in effect, and\n" +
-    "where each field came from. check reads agent files of any program and reports on each: what is\n" +
-    "wrong with it, and what would be lost. Profiles, skills, agents of other programs and the\n" +
-    "mandate.yaml of a project have no effect until you trust them as they are; a changed file has none\n" +
-    "again. trust shows what it is about at a terminal, and refuses what could not be used.",
+    "Lists profiles; show prints one profile as it is in effect, and where each field came from.\n" +
+    "check reads agent files of any program and reports on each: what is wrong with it, and what an\n" +
+    "import would lose. Profiles, skills, agents of other programs and the mandate.yaml of a project\n" +
+    "have no effect until you trust their present content; a changed file has to be trusted again.\n" +
+    "trust shows the content at a terminal, and refuses files that could not be used.",
   options: {
     json: jsonOption,
     all: flag("trust everything that waits for it here"),
@@ -125,18 +125,18 @@ function writeTable(control: Control, io: Io): void {
   }
 }
 
-/** The place alone: the file is in `show`. */
+/** The kind of place; `show` has the file. */
 function placeOf({ origin }: Profile): string {
   return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
 }
 
-/** A declaration may hold a secret that somebody wrote into it; `show` describes servers. */
+/** A server's declaration may contain a secret; `show` describes servers without it. */
 function withoutSecrets(profile: Profile): object {
   const { origins: _origins, project: _project, prompt: _prompt, servers, ...rest } = profile;
   return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
 }
 
-/** Reports on every agent file that is found; exits 1 when one of them cannot be used. */
+/** Reports on every agent file below the paths; exits 1 when one of them cannot be used. */
 export async function checkProfiles(
   given: Arguments,
   io: Io,

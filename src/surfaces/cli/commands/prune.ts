@@ -18,11 +18,11 @@ export const pruneCommand: Command = {
   name: "prune",
   usage: "--older-than TIME [options]",
   about:
-    "Removes runs that ended longer ago than that: their events, contracts, questions, inbox items,\n" +
-    "and the texts and artifacts that nothing else refers to. Of each a receipt stays in the control\n" +
-    "log, so that `mandate verify` can tell what was pruned from what somebody took out. Memories and\n" +
-    "costs stay. What is open, what an open run goes on from, and what left changes that were not\n" +
-    "merged is not touched. Without --older-than, `retention.days` of the configuration counts.",
+    "Removes runs that ended longer ago than TIME: their events, contracts, questions, inbox items,\n" +
+    "and the texts and artifacts that nothing else refers to. A receipt of each stays in the control\n" +
+    "log, so that `mandate verify` can tell a pruned run from a deleted one. Memories and costs stay.\n" +
+    "Open runs, runs that an open run continues, and runs with changes that were not merged are kept.\n" +
+    "Without --older-than, `retention.days` of the configuration applies.",
   options: {
     "older-than": text("TIME", "such as 90d, 12w or 36h"),
     "keep-failed": flag("only runs that succeeded"),
@@ -44,7 +44,6 @@ async function prune(given: Arguments, io: Io): Promise<number> {
       { store, home },
       {
         finishedBefore: io.now() - ageMs,
-        // Whoever can open the database is its operator.
         actor: "local",
         most: Number.MAX_SAFE_INTEGER,
         keepFailed: given.flag("keep-failed") || retention.keepFailed,
@@ -79,12 +78,12 @@ function describe(report: PruneReport, dryRun: boolean, io: Io): readonly string
   ];
   if (kept.length > 0) {
     lines.push(
-      `${countOf(kept.length, "run")} that old kept: an open run goes on from them, or they left changes (${io.program} diff ${kept[0]}).`,
+      `${countOf(kept.length, "run")} of that age kept: an open run continues them, or they left changes (${io.program} diff ${kept[0]}).`,
     );
   }
   if (damaged.length > 0) {
     lines.push(
-      `Not pruned, because their logs do not hold (${io.program} verify): ${damaged.join(", ")}`,
+      `Not pruned, because their logs are damaged (${io.program} verify): ${damaged.join(", ")}`,
     );
   }
   return lines;

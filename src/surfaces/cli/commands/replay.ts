@@ -17,7 +17,7 @@ export const replayCommand: Command = {
   about:
     "Runs a recorded run again from its log alone: no model is asked, no tool runs, no file is\n" +
     "touched. Says where the events differ, and exits 1 when they do. Without an id, the latest run.\n" +
-    "With --compare, nothing is run: two recorded runs are held against each other.",
+    "With --compare nothing is run: two recorded runs are compared.",
   options: {
     json: jsonOption,
     compare: text("RUN", "another recorded run to compare with"),

@@ -39,7 +39,7 @@ export const resultCommand: Command = {
     }),
 };
 
-/** Null while it is open. A run's result is that of its root. */
+/** A run's result is that of its root; null while it is open. */
 export async function readResult(store: Store, target: Target): Promise<DelegationResult | null> {
   const run = await store.readRun(target.runId);
   if (run === undefined) return null;
@@ -52,7 +52,7 @@ async function readEnd(store: Store, { runId }: Target): Promise<RunOutcome | nu
   return (await store.readRun(runId))?.outcome ?? null;
 }
 
-/** The text alone on standard output; why there is none, on standard error. */
+/** The result alone on standard output; the failure on standard error. */
 export function printResult(result: DelegationResult, io: Io): number {
   if (result.status === "completed") {
     const text = printable(result.result);

@@ -39,17 +39,17 @@ export const resumeCommand: Command = {
   name: "resume",
   usage: "[options] ID",
   about:
-    "Resumes a run. One that was paused or interrupted (its process was killed, the machine went\n" +
-    "down) continues where it stopped. One that was cancelled or failed continues as a new run on the\n" +
-    "old conversation; the id of one of its delegations continues that one alone. It gets the tokens\n" +
-    "and the time that were agreed then once more, or what you say. Of a session of another program's\n" +
-    "agent every sub-agent that did not complete is resumed.",
+    "Resumes a run. A paused or interrupted run (its process was killed, the machine went down)\n" +
+    "continues where it stopped. A cancelled or failed run continues as a new run on the old\n" +
+    "conversation; the id of one of its delegations continues that delegation alone. The new run gets\n" +
+    "the old budget and time once more, or the given ones. For a session of another program's agent,\n" +
+    "every sub-agent that did not complete is resumed.",
   options: {
     "session-id": sessionOption,
     "max-tokens": text("NUMBER", "for the agent and everyone below it"),
     "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
     timeout: text("TIME", "for all of it: 90s, 5m, 1h"),
-    wait: flag("until the process that works on it now has let go of it"),
+    wait: flag("wait until the process that works on it now has released it"),
     ...runtimeOptions,
     ...consentOptions,
     ...attendOptions,
@@ -58,12 +58,12 @@ export const resumeCommand: Command = {
   run: resume,
 };
 
-/** How often a run of another process is looked at. */
+/** How often a run of another process is polled. */
 const lookMs = 200;
 
 interface Past extends Target {
   readonly application: string;
-  /** It continues itself, under the consent and the model that it began with. */
+  /** An open run continues itself, with the consent and the model that it began with. */
   readonly isOpen: boolean;
   readonly isWorkedOn: boolean;
   readonly workspace: string | null;
@@ -75,7 +75,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
     return resumeNow(await withStore(io, (store) => lookAt(store, id, io)), given, io);
   }
   for (;;) {
-    const past = await withStore(io, (store) => untilLetGo(store, id, io));
+    const past = await withStore(io, (store) => untilReleased(store, id, io));
     if (!past.isOpen) {
       io.stderr.write(`mandate: ${past.runId} has ended. See ${io.program} show ${past.runId}\n`);
       return exitCode.done;
@@ -83,15 +83,15 @@ async function resume(given: Arguments, io: Io): Promise<number> {
     try {
       return await resumeNow(past, given, io);
     } catch (error) {
-      // A third process recovered it first, and may have ended it.
+      // Another process may have recovered it first, and ended it.
       const { isOpen: remains, isWorkedOn } = await withStore(io, (store) => lookAt(store, id, io));
       if (remains && !isWorkedOn) throw error;
     }
   }
 }
 
-/** Looks at it until no process works on it. */
-async function untilLetGo(store: Store, id: string, io: Io): Promise<Past> {
+/** Polls until no process works on the run. */
+async function untilReleased(store: Store, id: string, io: Io): Promise<Past> {
   for (;;) {
     const past = await lookAt(store, id, io);
     if (!past.isOpen || !past.isWorkedOn) return past;
@@ -124,7 +124,7 @@ async function resumeNow(past: Past, given: Arguments, io: Io): Promise<number> 
         for (const run of resumed.runs) await watch(run);
         return resumed;
       },
-      // The last one first, as for goals: a later one may wait for one before it.
+      // The last run first: a later one may wait for an earlier one.
       cancels: () => resumed?.runs.map(({ runId }) => runId).reverse() ?? [],
     };
     const background = new Background(given, work);
@@ -150,19 +150,18 @@ async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
   };
 }
 
-/** What was resumed, as `engine.resume` gives it. */
 type Resumed = Awaited<ReturnType<Work["runtime"]["engine"]["resume"]>>;
 
 interface AgentResult {
   readonly runId: string;
   readonly title: string;
-  /** Null: it has not ended. */
+  /** Null: not ended. */
   readonly result: DelegationResult | null;
-  /** How the run ended, where the agent is its root. */
+  /** The outcome of the run, where the agent is its root. */
   readonly end: RunOutcome | null;
 }
 
-/** What came of a resumption, in words and as an exit code. */
+/** Prints the outcome of a resumption, and gives the exit code. */
 export async function reportResumed(
   resumed: Resumed,
   outcome: WorkOutcome,
@@ -198,7 +197,7 @@ async function resultsOf(
   return found;
 }
 
-/** Each has a result of its own; the exit code is that of the first that did not complete. */
+/** Each agent has its own result; the exit code is that of the first that did not complete. */
 function reportAgents(
   results: readonly AgentResult[],
   kept: readonly string[],
@@ -231,8 +230,8 @@ export const cancelCommand: Command = {
   name: "cancel",
   usage: "[options] ID",
   about:
-    "Cancels a run or a delegation and everything below it, whoever works on it. Cancelling what has\n" +
-    "ended changes nothing. What was cancelled can be resumed.",
+    "Cancels a run or a delegation and everything below it, whichever process works on it. Cancelling\n" +
+    "an ended one changes nothing. A cancelled one can be resumed.",
   options: {
     json: jsonOption,
     reason: text("TEXT", "why, for the log"),

@@ -50,7 +50,7 @@ describe("mandate serve", () => {
     expect(out).not.toContain(tokenOf());
     served.signal("SIGTERM");
     const { code, err } = await served.done;
-    expect([code, err]).toEqual([0, "Stopping: what is being answered is answered first.\n"]);
+    expect([code, err]).toEqual([0, "Stopping after open requests are answered.\n"]);
     await expect(fetch(`${served.url}/api/v1/health`, { headers })).rejects.toThrow();
   });
 

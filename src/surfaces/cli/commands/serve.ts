@@ -24,18 +24,18 @@ export const serveCommand: Command = {
   name: "serve",
   usage: "[options]",
   about:
-    "Serves the dashboard, the HTTP API, its streams of events, MCP at /mcp and metrics at /metrics,\n" +
-    "for this machine. Every request needs a token (`mandate token`). It recovers runs that a crash\n" +
-    "interrupted. Ctrl-C ends it: what is being answered is answered, and the next start recovers the\n" +
-    "runs.",
+    "Serves the dashboard, the HTTP API with event streams, MCP at /mcp and metrics at /metrics, for\n" +
+    "this machine. Every request needs a token (`mandate token`). At its start it recovers runs that a\n" +
+    "crash interrupted. Ctrl-C stops it after open requests are answered; the next start recovers the\n" +
+    "open runs.",
   options: {
     port: text("NUMBER", `where to listen (${usualPort}; 0: any)`),
-    host: text("ADDRESS", "at which address (127.0.0.1)"),
-    workspace: text("DIR", "a folder that work may happen in; repeatable (this one)", "C"),
-    "allow-host": text("NAME", "a name under which others reach it; repeatable (none)"),
+    host: text("ADDRESS", "address to listen at (127.0.0.1)"),
+    workspace: text("DIR", "a folder in which agents may work; repeatable (this one)", "C"),
+    "allow-host": text("NAME", "a name that others use to reach it; repeatable (none)"),
     "print-token": flag("print the installation's token"),
     open: flag("open the dashboard in a browser"),
-    link: flag("print a new address of the dashboard of the server that runs"),
+    link: flag("print a new dashboard address of the running server"),
     ...runtimeOptions,
     ...consentOptions,
   },
@@ -70,7 +70,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const { tokens: file } = findPlaces(io.environment);
     const token = installationToken(file);
     const tokens = new AccessTokens(runtime.store, file, runtime.clock);
-    // An error may quote what a client or a model said: no line of the log begins with that.
+    // An error may quote a client or a model: no line of the log begins with its text.
     const log = (said: string): void =>
       io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
     const host = { runtime, tokens, workspaces, startedAt: io.now(), forks };
@@ -91,7 +91,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const retention = startRetention(runtime, findPlaces(io.environment).home, log);
     await stopped;
     retention.stop();
-    io.stderr.write("Stopping: what is being answered is answered first.\n");
+    io.stderr.write("Stopping after open requests are answered.\n");
     await server.close();
     return exitCode.done;
   } finally {
@@ -99,7 +99,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   }
 }
 
-/** The address has a code in it that works once: whoever has a token can ask for another. */
+/** The address contains a code that works once; `serve --link` prints another. */
 function showPage(server: RunningServer, token: string, given: Arguments, io: Io): void {
   const { pages, port, url } = server;
   const link = `${url}/#code=${pages.createCode(token).code}`;
@@ -124,7 +124,7 @@ async function recover({ engine }: Runtime, log: (line: string) => void): Promis
   try {
     for (const { runId, result } of await engine.recover(undefined, refused)) {
       log(`${runId} was interrupted and continues where it stopped.`);
-      // How it ends is in its log; here nobody waits for it.
+      // Its outcome is in the log; the server does not wait for it.
       result.catch(() => undefined);
     }
   } catch (error) {
@@ -139,7 +139,7 @@ function portOf(given: Arguments): number {
   throw new MandateError("usage", `--port takes a number from 0 to 65535; it is "${text}".`);
 }
 
-/** Nobody opens their machine to others by a typo: that takes the name they will use, too. */
+/** A host that others can reach also needs the name that they use, so that no typo opens the machine. */
 function hostnameOf(given: Arguments, allowedHosts: readonly string[]): string {
   const wrong = allowedHosts.find((name) => !/^[a-z0-9.-]+(?::[0-9]{1,5})?$/i.test(name));
   if (wrong !== undefined) {
@@ -152,7 +152,7 @@ function hostnameOf(given: Arguments, allowedHosts: readonly string[]): string {
   if (isLoopback(hostname) || allowedHosts.length > 0) return hostname;
   throw new MandateError(
     "usage",
-    `--host ${hostname} can be reached from other machines. Say under which name they will: --allow-host NAME. What they send is not encrypted unless something in front of this server does that.`,
+    `--host ${hostname} can be reached from other machines. Give the name that they use: --allow-host NAME. Traffic is not encrypted unless a proxy in front of this server does it.`,
   );
 }
 
@@ -167,7 +167,7 @@ function workspacesOf(given: Arguments, io: Io): readonly string[] {
   });
 }
 
-/** Asks a server that runs for an address that opens its page, once. */
+/** Asks a running server for an address that opens its dashboard once. */
 export async function requestPageLink(server: string, token: string): Promise<string> {
   let response: Response;
   try {
@@ -178,7 +178,7 @@ export async function requestPageLink(server: string, token: string): Promise<st
   } catch (cause) {
     throw new MandateError(
       "usage",
-      `No server answers at ${server}. Start one with \`mandate serve\`, or say which one with --port.`,
+      `No server answers at ${server}. Start one with \`mandate serve\`, or name its port with --port.`,
       { cause },
     );
   }
@@ -187,6 +187,6 @@ export async function requestPageLink(server: string, token: string): Promise<st
   if (response.status === 201 && typeof url === "string") return url;
   throw new MandateError(
     "usage",
-    `The server at ${server} gave no address of a page (status ${response.status}). It may be another program's, or of another MANDATE_HOME.`,
+    `The server at ${server} gave no dashboard address (status ${response.status}). It may be another program's, or of another MANDATE_HOME.`,
   );
 }

@@ -139,7 +139,7 @@ test("sessions rename gives a title, which is in the control log", async () => {
   await say("--playbook", "book.yaml", "the first thing");
   const id = String((await sessions())[0]?.["id"]);
   const renamed = await desk.type(["sessions", "rename", id, "The", "login page"]);
-  expect(renamed.out).toBe(`${id} is called "The login page" from here on.\n`);
+  expect(renamed.out).toBe(`${id} is called "The login page" now.\n`);
   await say("--continue", "the second thing");
   expect(await sessions()).toMatchObject([{ title: "The login page", runs: 2 }]);
   for (const words of [[id], ["ffffff", "x"], [id, "a\u001b[2J"]]) {
@@ -172,7 +172,7 @@ test("sessions show and export write nothing that a terminal would obey", async 
   expect(shown.out).toMatch(
     /Person\n {2}the first thing.*general\n {2}One\..*Person\n {2}the second/s,
   );
-  expect(shown.err).toMatch(/Go on with it: mandate run --continue \w+ "…"/);
+  expect(shown.err).toMatch(/Continue it: mandate run --continue \w+ "…"/);
 });
 
 test("a damaged session is shown as far as it goes, with exit code 1", async () => {

@@ -38,15 +38,15 @@ export const sessionsCommand: Command = {
   name: "sessions",
   usage: "[options] [list | show [ID] | rename ID TITLE | export [ID]]",
   about:
-    "Shows what was said. A session is a conversation with one agent, over as many runs as it took:\n" +
-    "run --continue goes on with one. list has those of this folder, or of all of them; show prints\n" +
-    "one, with breadcrumbs of its children, whose sessions are shown by their own ids. export writes\n" +
-    "Markdown for people or JSONL for programs to standard output. Without an id: the latest one.",
+    "Shows conversations. A session is a conversation with one agent over one or more runs; run\n" +
+    "--continue continues it. list has the sessions of this folder, or of all folders; show prints one,\n" +
+    "with a line for each child, whose session has its own id. export writes Markdown for people or\n" +
+    "JSONL for programs to standard output. Without an id: the latest session.",
   options: {
     json: jsonOption,
     all: flag("sessions of every folder"),
     limit: text("NUMBER", "how many at most (20)"),
-    before: text("ID", "those after this one in the list"),
+    before: text("ID", "sessions after this one in the list"),
     format: text("NAME", "markdown or jsonl (markdown)"),
   },
   words: anyWords,
@@ -79,7 +79,7 @@ async function rename(
   if (id === undefined || title.length === 0) {
     throw new MandateError(
       "usage",
-      `A session and its title are needed: ${io.program} sessions rename ID "TITLE". An empty title takes the given one away.`,
+      `A session and its title are needed: ${io.program} sessions rename ID "TITLE". An empty title removes the given one.`,
     );
   }
   const by = { id: "local", role: "operator" } as const;
@@ -88,9 +88,9 @@ async function rename(
   if (given.flag("json")) {
     printJson(io, { sessionId, title: wanted.trim() });
   } else if (wanted.trim() === "") {
-    io.stdout.write(`${sessionId} is called by its first message again.\n`);
+    io.stdout.write(`${sessionId} has its first message as its title again.\n`);
   } else {
-    io.stdout.write(`${sessionId} is called "${printableLine(wanted)}" from here on.\n`);
+    io.stdout.write(`${sessionId} is called "${printableLine(wanted)}" now.\n`);
   }
   return exitCode.done;
 }
@@ -175,7 +175,7 @@ function table(sessions: readonly SessionRow[], io: Io): string[] {
   ];
 }
 
-/** One session: who, where, how it came to be, and what was said. */
+/** One session: its agent, workspace, trigger and conversation. */
 export function showSession(given: Arguments, io: Io, [id]: readonly string[]): Promise<number> {
   return withStore(io, async (store) => {
     const session = await readSession(store, await findSession(store, id, io.cwd, io));
@@ -185,7 +185,7 @@ export function showSession(given: Arguments, io: Io, [id]: readonly string[]): 
         : `${describeSession(session, styleFor(io.stdout, io)).join("\n")}\n`,
     );
     if (session.context?.parentId === null && session.context.finishedAt !== null) {
-      io.stderr.write(`Go on with it: ${io.program} run --continue ${session.sessionId} "…"\n`);
+      io.stderr.write(`Continue it: ${io.program} run --continue ${session.sessionId} "…"\n`);
     }
     return session.problems.length === 0 ? exitCode.done : exitCode.failed;
   });

@@ -129,8 +129,8 @@ export const treeCommand: Command = {
   name: "tree",
   usage: "[options] [RUN]",
   about:
-    "Shows a run's agents as a tree: what each waits on or how it ended, the tokens it and those\n" +
-    "below it used of its cap, cost and time. Without an id, the latest run.",
+    "Shows a run's agents as a tree: what each waits on or how it ended, the tokens that it and its\n" +
+    "sub-agents used of its budget, cost and time. Without an id, the latest run.",
   options: { json: jsonOption },
   words: { least: 0, most: 1 },
   run: (given, io) =>

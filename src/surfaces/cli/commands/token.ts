@@ -16,25 +16,25 @@ import { withStore } from "../with-store.ts";
 
 const day = 86_400_000;
 
-/** Whoever can open the database and read the home owns the installation. */
+/** A person who can open the database and read the home owns the installation. */
 const owner: Principal = { id: "local", role: "admin" };
 
 export const tokenCommand: Command = {
   name: "token",
   usage: "[options] [list | create NAME | revoke NAME | show | rotate]",
   about:
-    "Says who may talk to `mandate serve`. The installation has a token of its own, which may do\n" +
-    "everything: show prints it, rotate replaces it. create makes a named one with a role (viewer\n" +
-    "reads, operator also starts and steers work, admin also manages tokens) and, where scopes are\n" +
-    "named, with these alone for every contract that it causes. Viewers and admins see every run; an\n" +
-    "operator sees the runs that it started, or every run with --all-runs. A named token is printed\n" +
-    "once and stored as a hash; revoke ends it at once.",
+    "Manages who may use `mandate serve`. The installation has its own token, which may do everything:\n" +
+    "show prints it, rotate replaces it. create makes a named token with a role (viewer reads, operator\n" +
+    "also starts and steers work, admin also manages tokens) and, with --scope, with only these scopes\n" +
+    "for every contract of its runs. Viewers and admins see every run; an operator sees the runs that it\n" +
+    "started, or every run with --all-runs. A named token is printed once and stored as a hash; revoke\n" +
+    "ends it at once.",
   options: {
     json: jsonOption,
     role: text("ROLE", "viewer, operator or admin (viewer)"),
-    scope: text("SCOPE", "what its contracts may hold; repeatable (all)"),
+    scope: text("SCOPE", "a scope that its contracts may have; repeatable (all)"),
     "all-runs": flag("an operator sees every run, not only its own"),
-    days: text("NUMBER", "how long it holds (until it is revoked)"),
+    days: text("NUMBER", "days until it expires (default: never)"),
   },
   words: { least: 0, most: 2 },
   examples: ["token create dashboard --role viewer", "token list", "token revoke dashboard"],

@@ -28,20 +28,19 @@ export const verifyCommand: Command = {
   name: "verify",
   usage: "[options]",
   about:
-    "Reads the whole log and checks what must hold: the hash chain, each delegation's life, that no\n" +
-    "child held more than its caller could hand on, budgets, merges, the order of closing, and that\n" +
-    "rows, records, memories, prompts and artifacts are those that the log names. Then looks at what\n" +
-    "lies and runs beside it: working copies, merges that stopped half-way, processes that outlived\n" +
-    "their delegation. Changes nothing, and can run beside work that is going on. Exits 1 when\n" +
-    "something does not hold.\n\n" +
+    "Reads the whole log and checks its invariants: the hash chain, each delegation's lifecycle, that\n" +
+    "no child had more than its caller could hand on, budgets, merges, the order of closing, and that\n" +
+    "rows, records, memories, prompts and artifacts are those that the log names. Then checks the home:\n" +
+    "working copies, unfinished merges, processes that outlived their delegation. Changes nothing, and\n" +
+    "can run during work. Exits 1 when an invariant is violated.\n\n" +
     "A file beside the database (mandate.db-head) has the ends of runs, so that a log whose end was\n" +
     "removed is found out. `--head` prints a checkpoint to keep where the database cannot be changed;\n" +
     "`--against` compares with one, and names each run that is missing or changed since.",
   options: {
     json: jsonOption,
     run: text("ID", "only this run"),
-    head: flag("print a checkpoint of the log, if it holds"),
-    against: text("FILE", "the log must go on from this checkpoint"),
+    head: flag("print a checkpoint of the log, if it is valid"),
+    against: text("FILE", "compare the log with this checkpoint"),
     key: text("FILE", "Ed25519 key in PEM: signs with --head, must have signed with --against"),
   },
   examples: [
@@ -77,7 +76,7 @@ async function printHead(store: Store, given: Arguments, io: Io): Promise<number
   const { checkpoint, report } = await takeCheckpoint(store, io.now());
   if (checkpoint === undefined) {
     tellViolations(report, io, io.stderr);
-    io.stderr.write("A log that does not hold gets no checkpoint.\n");
+    io.stderr.write("A log that violates an invariant gets no checkpoint.\n");
     return exitCode.failed;
   }
   io.stdout.write(writeCheckpoint(checkpoint, key));

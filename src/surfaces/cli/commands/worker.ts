@@ -17,19 +17,16 @@ export const workerCommand: Command = {
   name: "worker",
   usage: "[options]",
   about:
-    "Works on delegations that others start: takes them out of the queues of a shared Postgres, as\n" +
-    "many at a time as it may, until it is stopped. Any number of workers can do so, on any number of\n" +
-    "machines; what one of them leaves when it dies the others recover. Ctrl-C, or SIGTERM,\n" +
-    "has it take nothing more and end what it has; a second one ends it at once.",
+    "Works on delegations that others start: claims them from the queues of a shared Postgres, up to\n" +
+    "--concurrency at a time, until it is stopped. Any number of workers can run, on any number of\n" +
+    "machines; when one dies, the others recover its delegations. Ctrl-C or SIGTERM drains it: it\n" +
+    "claims nothing more and finishes what it has; a second signal ends it at once.",
   options: {
-    queues: text("NAMES", "take work from these alone, with commas (all)"),
+    queues: text("NAMES", "queues to work on, separated by commas (all)"),
     tenant: text("NAME", "work for this tenant; repeatable (the configured one)"),
-    concurrency: text(
-      "NUMBER",
-      "delegations at work at the same time (agents.delegation.maxConcurrent)",
-    ),
-    health: text("PORT", "answer GET /health there, on loopback (nowhere)"),
-    "drain-within": text("TIME", "how long what it has may take when it is stopped (30s)"),
+    concurrency: text("NUMBER", "how many delegations at a time (agents.delegation.maxConcurrent)"),
+    health: text("PORT", "port for GET /health, on loopback (none)"),
+    "drain-within": text("TIME", "how long running delegations may take after a stop signal (30s)"),
     ...runtimeOptions,
   },
   examples: ["worker", "worker --queues default,gpu --concurrency 20 --health 4849"],
@@ -57,7 +54,7 @@ async function work(given: Arguments, io: Io): Promise<number> {
     const retentions = runtimes.map((runtime) => startRetention(runtime, home, log));
     await stopped;
     for (const retention of retentions) retention.stop();
-    io.stderr.write("Stopping: nothing more is taken, and what is at work is given time to end.\n");
+    io.stderr.write("Stopping: no new work is claimed; running delegations get time to finish.\n");
     await worker.drain(graceMs);
     await health?.close();
     return exitCode.done;
@@ -95,7 +92,7 @@ export interface HealthServer {
   close(): Promise<void>;
 }
 
-/** For whoever starts and stops workers: whether this one lives, and what it does. */
+/** Health for an orchestrator of workers: whether this worker lives, and what it does. */
 export async function serveHealth(
   port: number | undefined,
   worker: Pick<RunningWorker, "isDraining" | "names" | "running">,
@@ -104,7 +101,7 @@ export async function serveHealth(
   const server = createServer((request, response) => {
     const isKnown = request.method === "GET" && request.url === "/health";
     const status = worker.isDraining ? "draining" : "working";
-    // One that takes nothing more is not to be given work, and not to be restarted for that.
+    // 503 while draining: no new work, and no restart.
     response.writeHead(isKnown ? (worker.isDraining ? 503 : 200) : 404, {
       "content-type": "application/json",
     });

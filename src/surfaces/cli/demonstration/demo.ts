@@ -25,7 +25,7 @@ export const demoCommand: Command = {
     "A parent agent and its children prepare the release of a small project: three in parallel, one\n" +
     "that delegates further, one whose model fails and that tries again, one that is asked to do more\n" +
     "than its contract grants. Needs no key and no network: a playbook answers in place of a model.\n" +
-    "Kill it in the middle and start it again: it goes on where it was.\n\n" +
+    "Kill it in the middle and start it again: it continues where it stopped.\n\n" +
     "With --serve it also opens the dashboard on it, and serves that until Ctrl-C.",
   options: {
     serve: flag("show it in the dashboard too, until Ctrl-C"),
@@ -63,7 +63,7 @@ async function tellEnd(stage: DemoStage, outcome: WorkOutcome): Promise<number> 
   return code;
 }
 
-/** The demonstration shall look the same everywhere, so nobody's configuration takes part in it. */
+/** The demonstration looks the same everywhere: no configuration of the user has an effect on it. */
 function openDemoRuntime(
   given: Arguments,
   io: Io,
@@ -72,7 +72,7 @@ function openDemoRuntime(
 ): Promise<Runtime> {
   const speed = given.count("speed") ?? 1;
   return createRuntime({
-    // It works in a sample folder that it makes itself.
+    // It works in a sample folder that it creates.
     consent: "named",
     environment: { ...io.environment, MANDATE_HOME: ownHome },
     cwd: ownHome,
@@ -80,7 +80,7 @@ function openDemoRuntime(
     application: demoApplication,
     playbook: { file: demoPlaybook, speed },
     onDelta: deltas.hear,
-    // Each kill costs the worst case of the requests that were under way: it shall be a small one.
+    // Each kill is charged the worst case of the requests in flight, so they are kept small.
     limits: {
       maxTokens: 1_000_000,
       runTokens: 2_000_000,

@@ -19,20 +19,20 @@ import { createSampleProject } from "./sample-project.ts";
 
 const task = "Prepare release 1.1 of harbour, with release notes.";
 
-/** Where one demonstration happens, and what it has. */
+/** One demonstration: its folders and its runtime. */
 export interface DemoStage {
   readonly given: Arguments;
   readonly io: Io;
-  /** A home of its own, below that of the person. */
+  /** The demonstration's home, below the user's. */
   readonly ownHome: string;
-  /** Where the sample project is made, unless somebody is at work there. */
+  /** Where the sample project is created, unless a run uses that folder. */
   readonly wanted: string;
-  /** Where it is. */
+  /** Where the sample project is. */
   readonly place: string;
   readonly runtime: Runtime;
 }
 
-/** Begins, or recovers what was interrupted, and shows it in the terminal to its end. */
+/** Starts a run, or recovers the interrupted one, and shows it in the terminal to its end. */
 export async function performDemo(
   { given, io, ownHome, place, runtime, wanted }: DemoStage,
   onBegin?: (run: StartedRun, display: Display) => void,
@@ -87,7 +87,7 @@ async function openRuns({ store }: Runtime) {
   return gone;
 }
 
-/** The folder of the run that was interrupted, which may have been tidied up; else a new one. */
+/** The folder of the interrupted run, created again if it was deleted; otherwise a new folder. */
 export async function preparePlace(runtime: Runtime, wanted: string): Promise<string> {
   const folders = (await openRuns(runtime)).flatMap(({ workspace }) => workspace ?? []);
   for (const folder of folders) if (!existsSync(folder)) createSampleProject(folder);
@@ -98,7 +98,7 @@ export async function preparePlace(runtime: Runtime, wanted: string): Promise<st
   return folder;
 }
 
-/** One that no demonstration at work is using. */
+/** A folder that no open demonstration uses. */
 async function freeFolder({ store }: Runtime, wanted: string): Promise<string> {
   const open = await store.listRuns({ open: true, application: demoApplication });
   const taken = new Set(open.map(({ workspace }) => workspace));
@@ -128,7 +128,7 @@ export function inHome(io: Io, ownHome: string): string {
 
 type Ended = Extract<WorkOutcome, { ended: "result" }>;
 
-/** After the demonstration: the tree, the result, and whether the log holds. Gives the exit code. */
+/** After the demonstration: the tree, the result, and whether the log is valid. Gives the exit code. */
 export async function tellWhatHappened(
   store: Store,
   { run, result }: Ended,
@@ -159,7 +159,7 @@ export async function tellWhatHappened(
   return report.ok ? exitCodeOfResult(result) : exitCode.failed;
 }
 
-/** Where to look closer, and what to do next, for who has no page of it. */
+/** Commands to look closer and to go further, for a person without the dashboard. */
 export async function tellWhereToLook(
   store: Store,
   { run }: Ended,
@@ -189,12 +189,12 @@ function sentence(view: RunView, duration: number): string {
   const resumed = sum(({ resumptions }) => resumptions);
   const parts = [
     countOf(agents.length, "agent"),
-    countOf(retries, "second attempt"),
+    countOf(retries, "retry", "retries"),
     `${countOf(
       sum(({ refusals }) => refusals),
       "call",
     )} refused`,
-    ...(resumed > 0 ? [`taken up ${countOf(resumed, "time")} after a kill`] : []),
+    ...(resumed > 0 ? [`recovered ${countOf(resumed, "time")} after a kill`] : []),
   ];
   return `${parts.join(", ")}, in ${formatSpan(duration)}.`;
 }
@@ -221,7 +221,7 @@ function whereToLook(view: RunView, io: Io, ownHome: string, { paint }: Style): 
     `  export MANDATE_HOME=${ownHome}`,
     ...rows.map(([command, about]) => {
       const note = paint.dim(about);
-      // Either way the lines can be pasted as they are.
+      // Both forms can be pasted as they are.
       if (isNarrow) return `  ${paint.dim("# ")}${note}\n  ${io.program} ${command}`;
       return `  ${io.program} ${command.padEnd(width)}   ${paint.dim("# ")}${note}`;
     }),

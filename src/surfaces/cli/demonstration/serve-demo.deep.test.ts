@@ -81,7 +81,7 @@ test("a port that is taken is left alone, and the next one told", async () => {
   const { url } = await addressIn(typing);
   const { port } = new URL(url);
   expect(Number(port)).toBeGreaterThan(4848);
-  expect(typing.soFar().err).toContain(`Port 4848 is taken, so the dashboard is at ${port}.`);
+  expect(typing.soFar().err).toContain(`Port 4848 is in use, so the dashboard is at ${port}.`);
   await until(() => typing.soFar().out.includes("Next "), "the end of the demonstration");
   typing.signal("SIGTERM");
   expect((await typing.done).code).toBe(0);

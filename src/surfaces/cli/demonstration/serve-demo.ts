@@ -22,8 +22,8 @@ interface ServeDemoOptions {
 }
 
 /**
- * The demonstration with its page: the address is there as soon as the run is, and the page stays
- * until somebody ends it. That is how it is meant to end, so it ends well, also in the middle.
+ * The demonstration with its dashboard: the address is printed as soon as the run exists, and the
+ * dashboard stays until Ctrl-C. That is the normal end, so the exit code is 0, also in the middle.
  */
 export async function serveDemo(
   stage: DemoStage,
@@ -36,7 +36,7 @@ export async function serveDemo(
   try {
     const served = await openDemoPage({ runtime, deltas, io, tokens, workspace, port });
     page = served;
-    // Asks what answers on this machine, while nobody waits for that.
+    // Looks for local models while the demonstration runs.
     const next = nextStep(io);
     next.catch(() => undefined);
     const outcome = await performDemo(stage, ({ runId }, display) =>
@@ -56,7 +56,7 @@ export async function serveDemo(
   }
 }
 
-/** Two addresses: each works once, and a browser that is opened uses its own up. */
+/** Two addresses: each works once, and the opened browser uses one. */
 function showAddress(page: DemoPage, path: string, io: Io, display: Display): void {
   const { paint } = styleFor(io.stderr, io);
   const isOpened = hasBrowser(io);
@@ -92,7 +92,7 @@ async function keepServing(
   io.stderr.write("Stopping.\n");
 }
 
-/** An address works once and for a minute: whoever comes later, or with another browser, asks. */
+/** An address works once, within a minute: Enter prints another one. */
 async function offerAddresses(
   page: DemoPage,
   path: string,
@@ -106,11 +106,11 @@ async function offerAddresses(
       io.stdout.write(`${page.link(path)}\n`);
     }
   } catch {
-    // It ends, or the input has: the page stays all the same.
+    // The command is stopping, or the input has ended; the dashboard stays.
   }
 }
 
-/** Whether a browser may be opened unasked: somebody sits here, at a screen. `BROWSER=none`: no. */
+/** Whether a browser may be opened unasked: a person at a local screen. `BROWSER=none`: no. */
 export function hasBrowser(
   { environment, stdout }: Pick<Io, "environment" | "stdout">,
   platform: NodeJS.Platform = process.platform,
@@ -126,7 +126,7 @@ interface NextStep {
   readonly about: string;
 }
 
-/** What to type to have a language model at work: by what this machine has already. */
+/** The command that starts work with a language model, by what this machine has. */
 async function nextStep(io: Io): Promise<NextStep> {
   const { models } = await diagnoseMachine(io.environment, undefined);
   const serve = `${io.program} serve`;
@@ -146,9 +146,8 @@ async function nextStep(io: Io): Promise<NextStep> {
 }
 
 /**
- * Ctrl-C and signals of the system while something is served. It listens from the beginning: what
- * arrives while the demonstration is at work is obeyed there, and here afterwards. Once it `holds`,
- * the second one leaves at once.
+ * Ctrl-C and signals while the dashboard is served. It listens from the beginning: a signal during the
+ * demonstration interrupts that first. Once it `holds`, the second signal exits at once.
  */
 class StopSignal {
   readonly #controller = new AbortController();
@@ -174,16 +173,16 @@ class StopSignal {
   }
 }
 
-/** The port of `mandate serve`, and how many after it are tried when it is taken. */
+/** The port of `mandate serve`, and how many ports after it are tried when it is in use. */
 const usualPort = 4848;
 const mostNeighbours = 20;
 
 export interface DemoPage {
   readonly url: string;
   readonly port: number;
-  /** What a person should know about where it is, in sentences. */
+  /** Sentences about its address. */
   readonly notices: readonly string[];
-  /** An address that opens the page at this path, once and within a minute. */
+  /** An address that opens this path, once and within a minute. */
   link(path: string): string;
   close(): Promise<void>;
 }
@@ -194,9 +193,9 @@ export interface DemoPageOptions {
   readonly io: Io;
   /** The file of the installation's token. */
   readonly tokens: string;
-  /** Where work that is started in the page may happen; it exists. */
+  /** The folder in which the dashboard may start work; it exists. */
   readonly workspace: string;
-  /** Exactly this one; absent: the usual one, or the next that is free. */
+  /** Exactly this port; absent: the default, or the next free one. */
   readonly port: number | undefined;
 }
 
@@ -215,7 +214,7 @@ async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
       port,
       deltas,
       staticFiles: folder === undefined ? undefined : staticFiles(folder),
-      // An error may quote what a client said: no line begins with that.
+      // An error may quote a client: no line of the log begins with its text.
       log: (said) => io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`),
     }),
   );
@@ -224,11 +223,13 @@ async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
     url: server.url,
     port: server.port,
     notices: [
-      ...(hasMoved ? [`Port ${usualPort} is taken, so the dashboard is at ${server.port}.`] : []),
-      ...(folder === undefined ? ["The page is not built here: npm run build makes it."] : []),
+      ...(hasMoved ? [`Port ${usualPort} is in use, so the dashboard is at ${server.port}.`] : []),
+      ...(folder === undefined
+        ? ["The dashboard is not built here: npm run build builds it."]
+        : []),
     ],
     link: (path) => `${server.url}${path}#code=${server.pages.createCode(token).code}`,
-    // Streams end at once; nobody waits for what a page that nobody looks at still asks for.
+    // Streams are closed at once; open requests of a forgotten page get a second.
     close: () => server.close(1000),
   };
 }

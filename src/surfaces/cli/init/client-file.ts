@@ -25,15 +25,15 @@ import type { Launch, McpClient, UserPlace } from "./mcp-clients.ts";
 
 const maximumBytes = 4 * 1024 * 1024;
 
-/** What is to be done to a client's file; nothing has been done yet. */
+/** A planned change of a client's file. */
 export interface ClientChange {
   readonly file: string;
   readonly path: readonly string[];
-  /** Undefined: there is no such entry. */
+  /** Undefined: no such entry. */
   readonly before: unknown;
   readonly after: unknown;
   readonly isNeeded: boolean;
-  /** Null: the file goes, for it would hold nothing else. */
+  /** Null: the file is removed, for nothing else is in it. */
   readonly text: string | null;
 }
 
@@ -63,14 +63,14 @@ export function planRemoval(client: McpClient, file: string, place: UserPlace): 
   return { file, path, before, after: undefined, isNeeded: true, text: rest ?? null };
 }
 
-/** All of it or nothing: another program may read the file at any moment. */
+/** Replaces the file in one step: another program may read it at any moment. */
 export function carryOut({ file, text }: ClientChange): void {
   if (text === null) {
     rmSync(file, { force: true });
     return;
   }
   mkdirSync(dirname(file), { recursive: true });
-  // What is linked stays linked.
+  // A symbolic link stays, and its target is replaced.
   const target = existsSync(file) ? realpathSync(file) : file;
   const draft = `${target}.${process.pid}.mandate`;
   try {
@@ -83,8 +83,8 @@ export function carryOut({ file, text }: ClientChange): void {
 }
 
 /**
- * What is to be written is read again, and has to say what was meant: in a file that has a name
- * twice, the entry that was changed need not be the one that the client goes by.
+ * The new text is parsed again and must have the wanted entry: in a file that has a name twice, the
+ * changed entry need not be the one that the client uses.
  */
 function requireEntry(
   client: McpClient,
@@ -96,7 +96,7 @@ function requireEntry(
   if (isDeepStrictEqual(plain(entryAt(read(client, text, file), path)), plain(meant))) return;
   throw new MandateError(
     "config-invalid",
-    `${file}: "${path.join(".")}" can be read in more than one way; a name may be there twice. Mend it first; nothing was changed.`,
+    `${file}: "${path.join(".")}" can be read in more than one way; a name may be there twice. Fix it first; nothing was changed.`,
   );
 }
 
@@ -123,7 +123,7 @@ function look(
     const holder = entryAt(present, path.slice(0, depth));
     if (holder === undefined || isTable(holder)) continue;
     const name = path.slice(0, depth).join(".");
-    const sentence = `${file}: "${name}" should hold the servers by name. Mend it first; nothing was changed.`;
+    const sentence = `${file}: "${name}" should hold the servers by name. Fix it first; nothing was changed.`;
     throw new MandateError("config-invalid", sentence);
   }
   return { text, path, before: entryAt(present, path) };

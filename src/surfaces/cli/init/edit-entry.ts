@@ -10,14 +10,14 @@ export function readTomlTable(text: string, file: string): TomlTable {
     return parse(text);
   } catch (cause) {
     const [what = ""] = messageOf(cause).split("\n");
-    const sentence = `${file}: this is not TOML (${what}). Mend it first; nothing was changed.`;
+    const sentence = `${file}: this is not TOML (${what}). Fix it first; nothing was changed.`;
     throw new MandateError("config-invalid", sentence, { cause });
   }
 }
 
 /**
- * Sets one table, as text: a TOML file has comments and an order that no parser gives back. The
- * result is read again, and counts only if it says exactly what was meant.
+ * Sets one table as text, because a parser would lose comments and order. The result is parsed again
+ * and must have exactly the wanted content.
  */
 export function setTomlEntry(
   text: string,
@@ -58,7 +58,7 @@ export function removeTomlEntry(
     if (isHeader(line)) inside = isOurs(line);
     if (!inside) kept.push(line);
   }
-  // At the end of a file, the blank line before it came with it.
+  // A table at the end of the file was added with the blank line before it.
   if (inside && kept.at(-1)?.trim() === "") kept.pop();
   const rest = kept.join("");
   requireSame(readTomlTable(rest, file), withEntry(before, path, undefined), path, file);
@@ -94,12 +94,12 @@ function requireSame(got: unknown, meant: unknown, path: readonly string[], file
   );
 }
 
-// Its ES module build cannot be resolved by Node; what it declares as its main file can.
+// Node cannot resolve the package's ES module build; its main file works.
 const jsonc = createRequire(import.meta.url)("jsonc-parser") as typeof import("jsonc-parser");
 
 const allowTrailingComma = { allowTrailingComma: true };
 
-/** What stands in the text, comments and trailing commas allowed. An empty text is an empty object. */
+/** Parses JSON with comments and trailing commas. An empty text is an empty object. */
 export function readJsonObject(text: string, file: string): Readonly<Record<string, unknown>> {
   if (text.trim() === "") return {};
   const errors: ParseError[] = [];
@@ -108,7 +108,7 @@ export function readJsonObject(text: string, file: string): Readonly<Record<stri
   if (error !== undefined) {
     const line = text.slice(0, error.offset).split("\n").length;
     const what = jsonc.printParseErrorCode(error.error);
-    const sentence = `${file}:${line}: this is not JSON (${what}). Mend it first; nothing was changed.`;
+    const sentence = `${file}:${line}: this is not JSON (${what}). Fix it first; nothing was changed.`;
     throw new MandateError("config-invalid", sentence);
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
@@ -117,12 +117,12 @@ export function readJsonObject(text: string, file: string): Readonly<Record<stri
   throw new MandateError("config-invalid", `${file}:1: this is not an object of JSON.`);
 }
 
-/** The parser calls itself for every level, and nobody's file has thousands of them. */
+/** The parser is recursive, and overflows the stack on thousands of levels. */
 function parseJson(text: string, errors: ParseError[], file: string): unknown {
   try {
     return jsonc.parse(text, errors, allowTrailingComma);
   } catch (cause) {
-    const sentence = `${file}: this is nested too deep to be read. Nothing was changed.`;
+    const sentence = `${file}: this is nested too deeply to be read. Nothing was changed.`;
     throw new MandateError("config-invalid", sentence, { cause });
   }
 }
@@ -133,7 +133,7 @@ export function setJsonEntry(text: string, path: readonly string[], entry: unkno
   return edited(text, path, entry);
 }
 
-/** Takes the entry out, and what held nothing else; undefined when nothing else is left at all. */
+/** Removes the entry and parents that become empty; undefined when the whole file is empty then. */
 export function removeJsonEntry(text: string, path: readonly string[]): string | undefined {
   let rest = edited(text, path, undefined);
   for (let depth = path.length - 1; depth > 0; depth--) {
@@ -159,7 +159,7 @@ function edited(text: string, path: readonly string[], value: unknown): string {
   return jsonc.applyEdits(text, edits);
 }
 
-/** As the file has it already. */
+/** The indentation that the file already uses. */
 function indentationOf(text: string): {
   readonly insertSpaces: boolean;
   readonly tabSize: number;

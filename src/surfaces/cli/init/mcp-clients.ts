@@ -1,10 +1,10 @@
 import { join } from "node:path";
 
-/** Under which every client knows us. */
+/** The name of our entry in every client's file. */
 const entryName = "mandate";
 
-/** A delegation takes minutes: where a client has a limit for one call, it is told a longer one. */
-const patienceSeconds = 600;
+/** A delegation takes minutes: a client that limits the time of a call gets this limit. */
+const callTimeoutSeconds = 600;
 
 export const mcpClients: readonly McpClient[] = [
   {
@@ -25,7 +25,7 @@ export const mcpClients: readonly McpClient[] = [
     userFile: ({ home, environment }) =>
       join(environment["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
     path: () => ["mcp_servers", entryName],
-    entry: ({ command, args }) => ({ command, args, tool_timeout_sec: patienceSeconds }),
+    entry: ({ command, args }) => ({ command, args, tool_timeout_sec: callTimeoutSeconds }),
     next: "Start codex; /mcp shows it. A project's own file counts once the project is trusted.",
   },
   {
@@ -35,12 +35,12 @@ export const mcpClients: readonly McpClient[] = [
     projectFile: "opencode.json",
     userFile: ({ home, environment }) =>
       join(environment["XDG_CONFIG_HOME"] || join(home, ".config"), "opencode", "opencode.json"),
-    // Its second version keeps servers one level further down than its first.
+    // opencode 2 keeps servers one level deeper than opencode 1.
     path: (present) => (hasServers(present) ? ["mcp", "servers", entryName] : ["mcp", entryName]),
     entry: ({ command, args }) => ({
       type: "local",
       command: [command, ...args],
-      timeout: patienceSeconds * 1000,
+      timeout: callTimeoutSeconds * 1000,
     }),
     next: "Start opencode in this folder; `opencode mcp list` shows it.",
   },
@@ -51,7 +51,7 @@ export const mcpClients: readonly McpClient[] = [
     projectFile: join(".gemini", "settings.json"),
     userFile: ({ home }) => join(home, ".gemini", "settings.json"),
     path: () => ["mcpServers", entryName],
-    entry: ({ command, args }) => ({ command, args, timeout: patienceSeconds * 1000 }),
+    entry: ({ command, args }) => ({ command, args, timeout: callTimeoutSeconds * 1000 }),
     next: "Start gemini in this folder; /mcp shows it.",
   },
   {
@@ -94,15 +94,15 @@ function codeFolder({ home, environment, platform }: UserPlace): string {
   return environment["XDG_CONFIG_HOME"] || join(home, ".config");
 }
 
-/** A program whose agent can be given our tools, and how it wants to be told. */
+/** A program whose agent can use our tools, and where its configuration is. */
 export interface McpClient {
   readonly name: string;
   readonly title: string;
   readonly format: "json" | "toml";
-  /** Relative to the project; null: it has only the user's own. */
+  /** Relative to the project; null: only a file of the user. */
   readonly projectFile: string | null;
   userFile(place: UserPlace): string;
-  /** Where the entry stands, given what is in the file already. */
+  /** The keys that lead to the entry, given the present content of the file. */
   path(present: unknown, place: UserPlace): readonly string[];
   entry(launch: Launch): Readonly<Record<string, unknown>>;
   /** What the person does next, in one sentence. */
@@ -115,7 +115,7 @@ export interface UserPlace {
   readonly platform: NodeJS.Platform;
 }
 
-/** The program that is started, and what it is given. */
+/** The program that the client starts, and its arguments. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];

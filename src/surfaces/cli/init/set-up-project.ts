@@ -13,20 +13,20 @@ import { withControl } from "../with-store.ts";
 /** Writes a commented mandate.yaml into this folder, after three questions or without any. */
 export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   const file = join(io.cwd, "mandate.yaml");
-  // A link that leads nowhere is there too: nothing is written through it.
+  // Also a dangling link: nothing is written through it.
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     throw new MandateError(
       "usage",
-      `There is a mandate.yaml here already: ${file}. \`${io.program} doctor\` says what it comes to.`,
+      `There is a mandate.yaml here already: ${file}. \`${io.program} doctor\` shows the settings in effect.`,
     );
   }
   requireProjectFolder(given, io);
   const isAsked = io.ask !== undefined && !given.flag("yes") && !given.flag("json");
   const answers =
-    isAsked && io.ask !== undefined ? await askSetup(io, io.ask) : await usualAnswers(io);
+    isAsked && io.ask !== undefined ? await askSetup(io, io.ask) : await defaultAnswers(io);
   const text = configText(answers);
   const isWritten = isAsked || given.flag("yes");
-  // Whoever was faster wins: what they wrote is not replaced.
+  // `wx`: a file that appeared since is not replaced.
   if (isWritten) {
     writeFileSync(file, text, { flag: "wx" });
     await consentByInit(given, io);
@@ -38,7 +38,7 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   }
   if (!isWritten) {
     io.stdout.write(text);
-    io.stderr.write("Nothing was written, for there is nobody to ask. --yes writes this.\n");
+    io.stderr.write("Nothing was written: there is no terminal to ask. --yes writes this.\n");
     return exitCode.done;
   }
   io.stdout.write(`Written: ${printable(file)}\n`);
@@ -50,7 +50,7 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   return exitCode.done;
 }
 
-/** The person had it written, so it counts as it was written. */
+/** The person let init write the file, which is their trust in it. */
 function trustWritten(file: string, io: Io): Promise<void> {
   return withControl(io, async ({ plane, waitingFiles }) => {
     const written = waitingFiles().find((each) => each.file === file);
@@ -60,15 +60,15 @@ function trustWritten(file: string, io: Io): Promise<void> {
   });
 }
 
-const usualTokens = 1_000_000;
+const defaultTokens = 1_000_000;
 
-/** What is written when nobody is asked. */
-async function usualAnswers(io: Io): Promise<SetupAnswers> {
+/** The answers without a terminal. */
+async function defaultAnswers(io: Io): Promise<SetupAnswers> {
   const [model = null] = await modelsHere(io);
-  return { model, approval: true, runTokens: usualTokens };
+  return { model, approval: true, runTokens: defaultTokens };
 }
 
-/** Three questions; an empty answer takes what is offered. */
+/** Three questions; an empty answer takes the offered value. */
 async function askSetup(io: Io, ask: NonNullable<Io["ask"]>): Promise<SetupAnswers> {
   const put = async (question: string): Promise<string> =>
     (await ask(question, new AbortController().signal)).trim();
@@ -118,13 +118,13 @@ async function askApproval(io: Io, put: Put): Promise<boolean> {
 async function askTokens(io: Io, put: Put): Promise<number> {
   io.stdout.write("3. How many tokens may one run use, all its agents together?\n");
   for (;;) {
-    const answer = (await put(`   [${usualTokens.toLocaleString("en")}]: `)).replaceAll(
+    const answer = (await put(`   [${defaultTokens.toLocaleString("en")}]: `)).replaceAll(
       /[,_ ]/g,
       "",
     );
-    if (answer === "") return usualTokens;
+    if (answer === "") return defaultTokens;
     const tokens = /^[0-9]{1,12}$/.test(answer) ? Number(answer) : 0;
-    if (tokens > 0 && tokens <= usualTokens) return tokens;
+    if (tokens > 0 && tokens <= defaultTokens) return tokens;
     io.stdout.write(
       tokens > 0
         ? "   A project's file can only lower it. For more, set limits.runTokens in your own configuration, ~/.config/mandate/config.yaml.\n"
@@ -133,7 +133,7 @@ async function askTokens(io: Io, put: Put): Promise<number> {
   }
 }
 
-/** What could answer here and now: what is configured, then what local servers list. */
+/** The models that work here: the configured one, then those of local servers. */
 async function modelsHere(io: Io): Promise<readonly string[]> {
   const { models } = await diagnose(io.environment, io.cwd);
   const { default: name, problem } = models;
@@ -142,9 +142,9 @@ async function modelsHere(io: Io): Promise<readonly string[]> {
   return [...new Set([...own, ...local])];
 }
 
-/** What a person was asked when a project is set up. */
+/** The answers to the questions of `mandate init`. */
 export interface SetupAnswers {
-  /** `provider/model`; null: to be decided later. */
+  /** `provider/model`; null: chosen later. */
   readonly model: string | null;
   /** Whether a person looks at changes before they are merged. */
   readonly approval: boolean;
@@ -156,11 +156,11 @@ const laterModel = `# Without a model no work can start: set a key in the enviro
 # models:
 #   default: provider/model`;
 
-/** The file that a project begins with: what was answered, and what else there is, as comments. */
+/** The first mandate.yaml of a project: the answers, and other settings as comments. */
 export function configText({ approval, model, runTokens }: SetupAnswers): string {
   return `# Mandate: what agents may do in this project. Every key and its default:
 # docs/reference/configuration.md, or \`mandate doctor --schema mandate\` for your editor.
-# What stands here narrows what your own file (~/.config/mandate/config.yaml) allows, and never widens it.
+# This file narrows what your own file (~/.config/mandate/config.yaml) allows, and never widens it.
 
 ${model === null ? laterModel : `models:\n  default: ${scalar(model)}`}
 #   pools:                        # several, in the order in which they are tried
@@ -197,7 +197,7 @@ integration:
 `;
 }
 
-/** As YAML takes it for a text, whatever stands in it. */
+/** A YAML scalar that is always read as text. */
 function scalar(text: string): string {
   return /^[\w./:@+-]+$/.test(text) && !/:$/.test(text) ? text : JSON.stringify(text);
 }
