@@ -3,22 +3,23 @@ import { nearestKey } from "./nearest-key.ts";
 import type { YamlPath } from "./read-yaml.ts";
 
 export interface ProblemSource {
-  /** The file, or the name of the value. */
+  /** The path of the file, or the name of the value. */
   readonly file: string;
-  /** Absent: it has no lines. */
+  /** Absent for a value that has no lines. */
   readonly lineOf?: (path: YamlPath) => number;
-  /** The schema that was not met, so that unknown keys can be compared with the known ones. */
+  /** The schema that the value violates; unknown keys are compared with its keys. */
   readonly schema: z.core.$ZodType;
 }
 
 const maximumProblems = 10;
 
 /**
- * What is wrong with a file, one sentence a line, in the order of the file:
- * `mandate.yaml:4: unknown key "maxDetph"; did you mean "maxDepth"?`
+ * The validation errors of a file, one a line, in the order of the file: `mandate.yaml:4: unknown
+ * key "maxDetph"; did you mean "maxDepth"?`
  */
 export function describeProblem(error: z.core.$ZodError, source: ProblemSource): string {
-  // Finding a line reads the file again: a file of nothing but mistakes must not take minutes.
+  // The search for a line parses the file again: a file with thousands of errors must not take
+  // minutes.
   const all = error.issues.slice(0, 1000).flatMap((issue) => explain(issue, [source.schema], []));
   const problems = all
     .slice(0, 10 * maximumProblems)
@@ -68,8 +69,8 @@ function unknownKey(key: string, known: readonly string[]): string {
 }
 
 /**
- * The alternative a person was most likely writing: one whose kind of value fits, with the fewest
- * problems inside. Undefined when the kind of value fits none of them.
+ * The branch of a union that the author most likely meant: it accepts the kind of the value and has
+ * the fewest errors. Undefined when no branch accepts the kind of the value.
  */
 function closestBranch(branches: readonly (readonly z.core.$ZodIssue[])[]) {
   const fitting = branches.filter((issues) => !issues.some(isOfAnotherKind));
@@ -113,7 +114,7 @@ function renderPath(path: YamlPath): string {
 
 type Schema = z.core.$ZodType;
 
-/** Every schema that could judge the value at `path`: more than one where there are unions. */
+/** Every schema that applies to the value at `path`; more than one where there are unions. */
 function schemasAt(schemas: readonly Schema[], path: YamlPath): Schema[] {
   let current = schemas.flatMap(alternatives);
   for (const step of path) {
@@ -122,7 +123,7 @@ function schemasAt(schemas: readonly Schema[], path: YamlPath): Schema[] {
   return current;
 }
 
-/** The keys an object at `path` may have, by any of the schemas. */
+/** The keys that any of the schemas allows for an object at `path`. */
 function knownKeysAt(schemas: readonly Schema[], path: YamlPath): string[] {
   const keys = schemasAt(schemas, path).flatMap((schema) => {
     const { def } = (schema as z.core.$ZodTypes)._zod;
@@ -131,7 +132,7 @@ function knownKeysAt(schemas: readonly Schema[], path: YamlPath): string[] {
   return [...new Set(keys)];
 }
 
-/** The schema without what only wraps it, and the options of a union one by one. */
+/** The schema without its wrappers, and each option of a union. */
 function alternatives(schema: Schema): Schema[] {
   const { def } = (schema as z.core.$ZodTypes)._zod;
   switch (def.type) {

@@ -12,12 +12,13 @@ type FrontMatterBounds =
       readonly problems: readonly FrontMatterProblem[];
     };
 
-/** How many lines of talk before the front matter are still taken for talk. */
+/** Text of a model that may precede the front matter, in lines. */
 const maximumPreamble = 10;
 
 /**
- * Where the front matter begins and ends. Editors, formatters and models leave it indented, inside
- * a code fence, after a sentence, closed by an underline or by the first words of the body.
+ * Finds the beginning and the end of the front matter. Editors, formatters and models leave it
+ * indented, inside a code fence, after a sentence, or closed by an underline or by the first words
+ * of the body.
  */
 export function findFrontMatter(
   lines: readonly string[],
@@ -85,7 +86,10 @@ function close(
   };
 }
 
-/** Up to a blank line after which no key and no indented line comes, or up to a line of dashes. */
+/**
+ * Front matter without dashes. It ends at a line of dashes, or at a blank line that is followed by
+ * neither a key nor an indented line.
+ */
 function closeBare(
   text: readonly string[],
   start: number,
@@ -125,10 +129,10 @@ function numbered(text: readonly string[], from: number, to: number): EntryLine[
   return text.slice(from, to).map((line, index) => ({ text: line, line: from + index + 1 }));
 }
 
-/** A line that opens or closes a front matter, written with more or less care. */
+/** A line that opens or closes a front matter, with the dashes that people and editors write. */
 const dashes = /^(?:-{2,}|[–—]{1,3})\s*$/;
 
-/** The text without what was put around all of it: a code fence, an indentation. */
+/** The text without the code fence or the indentation around the whole file. */
 function unwrap(
   lines: readonly string[],
   known: ReadonlySet<string>,
@@ -170,7 +174,7 @@ function withoutFence(text: readonly string[], start: number): string[] {
   return text.map((line, index) => (index === start || index === last ? "" : line));
 }
 
-/** The first line from `from` on that is not blank. */
+/** The index of the first line from `from` on that is not blank. */
 function nextText(text: readonly string[], from: number): number | undefined {
   for (let index = from; index < text.length; index += 1) {
     if ((text[index] ?? "").trim() !== "") return index;

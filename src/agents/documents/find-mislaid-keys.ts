@@ -11,13 +11,13 @@ interface GuardedText {
   lineOf(key: string): number;
 }
 
-/** How far into the body a list of keys that slipped out of the front matter is looked for. */
+/** How many lines of the body are searched for keys that belong into the front matter. */
 const maximumSlipped = 40;
 
 /**
- * Lines that read as if they set a key that restricts, while nothing sets it: without its colon,
- * indented into the value before, or below the end of the front matter. Loading the file as if the
- * line were not there would give more than its author meant to give.
+ * Finds lines that look as if they set a key that restricts, while the parsed front matter does not
+ * contain that key: the line has no colon, is indented into the value before it, or stands below
+ * the front matter. To ignore such a line would allow more than its author meant to allow.
  */
 export function findMislaidKeys(
   text: GuardedText,
@@ -32,7 +32,8 @@ export function findMislaidKeys(
     const [, word = "", sign] = wordAtStart.exec(line) ?? [];
     if (word === "" || isOwnKey(keyOfLine.get(number), word)) continue;
     const isAtStart = !/^\s/.test(line);
-    // Without its colon only where a key would stand: further in, prose begins with any word.
+    // A line without a colon counts only at the start of a line: indented, any word can begin
+    // prose.
     const isMeant = missing.has(word) && (sign !== undefined || isAtStart);
     const key = isMeant ? word : isAtStart && sign !== undefined && findMeant(word, missing);
     if (key === undefined || key === false || isInStructure(number)) continue;
@@ -47,7 +48,10 @@ export function findMislaidKeys(
   return problems;
 }
 
-/** To YAML `tools { bash: false }`, `tools:{ bash: false }` and `= tools` are keys too, other ones. */
+/**
+ * Whether YAML read the line as a key of another spelling: `tools { bash: false }`, `tools:{ bash:
+ * false }` and `= tools` are keys, but not `tools`.
+ */
 function isOwnKey(key: string | undefined, word: string): boolean {
   if (key === undefined) return false;
   const bare = key.replace(/^[^\p{L}\p{N}_]+/u, "");
@@ -55,25 +59,28 @@ function isOwnKey(key: string | undefined, word: string): boolean {
   return !bare.startsWith(word) || !/^[^\w.-]/.test(bare.slice(word.length));
 }
 
-/** Sentences begin with a capital: «Tool:» in a talk is no key, «Tools:» may be one. */
+/**
+ * The known key that a misspelt word means. A capital begins a sentence: «Tool:» in a dialogue is
+ * no key, «Tools:» may be one.
+ */
 function findMeant(word: string, missing: ReadonlySet<string>): string | undefined {
-  // Two slips and two dashes at most: comparing every line with every key takes its time.
+  // At most two typing errors and two dashes: to compare every line with every key takes long.
   const near = [...missing].filter((key) => Math.abs(key.length - word.length) <= 4);
   if (/^[a-z]/.test(word)) return nearestKey(word, near, 2);
   return [...missing].find((key) => key.toLowerCase() === word.toLowerCase());
 }
 
 /**
- * Behind any marks: `@tools:`, `{tools:` and `,tools :` are slips. Not behind `#`, where an author
- * took the line out, and not in a tag or a path.
+ * The word at the start of a line, after any marks: `@tools:`, `{tools:` and `,tools :` are typing
+ * errors. Not after `#`, which comments the line out, and not in a tag or a path.
  */
 const wordAtStart =
   /^[^\p{L}\p{N}#</_.~$(]*([A-Za-z][\w-]*)[^\p{L}\p{N}#<>/_.~$(:=：]*(?:([:=：])|(?=\s|$))/u;
 
 /**
- * Whether a line lies deep enough in a value with a structure of its own, where the same word means
- * something else: the tools of a server. One level down is where a key lands that was indented by
- * mistake.
+ * Tells whether a line is nested inside a map or list, where the same word means something else,
+ * such as the tools of a server. The first level does not count: a key that was indented by mistake
+ * is there.
  */
 function structuresOf(text: GuardedText): (line: number) => boolean {
   const lines = text.lines.filter((line) => line.text.trim() !== "");
@@ -96,7 +103,7 @@ function indentOf(line: string): number {
   return line.length - line.trimStart().length;
 }
 
-/** The first lines of the body as long as they look like keys and values. */
+/** The first lines of the body, up to the first that does not look like a key and its value. */
 function slippedLines(body: readonly string[]): readonly string[] {
   const slipped: string[] = [];
   for (const line of body.slice(0, maximumSlipped)) {

@@ -7,51 +7,55 @@ import { type EntryLine, type KeySets, repairEntries } from "./repair-entries.ts
 
 export interface FrontMatterProblem {
   readonly severity: "warning" | "error";
-  /** From 1, in the file. */
+  /** The line in the file, from 1. */
   readonly line: number;
   readonly message: string;
 }
 
 interface FrontMatterOptions {
-  /** The keys of the format. Where YAML fails, one of them at the start of a line begins a value. */
+  /**
+   * The keys of the format. In invalid YAML, a line that begins with one of them begins a value.
+   */
   readonly knownKeys: Iterable<string>;
-  /** Keys whose values are prose, in which anything can stand. */
+  /** Keys whose values are prose, which may contain anything. */
   readonly proseKeys?: Iterable<string>;
-  /** Keys that restrict. A line that may have been meant as one and is not is an error. */
+  /** Keys that restrict. A line that may mean such a key, and does not set it, is an error. */
   readonly guardedKeys?: Iterable<string>;
 }
 
 interface FrontMatter {
-  /** Whether there was any. Without it, `fields` is empty and `body` is the whole text. */
+  /**
+   * Whether the text has a front matter. If not, `fields` is empty and `body` is the whole text.
+   */
   readonly isPresent: boolean;
-  /** Plain data, without a prototype key. Empty where a problem is an error. */
+  /** Plain data without a `__proto__` key. Empty when a problem is an error. */
   readonly fields: Readonly<Record<string, unknown>>;
   readonly body: string;
-  /** Whether something had to be guessed; `problems` says what. */
+  /** Whether the text was repaired; `problems` says how. */
   readonly isRepaired: boolean;
   readonly problems: readonly FrontMatterProblem[];
   lineOf(key: string): number;
 }
 
 const defaultProse = ["description"];
-/** Far above what agents have, and little enough to be repaired in no time. */
+/** Far above the size of real front matter, and small enough to be repaired quickly. */
 const maximumLength = 128 * 1024;
 const maximumProblems = 100;
-/** Lines in which a second front matter has to be closed. */
+/** A second front matter has to be closed within this many lines. */
 const maximumSecond = 200;
 
 /**
- * The front matter of files that other programs read more or less strictly: agents, chat modes,
- * SKILL.md. Strict YAML first; where that fails, a known key at the start of a line begins a value
- * and all else continues the one before. Never throws, whatever the text is. Lenient about syntax
- * alone: what `guardedKeys` say must not get lost in the value before them, so that is an error.
- * Our own files are read by `parseYaml` and refused instead.
+ * Reads the front matter of files of other programs: agents, chat modes, SKILL.md. Invalid YAML is
+ * repaired: a known key at the start of a line begins a value, and other lines continue the value
+ * before them. Lenient about syntax alone: a key of `guardedKeys` that is lost in the value before
+ * it is an error. Never throws. Files in our own formats are read by `parseYaml`, which refuses
+ * invalid YAML.
  */
 export function readFrontMatter(text: string, options: FrontMatterOptions): FrontMatter {
   const known = toSet(options.knownKeys);
   const prose = toSet(options.proseKeys ?? defaultProse);
   const guarded = toSet(options.guardedKeys ?? []);
-  // Most files have no other line ends; looking for them alone is many times faster.
+  // Most files contain no carriage return, and the search for that alone is many times faster.
   const plain = text.includes("\r") ? text.replaceAll(/\r\n?/g, "\n") : text;
   const lines = plain.replace(/^\uFEFF/, "").split("\n");
   const found = findFrontMatter(lines, known);
@@ -82,8 +86,8 @@ export function readFrontMatter(text: string, options: FrontMatterOptions): Fron
 }
 
 /**
- * The restrictions of a second front matter at the top of the body. The first one counts and the
- * second is text; but a restriction in it was meant.
+ * The restrictions of a second front matter at the top of the body. It is text, but a restriction
+ * in it was meant, so it applies.
  */
 function readSecond(
   { body, bodyLine }: { readonly body: readonly string[]; readonly bodyLine: number },
@@ -93,7 +97,7 @@ function readSecond(
 ): Record<string, unknown> {
   const start = body.findIndex((line) => line.trim() !== "");
   if (start < 0 || !opensAt(body, start, toSet(options.knownKeys))) return {};
-  // Each is read with the next one inside its body: the depth is that of the stack of dashes.
+  // The recursion reads each further block inside the body of the one before it.
   const second = readFrontMatter(body.slice(start, start + maximumSecond).join("\n"), options);
   if (!second.isPresent) return {};
   const guarded = [...(options.guardedKeys ?? [])].filter((key) => !Object.hasOwn(first, key));
@@ -120,7 +124,7 @@ function toSet(keys: Iterable<string>): ReadonlySet<string> {
 
 const nothing = { fields: {}, isRepaired: false, lineOf: () => 1 } as const;
 
-/** What is wrong a thousand times over is said often enough; an error is never left out. */
+/** Limits the number of problems; no error is left out. */
 function shorten(problems: readonly FrontMatterProblem[]): readonly FrontMatterProblem[] {
   if (problems.length <= maximumProblems) return problems;
   return [...problems.filter(isError), ...problems].slice(0, maximumProblems);
@@ -130,15 +134,15 @@ function isError(problem: FrontMatterProblem): boolean {
   return problem.severity === "error";
 }
 
-/** What the lines of a front matter say. */
+/** The keys and values of a front matter. */
 interface ReadFields {
   readonly fields: Record<string, unknown>;
-  /** Lines that belong to no value: text that slipped into the front matter. */
+  /** Lines in the front matter that belong to no value. */
   readonly leftOver: readonly string[];
   lineOf(key: string): number;
 }
 
-/** Strict YAML where it is that, entry by entry where it is not. */
+/** Reads valid YAML strictly, and anything else entry by entry. */
 function readFields(
   lines: readonly EntryLine[],
   keys: KeySets,
@@ -178,7 +182,7 @@ function describeFailure(error: unknown, firstLine: number): FrontMatterProblem 
   const [, line = String(firstLine), problem = ""] =
     /^:(\d+): ([\s\S]*)$/.exec(error.message) ?? [];
   const [what = ""] = problem.split("\n");
-  // What would have been merged in may be a restriction, and no repair brings it back.
+  // The merged value may be a restriction, and no repair restores it.
   if (what.startsWith("merge keys"))
     return { severity: "error", line: Number(line), message: what };
   const message = `not valid YAML, repaired: ${what}`;

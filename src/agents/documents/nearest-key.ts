@@ -2,12 +2,13 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
 
 /**
- * The known key a person most likely meant, or undefined when none is near enough to be worth
- * naming: a wrong suggestion costs more than none. `atMost` slips, fewer where the key is short.
+ * The known key that a misspelt key most likely means. Undefined when none is similar: a wrong
+ * suggestion is worse than none. `atMost`: the most typing errors, fewer for a short key.
+ * @example nearestKey("maxDetph", ["maxDepth", "model"]) // "maxDepth"
  */
 export function nearestKey(key: string, known: Iterable<string>, atMost = 3): string | undefined {
   const wanted = normalise(key);
-  // Keys are short; a pasted paragraph must not cost a quadratic comparison with every known key.
+  // A pasted paragraph must not be compared with every known key, which takes quadratic time.
   if (wanted.length > 64) return undefined;
   let best: string | undefined;
   let bestDistance = Math.min(atMost, Math.max(1, Math.floor(wanted.length / 3))) + 1;
@@ -22,12 +23,15 @@ export function nearestKey(key: string, known: Iterable<string>, atMost = 3): st
   return best;
 }
 
-/** `maxTokens`, `max_tokens` and `max-tokens` are one spelling to a person. */
+/** `maxTokens`, `max_tokens` and `max-tokens` are the same key to a person. */
 function normalise(key: string): string {
   return key.replaceAll(/[-_]/g, "").toLowerCase();
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours (optimal string alignment). */
+/**
+ * The number of insertions, deletions, replacements and swaps of neighbours between two texts
+ * (optimal string alignment).
+ */
 function editDistance(left: string, right: string): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, column) => column);
@@ -54,12 +58,12 @@ function at(row: readonly number[], column: number): number {
   return row[column] ?? Number.POSITIVE_INFINITY;
 }
 
-/** Every key of an options object, so that the compiler says when one is forgotten, or is gone. */
+/** Every key of an options type: the compiler reports a key that is missing or was removed. */
 export type Keys<Options> = Readonly<Record<keyof Options, true>>;
 
 /**
- * An unknown key was meant to do something. Passed over, a limit with a typo is no limit:
- * the compiler sees that in a literal, and nothing does in JavaScript.
+ * Throws for an unknown key: an ignored limit with a typo is no limit. In JavaScript no compiler
+ * reports it.
  */
 export function requireKnownKeys(call: string, given: unknown, known: object): void {
   if (typeof given !== "object" || given === null || Array.isArray(given)) {

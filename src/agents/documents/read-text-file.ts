@@ -2,7 +2,7 @@ import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { readWholeFile } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 
-/** The text of a file that a person wrote, or an error that names it. */
+/** The text of a file. Throws a MandateError that names the file. */
 export function readTextFile(
   file: string,
   { code, maximumBytes }: { readonly code: MandateError["code"]; readonly maximumBytes: number },
@@ -20,13 +20,13 @@ export function readTextFile(
   return decoded.text;
 }
 
-// Opening a FIFO without it would wait for a writer, forever. Windows lacks the flag.
+// Without O_NONBLOCK, to open a FIFO waits for a writer. Windows does not have the flag.
 const flags = constants.O_RDONLY | (constants.O_NONBLOCK ?? 0);
 
 /**
- * The bytes of a configuration or profile file. Throws a plain Error whose message completes
- * "<file>: …"; errors of the file system keep their code. The size is limited before anything is
- * read, and whatever is not a regular file is not read at all.
+ * The bytes of a configuration or profile file. The size is checked before anything is read, and
+ * only a regular file is read. Throws a plain Error whose message completes "<file>: …"; a file
+ * system error keeps its code.
  */
 export function readRegularFile(path: string, maximumBytes: number): Buffer {
   const descriptor = openSync(path, flags);
@@ -41,8 +41,8 @@ export function readRegularFile(path: string, maximumBytes: number): Buffer {
 }
 
 /**
- * The text of a file that people write, or a sentence fragment about what it is instead. A byte
- * order mark is dropped and line ends become `\n`, so that what follows need not know of them.
+ * The decoded text of a file, or the reason why it is not text. Without a byte order mark, and with
+ * `\n` as the only line end.
  */
 type DecodedText = { readonly text: string } | { readonly problem: string };
 

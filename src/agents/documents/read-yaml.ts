@@ -16,20 +16,20 @@ import { clip } from "../../text.ts";
 export type YamlPath = readonly (string | number)[];
 
 export interface ParsedYaml {
-  /** Plain JSON data: objects, arrays, strings, finite numbers, booleans and null. */
+  /** Plain JSON data. */
   readonly value: unknown;
-  /** The line of the key or item at `path`, or of its nearest ancestor that exists; from 1. */
+  /** The line of the key or item at `path`, or of its nearest ancestor in the document; from 1. */
   lineOf(path: YamlPath): number;
 }
 
 interface YamlOptions {
-  /** What the caller throws for a bad file of its kind; "config-invalid" unless told. */
+  /** The code of the MandateError; "config-invalid" by default. */
   readonly code?: MandateErrorCode;
-  /** The line of `text`'s first line within its file: front matter begins at 2. */
+  /** The line of the file at which `text` begins; the front matter begins at 2. */
   readonly firstLine?: number;
-  /** Characters; a million unless told. */
+  /** The most characters; a million by default. */
   readonly maximumLength?: number;
-  /** For files of other programs: the last of two equal keys counts, and is reported here. */
+  /** For files of other programs: of two equal keys the last one counts, and this is called. */
   readonly onDuplicate?: (line: number, key: string) => void;
 }
 
@@ -38,10 +38,10 @@ const defaultLength = 1_000_000;
 const controlCharacter = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/;
 
 /**
- * Reads one YAML (or JSON) document as plain data, and refuses whatever could surprise: duplicate
- * keys, unknown tags, merge keys, `__proto__`, other YAML versions (where `no` is false), several
- * documents, many or circular aliases, numbers that are not finite or not exact. Throws a
- * MandateError that names file:line.
+ * Reads one YAML (or JSON) document as plain data, and refuses what YAML readers interpret
+ * differently: duplicate keys, unknown tags, merge keys, `__proto__`, YAML 1.1 (where `no` is
+ * false), several documents, circular aliases or too many, numbers that are not finite or not
+ * exact. Throws a MandateError that names file:line.
  */
 export function parseYaml(text: string, file: string, options: YamlOptions = {}): ParsedYaml {
   const lineCounter = new LineCounter();
@@ -75,7 +75,7 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
   return { value, lineOf: (path) => lineAt(offsetOf(document, path)) };
 }
 
-/** Some of them quote the file, and a line of it can be all of it. */
+/** The parser's message can quote a line, and a line can be the whole file. */
 function shorten(problem: string): string {
   return clip(problem, 301);
 }
@@ -85,7 +85,7 @@ function compose(text: string, lineCounter: LineCounter, refuse: Refuse): Docume
     prettyErrors: false,
     resolveKnownTags: false,
     schema: "core",
-    // Compared when they are converted: here every key would be compared with every other.
+    // `toPlainValue` compares keys: the composer would compare every key with every other key.
     uniqueKeys: false,
     version: "1.2",
   });
@@ -97,8 +97,8 @@ function compose(text: string, lineCounter: LineCounter, refuse: Refuse): Docume
 }
 
 /**
- * Stops at the first node that lies too deep: the composer recurses, and an exhausted stack there
- * can end the process where no `catch` hears of it.
+ * Stops at the first node that is nested too deep: the composer recurses, and a stack overflow in
+ * it can end the process without reaching any `catch`.
  */
 function* readTokens(text: string, lineCounter: LineCounter, refuse: Refuse) {
   const parser = new Parser(lineCounter.addNewLine);
@@ -136,16 +136,17 @@ function offsetOf(document: Document.Parsed, path: YamlPath): number {
 const maximumDepth = 64;
 const maximumAliases = 20;
 
-/** Throws what the reader of the file throws, with the line of `offset`. */
+/** Throws the error of the caller, with the line of `offset`. */
 type Refuse = (offset: number, problem: string) => never;
 
-/** By hand, since a conversion that trusts keys and aliases is where such files do harm. */
+/** Converts nodes to plain data. Written by hand, because keys and aliases are untrusted. */
 function toPlainValue(
   document: Document.Parsed,
   refuse: Refuse,
   onDuplicate?: (offset: number, key: string) => void,
 ): unknown {
-  // Counted each time one is followed, so a bomb and a circle both run into the limit.
+  // Counts every alias that is followed, so that both an expansion bomb and a cycle reach the
+  // limit.
   let aliases = 0;
 
   function convert(node: ParsedNode | null, depth: number): unknown {

@@ -3,13 +3,13 @@ import { parseYaml } from "./read-yaml.ts";
 
 export interface EntryLine {
   readonly text: string;
-  /** From 1, in the file. */
+  /** The line in the file, from 1. */
   readonly line: number;
 }
 
 interface RepairedEntries {
   readonly fields: Record<string, unknown>;
-  /** Lines that belong to no value: text that slipped into the front matter. */
+  /** Lines in the front matter that belong to no value. */
   readonly leftOver: readonly string[];
   readonly problems: readonly FrontMatterProblem[];
   lineOf(key: string): number;
@@ -22,18 +22,18 @@ interface Entry {
   readonly key: string;
   readonly indent: number;
   readonly line: number;
-  /** What stands behind the colon on the first line. */
+  /** The text after the colon on the first line. */
   readonly first: string;
   readonly more: string[];
 }
 
-/** Not `http://…`: behind the colon of a key come a space, the line's end or a value's first sign. */
+/** A key, its colon and the rest of the line. `http://…` is not a key. */
 const keyLine = /^([ \t]*)(["']?)([A-Za-z_][\w.-]*)\2[ \t]*:(?!\/\/)(.*)$/;
 
 /**
- * The entries of a front matter that is not YAML. A known key begins one; in prose nothing else
- * does, since «user:» and «Context:» are what descriptions are full of. Each entry is then parsed
- * by itself, and only one that fails is taken as text.
+ * Reads a front matter that is not valid YAML. A known key begins an entry; inside prose no other
+ * word does, since descriptions contain «user:» and «Context:». Each entry is parsed alone, and
+ * only an entry that fails is read as text.
  */
 export function repairEntries(lines: readonly EntryLine[], keys: KeySets): RepairedEntries {
   const { guarded, prose } = keys;
@@ -80,7 +80,8 @@ function startsEntry(
 ): boolean {
   if (known.has(key)) {
     if (current === undefined || indent <= current.indent) return true;
-    // Deeper than the key before: its value, unless that one is complete on its own line.
+    // An indented key is part of the value before it, unless that value is complete on its own
+    // line.
     return !prose.has(current.key) && current.more.length === 0 && isPlainText(current.first);
   }
   if (current === undefined || indent > current.indent || prose.has(current.key)) return false;
@@ -91,7 +92,10 @@ function isPlainText(value: string): boolean {
   return value !== "" && !/^[[{|>"'&*!]/.test(value);
 }
 
-/** `isWhole`: all lines belong to it. Of other values only the first one does, the rest is text. */
+/**
+ * `isWhole`: all lines belong to the value. Otherwise only the first line does, and the rest is
+ * text.
+ */
 function readValue(
   entry: Entry,
   { isProse, isWhole }: { readonly isProse: boolean; readonly isWhole: boolean },
@@ -124,8 +128,8 @@ function dedent(line: string, indent: number): string {
 }
 
 /**
- * The value of an entry that YAML cannot read, as the text that was meant: line breaks stay,
- * quotes that were opened are taken off whether or not they were closed, common indentation goes.
+ * The value of an entry that is not valid YAML, as text: line breaks stay, an opening quote is
+ * removed whether or not it is closed, common indentation is removed.
  */
 function readEntryText(
   first: string,
@@ -138,7 +142,7 @@ function readEntryText(
   if (block) return text;
   const quote = /^["']/.exec(text)?.[0];
   if (quote !== undefined) text = withoutQuotes(text, quote);
-  // Two characters that a program wrote in place of a line break, in a value that does not parse.
+  // A program wrote a backslash and an n in place of a line break.
   return options.isProse ? text.replaceAll("\\n", "\n").trim() : text;
 }
 

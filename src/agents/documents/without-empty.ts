@@ -2,9 +2,8 @@ import { z } from "zod";
 import { isRecord } from "../../ports/parse-json.ts";
 
 /**
- * `""` and `null` mean "not given" wherever something may be left out: models and forms fill in
- * optional fields that way. An empty list stays: it means none. Required fields stay as they are, and
- * so does a `null` that the schema itself accepts.
+ * Removes `""` and `null` from optional fields: models and forms write them for "not given". An
+ * empty list stays, since it means none, and so does a `null` that the schema accepts.
  */
 export function withoutEmpty(schema: z.ZodType, given: unknown): unknown {
   const inner = unwrap(schema);
@@ -22,7 +21,7 @@ export function withoutEmpty(schema: z.ZodType, given: unknown): unknown {
   return Object.fromEntries(kept);
 }
 
-/** The same for what a program gives: `required` fields stay. */
+/** Removes `""` and `null` from all fields but the required ones. */
 export function withoutEmptyFields<Given extends object>(
   given: Given,
   required: readonly (keyof Given)[],

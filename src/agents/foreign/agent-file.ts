@@ -2,7 +2,7 @@ import type { McpServer } from "../../contracts/mcp-server.ts";
 import { clip } from "../../text.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
 
-/** The dialects of agent files in the wild. `mandate` is our own. */
+/** The formats of agent files. `mandate` is our own. */
 export type AgentFormat =
   | "mandate"
   | "claude"
@@ -24,82 +24,84 @@ export type AgentFormat =
 
 export interface Diagnostic {
   readonly severity: "note" | "warning" | "error";
-  /** From 1, where it is known. */
+  /** The line from 1, if known. */
   readonly line?: number;
-  /** Which agent it is about, where the file holds several. */
+  /** The agent that this is about, where the file holds several. */
   readonly agent?: string;
   readonly message: string;
 }
 
-/** What a file said and the profile does not do: per field, and what became of it. */
+/** A setting of the file that the profile does not have, and what became of it. */
 export interface Loss {
   readonly field: string;
-  /** Which agent it is about, where the file holds several. */
+  /** The agent that this is about, where the file holds several. */
   readonly agent?: string;
   /**
-   * `kept`: as metadata, without effect; `narrowed`: stricter here than where it came from;
-   * `unknown`: a name of a tool, model or server that is not known here and was kept as it is.
+   * `kept`: stored as metadata, without effect; `narrowed`: stricter here than in its own program;
+   * `unknown`: the name of an unknown tool, model or server, kept as it is.
    */
   readonly kind: "kept" | "narrowed" | "unknown";
   readonly detail: string;
 }
 
-/** One agent of a file; a file of modes or a configuration holds several. */
+/** An agent of a file; a file of modes or a configuration holds several. */
 export interface ImportedAgent {
-  /** A slug that can be a profile's name. */
+  /** A valid profile name. */
   readonly name: string;
   readonly fields: ProfileFields;
   readonly loss: readonly Loss[];
 }
 
-/** What became of one file. `diagnostics` and `loss` speak of the whole file. */
+/** The result of reading one file. `diagnostics` and `loss` cover the whole file. */
 export interface AgentFile {
   readonly file: string;
   readonly format: AgentFormat;
   readonly status: "ok" | "warning" | "error" | "skipped";
   readonly agents: readonly ImportedAgent[];
-  /** Of a file of MCP servers, and of configurations that hold some. */
+  /** The MCP servers of the file. */
   readonly servers: Readonly<Record<string, McpServer>>;
   readonly diagnostics: readonly Diagnostic[];
   readonly loss: readonly Loss[];
-  /** SHA-256 of the file and of everything it includes. */
+  /** The SHA-256 of the file and of everything it includes. */
   readonly hash: string;
 }
 
-/** One agent as its file says it: parsed, not yet understood. */
+/** An agent of another program, parsed and not yet interpreted. */
 export interface ForeignAgent {
   readonly format: AgentFormat;
-  /** Plain data under the keys of its format. */
+  /** The values under the keys of its format, as plain data. */
   readonly fields: Readonly<Record<string, unknown>>;
-  /** What it is called where it does not say so: the file's stem, a folder, a key. */
+  /** The name of an agent whose file has none: the stem of the file, a folder, a key. */
   readonly fallbackName: string;
   /** The text below the front matter. */
   readonly body: string;
   readonly findings: Findings;
   lineOf(key: string): number | undefined;
-  /** The text of a file below the source's folder, or undefined after saying why not. */
+  /**
+   * Reads a file below the source's folder. Undefined after a warning when that is not possible.
+   */
   include(path: string): string | undefined;
 }
 
-/** Where a restriction stands, for what is said about it. */
+/** The place of a restriction, for messages about it. */
 export interface ToolsPlace {
   readonly field: string;
   readonly line: number | undefined;
   readonly findings: Findings;
-  /** Names of MCP servers that the file declares. */
+  /** The names of the MCP servers that the file declares. */
   readonly servers: readonly string[];
-  /** A map of tools says nothing about those that it does not name, as in opencode. */
+  /** Tools that a map does not name stay allowed, as in opencode. */
   readonly isOpenMap?: boolean;
 }
 
-/** For messages: a file can hold a name of any length. */
+/** Shortens a name for a message. */
 export function shorten(text: string): string {
   return clip(text, 60);
 }
 
 const maximumFindings = 1000;
 
-/** What is noticed while one agent or one file is read. */
+/** The messages and losses of one agent or one file. */
 export class Findings {
   readonly diagnostics: Diagnostic[] = [];
   readonly loss: Loss[] = [];
@@ -112,7 +114,7 @@ export class Findings {
     this.#add("warning", message, line);
   }
 
-  /** The agent cannot be used: reading continues, so that everything wrong is said at once. */
+  /** Marks the agent as unusable. Reading continues, so that all errors are reported at once. */
   refuse(message: string, line?: number): void {
     this.#add("error", message, line);
   }
@@ -125,7 +127,7 @@ export class Findings {
     return this.diagnostics.some(({ severity }) => severity === "error");
   }
 
-  /** `agent`: the agent that it is about, where the file holds several. */
+  /** Adds the findings of one agent; `agent` names it where the file holds several. */
   take(other: Findings, agent?: string): void {
     const about = agent === undefined ? {} : { agent };
     for (const diagnostic of other.diagnostics) this.add({ ...diagnostic, ...about });
@@ -134,7 +136,7 @@ export class Findings {
     }
   }
 
-  /** An error is never left out, however much has been said already. */
+  /** Adds a message, up to a limit. The first error is always kept. */
   add(diagnostic: Diagnostic): void {
     const isError = diagnostic.severity === "error";
     if (this.diagnostics.length < maximumFindings || (isError && !this.hasFailed)) {
@@ -147,9 +149,9 @@ export class Findings {
   }
 }
 
-/** What one reader of keys made of them. */
+/** The fields that a reader made of certain keys. */
 export interface ReadPolicy {
   readonly fields: ProfileFields;
-  /** The keys that were used up; what could not be read stays for the metadata. */
+  /** The keys that were read. A key that could not be read becomes metadata. */
   readonly keys: ReadonlySet<string>;
 }

@@ -1,7 +1,7 @@
 import { nearestKey } from "../documents/nearest-key.ts";
 import type { AgentFormat } from "./agent-file.ts";
 
-/** What a key that restricts says, in whichever of its spellings. */
+/** The meaning of a key that restricts, in any spelling. */
 export type AuthorityKey =
   | "allow"
   | "deny"
@@ -16,7 +16,10 @@ export type AuthorityKey =
   | "settings"
   | "webSearch";
 
-/** Without case, `-` and `_`: a restriction counts however it is spelt, and wherever it comes from. */
+/**
+ * The spellings of each meaning, without case, `-` and `_`. A restriction applies in every spelling
+ * and in every format.
+ */
 const meanings: ReadonlyMap<string, AuthorityKey> = new Map(
   (
     [
@@ -35,7 +38,7 @@ const meanings: ReadonlyMap<string, AuthorityKey> = new Map(
   ).flatMap(([meaning, words]) => words.split(" ").map((word) => [word, meaning] as const)),
 );
 
-/** The spellings that people mean when they misspell one. */
+/** The spellings that are suggested for a misspelt key. */
 const suggested = [
   ...["tools", "allowed-tools", "allowedTools", "disallowedTools", "permission", "permissionMode"],
   ...["sandbox_mode", "readonly", "mcpServers", "mcp-servers", "mcp_servers"],
@@ -43,10 +46,13 @@ const suggested = [
   ...["workspace", "toolRules", "mayDelegate", "maxTokenBudget"],
 ];
 
-/** Short words, and such that other programs have neighbours of. */
+/**
+ * Short words, and words that resemble keys of other programs: suggested only for a single typing
+ * error.
+ */
 const suggestedClosely = ["agents", "skills", "limits", "exit", "scopes", "network", "servers"];
 
-/** A line of a front matter that begins with one of these and is not read as one is an error. */
+/** A line of a front matter that begins with one of these, and does not set it, is an error. */
 const guardedKeys: ReadonlySet<string> = new Set([
   ...["tools", "allowed-tools", "allowedTools", "disallowedTools"],
   ...["disallowed-tools", "permission", "permissions", "permissionMode", "sandbox_mode"],
@@ -55,7 +61,7 @@ const guardedKeys: ReadonlySet<string> = new Set([
   ...["workspace", "limits", "toolRules", "mayDelegate", "maxTokenBudget", "scopes", "network"],
 ]);
 
-/** In VS Code's agents `agents` restricts; elsewhere it is a word that any line may begin with. */
+/** `agents` restricts in agents of VS Code; elsewhere any line may begin with that word. */
 const guardedInVsCode: ReadonlySet<string> = new Set([...guardedKeys, "agents"]);
 const nothing: ReadonlySet<string> = new Set();
 
@@ -71,7 +77,7 @@ export function authorityKey(key: string, format: AgentFormat): AuthorityKey | u
   return meanings.get(word);
 }
 
-/** Keys of some format that are near a restriction by chance. */
+/** Keys of other formats that resemble a restriction by chance. */
 const bystanders = new Set([...["toolAliases", "skill", "agent", "scope", "server", "edit"]]);
 
 const dialectKeys: Partial<Record<AgentFormat, readonly string[]>> = {
@@ -79,11 +85,11 @@ const dialectKeys: Partial<Record<AgentFormat, readonly string[]>> = {
   codex: ["web_search"],
 };
 
-/** The restriction that an unknown key may have been meant for. */
+/** The restriction that an unknown key may mean. */
 export function nearestAuthorityKey(key: string, format: AgentFormat): string | undefined {
-  // Longer than any of them with a mistake in it, and most keys are not near one.
+  // Too long for a misspelt restriction. Most keys are.
   if (bystanders.has(key) || key.length > 20) return undefined;
-  // Nearly any other key is data: three slips away lie «max_tokens» and «submission».
+  // Most other keys are data: «max_tokens» and «submission» are three typing errors away.
   const ofLength = (each: string) => Math.abs(squashKey(each).length - squashKey(key).length) <= 2;
   const candidates = [...suggested, ...(dialectKeys[format] ?? [])].filter(ofLength);
   return nearestKey(key, candidates, 2) ?? nearestKey(key, suggestedClosely.filter(ofLength), 1);
@@ -93,7 +99,7 @@ export function squashKey(key: string): string {
   return key.toLowerCase().replaceAll(/[-_\s]/g, "");
 }
 
-/** The keys of all Markdown dialects: where YAML fails, these begin a value. */
+/** The keys of all Markdown dialects. In invalid YAML, these begin a value. */
 export const knownKeys: ReadonlySet<string> = new Set(
   `
   name title displayName display_name description model tools color category tags version author
@@ -112,7 +118,7 @@ export const knownKeys: ReadonlySet<string> = new Set(
     .split(/\s+/),
 );
 
-/** Keys whose values are prose: «user:» inside them is no key. */
+/** Keys whose values are prose, in which «user:» is no key. */
 export const proseKeys: ReadonlySet<string> = new Set([
   ...["description", "whenToUse", "prompt", "instructions", "developer_instructions"],
   ...["systemPrompt", "system_prompt", "roleDefinition", "customInstructions", "initialPrompt"],

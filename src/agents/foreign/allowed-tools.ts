@@ -7,7 +7,7 @@ import type { ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { isPlainSpelling, readToolReference, warnThatNoneIsKnown } from "./tool-reference.ts";
 
-/** A list of what may be used: text, list, map, `*` or true. Empty in any way is none. */
+/** Reads a list of allowed tools: text, list, map, `*` or true. An empty value means none. */
 export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
   const split = splitTools(value);
@@ -71,9 +71,8 @@ function readItems(items: readonly string[], place: ToolsPlace): ToolAuthority {
 type Entries = readonly (readonly [string, unknown])[];
 
 /**
- * `tools` as a map, where true allows and false denies. Where anything is allowed, nothing else
- * is, unless a `*` before it says so: a map that lists what may be used is read as a list. In
- * opencode what a map does not name stays as it is.
+ * Reads a map in which true allows and false denies. When it allows any tool, unnamed tools are
+ * denied, unless `*` precedes. In opencode unnamed tools stay as they are.
  */
 function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
   let everything: boolean | undefined;
@@ -91,7 +90,7 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
     const isGlobs = typeof value === "object" && value !== null;
     const action = isGlobs ? "allow" : readAction(value, name, place);
     if (name === "*") {
-      // What stands before it is covered by it: the last match decides.
+      // `*` replaces the entries before it: the last match decides.
       everything = action !== "deny";
       allowed = [];
       denied = [];
@@ -106,7 +105,7 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
     denyTool(name, place).rules.map((rule) => ({ name, rule })),
   );
   for (const { name, rule } of prohibitions) {
-    // `patch: false` beside `edit: true`: a second way to a tool that itself is allowed.
+    // `patch: false` beside `edit: true`: another name of an allowed tool does not deny it.
     if (plainly.has(rule.tool) && !isPlainSpelling(name)) continue;
     granted.delete(rule.tool);
     rules.push(rule);

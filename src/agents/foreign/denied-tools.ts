@@ -12,12 +12,12 @@ import {
   readToolReference,
 } from "./tool-reference.ts";
 
-/** Tools of other programs that look like a misspelling of one of ours. */
+/** Tools of other programs that resemble a misspelt tool of ours. */
 const otherTools = new Set(["lsp", "todo", "todos", "skill", "skills", "tasks", "reads", "notes"]);
 
 /**
- * A list of what must not be used. A name that cannot be understood is refused: passing over it
- * would allow what was forbidden.
+ * Reads a list of denied tools. A name that is not understood is refused: to ignore it would allow
+ * what was forbidden.
  */
 export function readDeniedTools(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
@@ -43,7 +43,7 @@ export function readDeniedTools(value: unknown, place: ToolsPlace): ToolAuthorit
   }
 }
 
-/** The rules that forbid what one word names; none after refusing it. */
+/** The rules that deny what one word names; none after an error. */
 export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
   const { field, findings, line, servers } = place;
   const reference = readToolReference(item, servers);
@@ -60,7 +60,7 @@ export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
   return { rules: coverDelegating(rules) };
 }
 
-/** Of one tool of ours: calls that fit a pattern, or all of them. */
+/** Denies the calls of one tool that match a pattern, or all. */
 export function denyCalls(
   tool: string,
   pattern: string | undefined,
@@ -73,7 +73,7 @@ export function denyCalls(
   return [{ tool, action: "deny" }];
 }
 
-/** A prohibition of «Bsah» forbids nothing. */
+/** Refuses a misspelt name: to deny «Bsah» denies nothing. */
 export function refuseMisspelt(name: string, { field, findings, line }: ToolsPlace): boolean {
   const plain = name.replace(/\(.*$/s, "").trim();
   if (canonicalTools(plain) !== undefined || otherTools.has(plain.toLowerCase())) return false;
@@ -84,9 +84,8 @@ export function refuseMisspelt(name: string, { field, findings, line }: ToolsPla
 }
 
 /**
- * Rules of one word, with what they take away of delegating taken from every tool that makes
- * children. The others know agents by other names than `delegate_task` does: a limit by name
- * cannot be carried over to them, and denies them.
+ * Extends rules about delegating to every tool that creates children. A limit by agent name cannot
+ * be expressed for the other tools, so it denies them.
  */
 export function coverDelegating(rules: readonly ToolRule[]): readonly ToolRule[] {
   const about = rules.filter(({ tool }) => delegatingTools.includes(tool));
@@ -99,7 +98,7 @@ export function coverDelegating(rules: readonly ToolRule[]): readonly ToolRule[]
   return [...rules, ...others.map((tool): ToolRule => ({ tool, action }))];
 }
 
-/** Which agents it may delegate to: rules about delegating, since profiles are not a selection. */
+/** Reads the agents that may be delegated to, as rules about delegating. */
 export function readAgents(value: unknown, place: ToolsPlace): ToolAuthority {
   const names = readNames(value, place);
   if (names === "*") return { rules: [] };

@@ -6,9 +6,9 @@ export type Syntax = "markdown" | "toml" | "json" | "yaml";
 
 export interface PathFormat {
   readonly syntax: Syntax | undefined;
-  /** Undefined where the path says nothing. */
+  /** Undefined when the path does not tell. */
   readonly format: AgentFormat | undefined;
-  /** Why the file is no agent, whatever it holds. */
+  /** The reason why the file is no agent, whatever it contains. */
   readonly skip?: string;
 }
 
@@ -48,12 +48,12 @@ const byFolder: readonly (readonly [string, AgentFormat, readonly Syntax[]])[] =
 const otherFolders =
   /(?:^|\/)\.(?:claude|opencode|gemini|cursor|github|codex|kiro|roo)\/(?:commands?|hooks|rules|prompts|instructions|workflows|issue_template|steering|specs)\//i;
 
-/** Whether a file is one of the documents that lie among agents and are none. */
+/** Whether a file is a document about agents, and no agent. */
 export function isNote(path: string): boolean {
   return notes.test(basename(path));
 }
 
-/** What a path alone says. Path parts `dot-x` stand for `.x`: collections are kept that way. */
+/** Detects the format by the path. In collections, the folder `dot-x` stands for `.x`. */
 export function formatOfPath(path: string): PathFormat {
   const parts = path.split(/[\\/]/).map((part) => part.replace(/^dot-(?=.)/, "."));
   const file = parts.at(-1) ?? "";
@@ -81,12 +81,12 @@ export function formatOfPath(path: string): PathFormat {
   return { syntax, format: found?.[1] };
 }
 
-/** Whether a front matter is that of an agent at all; pages of documentation have one too. */
+/** Whether a front matter can be that of an agent; documentation has front matter too. */
 export function isAgentLike(fields: Readonly<Record<string, unknown>>): boolean {
   return ["name", "description", "tools", "mode"].some((key) => Object.hasOwn(fields, key));
 }
 
-/** What the content of Markdown says where the path says nothing. */
+/** Detects the format of Markdown by its keys. */
 export function formatOfFields(fields: Readonly<Record<string, unknown>>): AgentFormat {
   const has = (...keys: readonly string[]) => keys.some((key) => Object.hasOwn(fields, key));
   if (hasOwnKeys(fields)) return "mandate";
@@ -102,7 +102,7 @@ export function formatOfFields(fields: Readonly<Record<string, unknown>>): Agent
   return "claude";
 }
 
-/** What parsed data says. `unknown` where it is no agent at all: most data is none. */
+/** Detects the format of parsed data. `unknown`: it is no agent, like most data. */
 export function formatOfData(value: unknown, path: string, syntax: Syntax): AgentFormat {
   if (!isRecord(value)) return "unknown";
   const has = (...keys: readonly string[]) => keys.some((key) => Object.hasOwn(value, key));
@@ -111,7 +111,7 @@ export function formatOfData(value: unknown, path: string, syntax: Syntax): Agen
   if (String(value["$schema"]).includes("opencode") || isRecord(value["agent"])) {
     return "opencode-json";
   }
-  // Before Kiro's: there `allowedTools` approves, here it restricts.
+  // Checked before Kiro: there `allowedTools` approves, here it restricts.
   if (hasOwnKeys(value) && has("name", "description", "prompt", "system_prompt")) return "mandate";
   if (has("title", "extensions") && has("instructions", "prompt")) return "goose";
   if (syntax === "json" && has("name") && has("prompt", "allowedTools")) return "kiro";
@@ -123,7 +123,7 @@ export function formatOfData(value: unknown, path: string, syntax: Syntax): Agen
   return has("type") && has("capabilities") ? "yaml-agent" : "unknown";
 }
 
-/** By what a server must have: that all values are maps says nothing. */
+/** Whether a map holds MCP servers: each has a command or an address. */
 function hasServers(value: unknown): boolean {
   if (!isRecord(value)) return false;
   const entries = Object.values(value);
@@ -134,7 +134,7 @@ function hasWay(entry: Readonly<Record<string, unknown>>): boolean {
   return Object.hasOwn(entry, "command") || Object.hasOwn(entry, "url");
 }
 
-/** Keys that no other program has. */
+/** Keys that no other program uses. */
 const unmistakable = new Set([
   ...["toolRules", "mayDelegate", "maxTokenBudget", "onParentInterrupt"],
   ...["bootstrapFiles", "bootstrap_files", "systemPromptFile", "system_prompt_file"],
@@ -151,7 +151,7 @@ const model = [
   ...["temperature", "topP", "effort"],
 ];
 
-/** Words that others use as well: ours are told by what stands below them. */
+/** Keys that other programs use too: their values tell the difference. */
 const byShape: Readonly<Record<string, (value: unknown) => boolean>> = {
   capabilities: (value) => isListOf(value, (item) => capabilities.includes(item)),
   limits: (value) => isMapOf(value, limits),
@@ -165,7 +165,7 @@ const byShape: Readonly<Record<string, (value: unknown) => boolean>> = {
   opening: (value) => typeof value === "string",
 };
 
-/** Whether a file is one of ours, wherever it lies: it says what only our files say. */
+/** Whether a file is in our own format: it has keys that only our files have. */
 function hasOwnKeys(fields: Readonly<Record<string, unknown>>): boolean {
   return Object.entries(fields).some(
     ([key, value]) =>

@@ -6,25 +6,25 @@ import { importAgent, type Meaning, readText } from "./import-agent.ts";
 import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 
-/** Agents that are Markdown: the body is the prompt, unless it was written as a key. */
+/** Agents in Markdown: the body is the prompt, unless a key holds it. */
 const markdownMeaning: Meaning = {
   prompt: ["systemPrompt", "system_prompt", "instructions", "developer_instructions", "prompt"],
 };
 
 /**
- * Dialects without a meaning of their own: VS Code's agents and chat modes, Cursor, pi, and Kiro's
- * Markdown, in which `allowedTools` is the list of tools.
+ * Formats without special keys: VS Code's agents and chat modes, Cursor, pi, and Kiro's Markdown,
+ * in which `allowedTools` is the list of tools.
  */
 export function importMarkdown(agent: ForeignAgent): ImportedAgent {
   return importAgent(agent, markdownMeaning);
 }
 
-/** Claude Code: `.claude/agents/*.md`, and what most other programs have copied from it. */
+/** Claude Code: `.claude/agents/*.md`. Most other programs copied this format. */
 export function importClaude(agent: ForeignAgent): ImportedAgent {
   return importAgent(agent, { ...markdownMeaning, parts: capabilityParts(agent) });
 }
 
-/** A habit of some collections: tools inside a map of capabilities. It narrows, so it counts. */
+/** Some collections list tools inside a map of capabilities. They narrow, so they apply. */
 function capabilityParts({ fields, findings, lineOf }: ForeignAgent) {
   const { allowed_tools, restricted_tools } = recordOf(fields["capabilities"]);
   const line = lineOf("capabilities");
@@ -39,7 +39,7 @@ function capabilityParts({ fields, findings, lineOf }: ForeignAgent) {
   ];
 }
 
-/** Gemini CLI: `.gemini/agents/*.md`. Far more lenient than its own reader, which is strict. */
+/** Gemini CLI: `.gemini/agents/*.md`. More lenient than its own reader. */
 export function importGemini(agent: ForeignAgent): ImportedAgent {
   if (agent.fields["kind"] === "remote" || agent.fields["agent_card_url"] !== undefined) {
     agent.findings.refuse("a remote agent runs elsewhere; it cannot be a profile");
@@ -49,19 +49,19 @@ export function importGemini(agent: ForeignAgent): ImportedAgent {
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** opencode, as Markdown and as an entry of its configuration. */
+/** opencode, in Markdown and as an entry of its configuration. */
 export function importOpencode(agent: ForeignAgent): ImportedAgent {
   const prompt = includeFiles(agent.fields["prompt"] ?? agent.fields["system"], agent);
   const body = [agent.body, prompt].filter((text) => text !== "").join("\n\n");
   const used = ["prompt", "system"];
-  // An entry may only change an agent that opencode brings itself.
+  // An entry without a description may change an agent that opencode ships.
   const substitute = `The agent ${agent.fallbackName} of an opencode configuration.`;
   const isEntry = agent.format === "opencode-json";
   return importAgent({ ...agent, body }, { used, ...(isEntry && { substitute }) });
 }
 
 /**
- * An agent of a configuration together with what that says for all agents: the agent's own words
+ * Merges an agent of a configuration with the settings for all agents. The agent's own settings
  * come last, and the last match decides.
  */
 export function withConfiguration(own: unknown, configuration: Fields): unknown {
@@ -81,7 +81,7 @@ export function withConfiguration(own: unknown, configuration: Fields): unknown 
 
 function mergePermissions(common: unknown, own: unknown): unknown {
   if (own === undefined) return common;
-  // Whatever is not a map of tools decides by itself, and where it is broken denies.
+  // A value that is not a map replaces the common one; an invalid value denies.
   if (!isRecord(own)) return own;
   return { ...(isRecord(common) ? common : { "*": common }), ...own };
 }
@@ -96,8 +96,8 @@ export function importCodex(agent: ForeignAgent): ImportedAgent {
 }
 
 /**
- * Kiro's JSON: `tools` are there, and `allowedTools` only says which of them need no question.
- * Without `tools` it is the only list there is, and is read as one.
+ * Kiro's JSON: `tools` lists the tools, and `allowedTools` those that need no approval. Without
+ * `tools`, `allowedTools` is read as the list.
  */
 export function importKiroJson(agent: ForeignAgent): ImportedAgent {
   const body = includeFiles(agent.fields["prompt"], agent);
@@ -105,7 +105,7 @@ export function importKiroJson(agent: ForeignAgent): ImportedAgent {
   return importAgent({ ...agent, body }, { used: ["prompt"], preApproved });
 }
 
-/** One of Roo's modes. Groups are required there, so that a mode without them has no tools. */
+/** A mode of Roo. Roo requires groups, so a mode without them has no tools. */
 export function importRoo(agent: ForeignAgent): ImportedAgent {
   const { fields, findings } = agent;
   const parts: ToolAuthority[] = [];
@@ -123,14 +123,14 @@ export function importRoo(agent: ForeignAgent): ImportedAgent {
 }
 
 /**
- * A SKILL.md read as an agent: its text is the prompt. `allowed-tools` approves calls beforehand
- * where skills run; it neither restricts nor grants here.
+ * A SKILL.md as an agent: its body is the prompt. `allowed-tools` approves calls in other programs;
+ * it neither restricts nor grants here.
  */
 export function importSkill(agent: ForeignAgent): ImportedAgent {
   return importAgent(agent);
 }
 
-/** Agents in plain YAML, as some collections put them beside the Markdown of Claude Code. */
+/** Agents in YAML, which some collections have beside the Markdown of Claude Code. */
 export function importYamlAgent(agent: ForeignAgent): ImportedAgent {
   const { capabilities } = agent.fields;
   const words = Array.isArray(capabilities) ? readText(capabilities.map(String)) : undefined;
@@ -141,7 +141,7 @@ export function importYamlAgent(agent: ForeignAgent): ImportedAgent {
   });
 }
 
-/** A prompt with the files that it names in place of `{file:…}`, or as a whole by `file://`. */
+/** A prompt with the files that `{file:…}` or `file://` name. */
 function includeFiles(value: unknown, agent: ForeignAgent): string {
   const text = readText(value) ?? "";
   const whole = /^file:\/\/(\S+)$/.exec(text)?.[1];

@@ -8,9 +8,9 @@ const maximumDepth = 16;
 const skipped = new Set(["node_modules", ".git", ".hg", ".svn"]);
 
 /**
- * The files of files and folders, in the order given and each folder by name. A link is followed
- * as long as it stays below the folder that was named; what is no file and no folder is left out,
- * unless it was named itself. At most 10,000 files.
+ * Lists the files in these files and folders, in the order given and each folder by name. A link is
+ * followed while it stays below the named folder. Only regular files are listed, unless a path was
+ * named itself. At most 10,000 files.
  */
 export function findAgentFiles(paths: readonly string[]): readonly string[] {
   const found = new Set<string>();
@@ -35,7 +35,7 @@ function walk(folder: string, { root, found, depth }: Walk): void {
     if (skipped.has(entry.name)) continue;
     if (entry.isSymbolicLink() && !staysBelow(path, root)) continue;
     const isLink = entry.isSymbolicLink();
-    // A link to a folder above would lead in circles; its files are found where they are.
+    // A link to a folder is not followed: it could form a cycle.
     if (isLink ? false : entry.isDirectory()) walk(path, { root, found, depth: depth + 1 });
     else if (isLink ? isFile(path) : entry.isFile()) found.add(path);
   }
@@ -66,7 +66,7 @@ function isFile(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isFile() === true;
 }
 
-/** The well-known places of other programs that a project has, to be read where they are. */
+/** The existing folders and files of a project in which other programs keep agents. */
 export function discoverAgentPlaces(projectFolder: string): readonly string[] {
   return agentPlaces.map((place) => join(projectFolder, place)).filter((path) => existsSync(path));
 }

@@ -10,8 +10,8 @@ import type { ToolAuthority } from "./tool-authority.ts";
 import { toMcpTool, toServerName } from "./tool-reference.ts";
 
 /**
- * A recipe of Goose. `instructions` are the prompt and `prompt` is what is said first; a recipe
- * without instructions has only that to go by.
+ * A recipe of Goose. `instructions` are the prompt and `prompt` is the first message. Without
+ * instructions, `prompt` is the prompt.
  */
 export function importGoose(agent: ForeignAgent): ImportedAgent {
   const { fields, findings } = agent;
@@ -54,13 +54,13 @@ export function importGoose(agent: ForeignAgent): ImportedAgent {
   );
 }
 
-/** What Goose's own extensions can do, in tools of ours. */
+/** Our tools that correspond to Goose's own extensions. */
 const builtIn: ReadonlyMap<string, readonly string[]> = new Map([
   ["developer", ["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "shell"]],
   ["computercontroller", ["web_fetch"]],
 ]);
 
-/** The extensions of a recipe are all that it can use: a list of tools, and servers it brings. */
+/** Reads the extensions of a recipe, which are all that it can use: tools, and MCP servers. */
 function readExtensions(
   value: unknown,
   { findings, lineOf }: ForeignAgent,
@@ -93,12 +93,12 @@ function readExtensions(
   return { tools: [...tools], rules: [], servers };
 }
 
-/** Goose writes an empty list where it means all of them. */
+/** In Goose, an empty list means all tools. */
 function isGiven(listed: unknown): boolean {
   return listed !== undefined && !(Array.isArray(listed) && listed.length === 0);
 }
 
-/** `env_keys` are variables that are asked for: they are taken from the environment here. */
+/** `env_keys` names variables that Goose asks for. Here they are read from the environment. */
 function withKeys(extension: Readonly<Record<string, unknown>>) {
   const { env_keys, available_tools, ...rest } = extension;
   const names = Array.isArray(env_keys) ? env_keys.filter((key) => typeof key === "string") : [];

@@ -11,8 +11,8 @@ const guarding = /^(?:pretooluse|permissionrequest|beforetool(?:call|use)?)$/;
 const mentions = /\b(?:pre[-_]?tool[-_]?use|permission[-_]?request|before[-_]?tool)\b/i;
 
 /**
- * A hook that runs before a tool is called can forbid the call. It is never run here, so a person
- * is asked in its place, about the tools that it would have looked at. Undefined: no hook applies.
+ * Replaces hooks that run before tool calls and can forbid them. Hooks never run here; instead a
+ * person is asked about the tools that the hook matches. Undefined: there is no such hook.
  */
 export function readHookedTools(
   value: unknown,
@@ -32,7 +32,7 @@ export function readHookedTools(
   return { rules: isAll ? [{ tool: "*", action: "ask" }] : rules };
 }
 
-/** What each of them looks at; undefined where that is everything, or cannot be told. */
+/** The matcher of each hook; undefined for all tools, or when it cannot be read. */
 function findMatchers(value: unknown): readonly (string | undefined)[] {
   if (!isRecord(value)) return mentions.test(JSON.stringify(value) ?? "") ? [undefined] : [];
   return Object.entries(value).flatMap(([event, entries]) => {
@@ -53,7 +53,7 @@ function rulesOf(
 ): readonly ToolRule[] {
   const all: readonly ToolRule[] = [{ tool: "*", action: "ask" }];
   if (matcher === undefined) return all;
-  // Names, and alternatives of names. Any other expression may fit every tool.
+  // Names and alternatives of names. Any other expression may match every tool.
   const names = matcher.split("|").map((name) => name.trim().replace(/__\.\*$/, "__*"));
   const rules = names.flatMap((name): readonly ToolRule[] => {
     if (!/^@?[\w/-]+(?:__\*)?$/.test(name)) return all;

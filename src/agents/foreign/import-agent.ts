@@ -16,27 +16,30 @@ import { readModelPolicy } from "./read-model-policy.ts";
 import { toProfileName } from "./to-profile-name.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 
-/** Where a dialect says what. The first key that is there counts; of prompts, all of them. */
+/**
+ * The keys of a format for each part of a profile. The first key that is present applies; all
+ * prompts are joined.
+ */
 export interface Meaning {
   readonly name?: readonly string[];
   readonly title?: readonly string[];
   readonly description?: readonly string[];
   readonly prompt?: readonly string[];
   readonly opening?: readonly string[];
-  /** Lists that approve beforehand: they restrict nothing, and grant nothing here. */
+  /** Lists that pre-approve calls: they neither restrict nor grant here. */
   readonly preApproved?: readonly string[];
-  /** Keys that the dialect has read itself. */
+  /** Keys that the format's own reader has used. */
   readonly used?: readonly string[];
-  /** What the dialect has found that restricts. */
+  /** Restrictions that the format's own reader has found. */
   readonly parts?: readonly ToolAuthority[];
   readonly fields?: ProfileFields;
-  /** What describes the agent where it has neither a description nor a prompt. */
+  /** The description of an agent that has neither a description nor a prompt. */
   readonly substitute?: string;
 }
 
 /**
- * An agent of ours from one of theirs. The dialects differ in few keys, so all of them are read
- * alike: a restriction that belongs to another dialect counts, since its author meant one.
+ * Converts an agent of another program. All formats are read alike: a restriction of another format
+ * applies, since its author meant one.
  */
 export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): ImportedAgent {
   const { fields, findings } = agent;
@@ -91,18 +94,18 @@ function isFilled(text: string): boolean {
   return text !== "";
 }
 
-/** What cannot be written down in our own format could not be converted and loaded again. */
+/** Whether the profile fits into a file of ours, so that it can be converted and loaded again. */
 function fitsIntoFile(name: string, fields: ProfileFields): boolean {
   const { prompt = "", ...rest } = fields;
-  // Written out only where it could be too much: nearly all agents are far from it.
+  // Only large agents are written to find their size.
   if (prompt.length < 50_000 && JSON.stringify(rest).length < 10_000) return true;
   return Buffer.byteLength(writeMarkdownProfile(name, fields)) <= maximumProfileBytes;
 }
 
-/** Not near enough to a known key to be a typo, and yet an author may rely on it. */
+/** Unknown keys that may be restrictions. */
 const soundsLikeAuthority = /tool|permi|allow|deny|denied|forbid|restrict|sandbox|read.?only/i;
 
-/** What has no meaning here is kept; what may have been meant as a restriction is refused. */
+/** Keeps unknown keys as metadata, and refuses those that may be misspelt restrictions. */
 function keepRest({ fields, findings, format, lineOf }: ForeignAgent, used: ReadonlySet<string>) {
   const metadata: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(fields)) {
@@ -145,8 +148,8 @@ function limitText(text: string | undefined, maximum: number, { findings }: Fore
 }
 
 /**
- * A profile needs both a description and a prompt. Where one of them is missing the other says what
- * there is to say; without both there is nothing to be used.
+ * Completes a description from the prompt, or a prompt from the description. Without both the agent
+ * is refused.
  */
 function completeTexts(
   { description, prompt }: { readonly description: string | undefined; readonly prompt: string },
@@ -174,12 +177,15 @@ const millisecondsOfKey: ReadonlyMap<string, number> = new Map([
 
 const longest = 2 ** 31 - 1;
 
-/** How long the agent may work. A limit that cannot be read is refused: without it the agent would have no limit. */
+/**
+ * Reads limits of turns and time. An invalid limit is refused: without it the agent would have no
+ * limit.
+ */
 function readLimits({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
   const keys = new Set<string>();
   const read = (key: string, factor: number): number | undefined => {
     const value = fields[key];
-    // `steps` can be a list of things to do.
+    // `steps` can also be a list of tasks.
     const isOther = key === "steps" && typeof value === "object" && value !== null;
     if (value === undefined || isOther) return undefined;
     keys.add(key);
@@ -209,7 +215,7 @@ const capabilitiesOfMode: ReadonlyMap<unknown, readonly Capability[]> = new Map(
   ["all", ["primary", "subtask"]],
 ] as const);
 
-/** Who sees the agent and how it can be used. What switches it off does so in any spelling. */
+/** Reads who can see and call the agent. Any spelling of «disabled» disables it. */
 function readVisibility({ fields, findings, lineOf }: ForeignAgent): ReadPolicy {
   const keys = new Set<string>();
   const says = (wanted: boolean, names: readonly string[]): boolean => {

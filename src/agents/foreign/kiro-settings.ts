@@ -7,7 +7,7 @@ import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { canonicalTools } from "./tool-reference.ts";
 
-/** What one of Kiro's tools does is done by several of ours. */
+/** Our tools that together correspond to one tool of Kiro. */
 const families = [
   ["write_file", "edit_file"],
   ["read_file", "list_files", "glob", "grep"],
@@ -19,8 +19,8 @@ const settingKeys = [
 ];
 
 /**
- * What Kiro's settings of tools take away. What is denied is denied; what is allowed needs no
- * question there, so that all else does here. A limit that cannot be read denies the whole tool.
+ * Reads Kiro's settings of tools. Denied calls are denied; allowed calls need no approval there, so
+ * all other calls need it here. A limit that cannot be read denies the whole tool.
  */
 export function readToolSettings(value: unknown, place: ToolsPlace): readonly ToolAuthority[] {
   const { field, findings, line } = place;
@@ -47,13 +47,16 @@ export function readToolSettings(value: unknown, place: ToolsPlace): readonly To
   });
 }
 
-/** Of any program's tools; anything else is a slip, and its restrictions would hold for nothing. */
+/**
+ * The form of a tool name. Any other key is a typing error, and its restrictions would apply to
+ * nothing.
+ */
 const toolName = /^[\w@./:*-]+$/;
 
 interface Setting {
   readonly tool: string;
   readonly key: string;
-  /** What becomes of calls that are not among the allowed ones. */
+  /** The action for calls that no exception allows. */
   readonly otherwise: "ask" | "deny";
 }
 
@@ -79,7 +82,7 @@ function readSetting(setting: Setting, value: unknown, place: ToolsPlace): ToolA
     case "availableAgents":
       return readAgents(value, { ...place, field });
     case "denyByDefault":
-      // Exceptions stand below another key, and deny the rest themselves then.
+      // Other keys hold the exceptions, and deny all other calls.
       return { rules: [] };
     case "allowedServices":
       findings.lose(field, "narrowed", "every call of it is asked about");
@@ -90,7 +93,7 @@ function readSetting(setting: Setting, value: unknown, place: ToolsPlace): ToolA
       } else findings.lose(field, "kept", "it has no effect here");
       return { rules: [] };
     default:
-      // Commands and addresses are regular expressions there.
+      // Commands and addresses are regular expressions in Kiro.
       return denyWhole(tool, place, "what it denies cannot be kept");
   }
 }
@@ -116,7 +119,7 @@ function allowCalls(
   });
 }
 
-/** Commands are regular expressions over all of it: plain text, and `.*` for anything. */
+/** Converts a regular expression over a whole command: plain text, and `.*` for anything. */
 function commandOf(expression: string): string | undefined {
   const plain = expression.replace(/^\^/, "").replace(/\$$/, "").replaceAll(".*", "*");
   const literal = plain.replaceAll("*", "");
@@ -131,7 +134,7 @@ function denyWhole(tool: string, place: ToolsPlace, reason: string): ToolAuthori
   return { rules: known.flatMap((each) => denyTool(each, place).rules) };
 }
 
-/** The tools of ours that do what one of Kiro's does. */
+/** Our tools that correspond to one tool of Kiro. */
 export function toolsOfKiro(tool: string): readonly string[] {
   const names = canonicalTools(tool) ?? [tool];
   return [...new Set(names.flatMap((n) => families.find((each) => each.includes(n)) ?? [n]))];

@@ -10,17 +10,17 @@ import { serverOfTool, toMcpTool, toServerName } from "./tool-reference.ts";
 
 interface ForeignServers {
   readonly servers: Readonly<Record<string, McpServer>>;
-  /** What their files forbid of them: a server here knows only what it allows. */
+  /** Rules for denied tools: a server here lists only its allowed tools. */
   readonly rules: readonly ToolRule[];
-  /** For each server, the keys that have no effect here. */
+  /** The keys without effect of each server. */
   readonly rest: Readonly<Record<string, Config>>;
 }
 
 type Config = Readonly<Record<string, unknown>>;
 
 /**
- * The servers of a map from name to configuration, in the spellings of all programs. Variables
- * stay as they are written; what approves calls beforehand has no effect.
+ * Reads a map of MCP servers, in the spellings of all programs. Variables are kept; approvals have
+ * no effect.
  */
 export function readMcpServers(value: unknown, field: string, findings: Findings): ForeignServers {
   const servers: Record<string, McpServer> = {};
@@ -93,7 +93,7 @@ function readCommon(config: Config) {
   const allowed = first(config, ["tools", "includeTools", "enabled_tools", "available_tools"]);
   const split = allowed === undefined ? undefined : splitTools(allowed);
   const tools = split?.kind === "items" ? split.items : [];
-  // A map is a restriction in an unknown shape: no tool is allowed.
+  // A map is an unknown form of restriction: no tool is allowed.
   const limits = split !== undefined && split.kind !== "all";
   const isOff =
     isTrue(config["disabled"]) || (config["enabled"] !== undefined && !isTrue(config["enabled"]));
@@ -131,7 +131,7 @@ function isTrue(value: unknown): boolean {
   return value === true || value === "true";
 }
 
-/** A map of texts, with variables in our own way of writing them. */
+/** Reads a map of texts, with variables in our syntax. */
 function textsOf(value: unknown): Record<string, string> | undefined {
   if (!isRecord(value)) return undefined;
   const entries = Object.entries(value).filter(([key]) => key !== "__proto__");
@@ -140,7 +140,7 @@ function textsOf(value: unknown): Record<string, string> | undefined {
   );
 }
 
-/** Names of variables that are handed on: they are taken from the environment when it starts. */
+/** Reads names of variables, which are taken from the environment at the start. */
 function variablesOf(value: unknown): Record<string, string> | undefined {
   const names = Array.isArray(value) ? value.filter((name) => isVariable(name)) : [];
   return names.length === 0
@@ -166,7 +166,7 @@ function isVariable(name: unknown): name is string {
   return typeof name === "string" && /^[A-Za-z_]\w*$/.test(name);
 }
 
-/** `${env:NAME}` is `${NAME}` here; what asks a person or an editor stays as it is. */
+/** Converts `${env:NAME}` to `${NAME}`; variables that prompt a person are kept. */
 function withVariables(text: string): string {
   return text.replaceAll("${env:", "${");
 }
@@ -176,11 +176,11 @@ interface DeclaredServers {
   readonly isDeclared: boolean;
   readonly servers: Readonly<Record<string, McpServer>>;
   readonly rules: readonly ToolRule[];
-  /** What was said about them and has no effect here, by the key it stands below. */
+  /** Settings without effect, by the key that holds them. */
   readonly rest: Readonly<Record<string, unknown>>;
 }
 
-/** A map of servers, or a list of names in which a map can stand for one of them. */
+/** Reads a map of MCP servers, or a list of names and maps. */
 export function readServers(
   { findings, lineOf }: ForeignAgent,
   values: readonly (readonly [string, unknown])[],
@@ -207,8 +207,8 @@ export function readServers(
 }
 
 /**
- * A list of tools is the whole list, and says of which servers: one that it does not name is not
- * brought along, since all tools of a server that is given by itself could be called.
+ * The servers of the profile. A list of tools is complete: a declared server without a tool in it
+ * is dropped, since all of its tools could be called.
  */
 export function serversOf(
   { isWithServers, tools }: ToolAuthority,

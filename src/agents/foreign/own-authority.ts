@@ -8,7 +8,7 @@ import {
 import type { ForeignAgent } from "./agent-file.ts";
 import { squashKey } from "./agent-keys.ts";
 
-/** Keys of our own format that take something away, by their spelling without case. */
+/** Keys of our own format that restrict, in lower case. */
 const ownAuthorityKeys: ReadonlyMap<string, keyof ProfileDocument> = new Map(
   (
     [
@@ -18,7 +18,7 @@ const ownAuthorityKeys: ReadonlyMap<string, keyof ProfileDocument> = new Map(
   ).map((key) => [squashKey(key), key]),
 );
 
-/** Amounts that others write below `limits`, and how much of ours one of theirs is. */
+/** Limits of other programs, each with our limit and the factor between them. */
 const foreignLimits: ReadonlyMap<string, readonly [keyof ProfileLimits, number]> = new Map([
   ["maxbudgetusd", ["cost", 1]],
   ["maxcostusd", ["cost", 1]],
@@ -35,8 +35,8 @@ export interface OwnAuthority {
 }
 
 /**
- * Restrictions in our own words among those of another program. They are honoured as our own loader
- * does, or the agent is refused: kept without effect they would allow what they take away.
+ * Reads restrictions in our own keys. They apply as in our own files, or the agent is refused:
+ * ignored, they would allow what they forbid.
  */
 export function readOwnAuthority({ fields, findings, format, lineOf }: ForeignAgent): OwnAuthority {
   const keys = new Set<string>();
@@ -58,7 +58,7 @@ export function readOwnAuthority({ fields, findings, format, lineOf }: ForeignAg
   return { fields: own, keys };
 }
 
-/** Both hold: the smaller of two limits, and what either of them forbids. */
+/** Combines fields so that both restrict: the smaller of two limits, and all denials. */
 export function joinFields(left: ProfileFields, right: ProfileFields): ProfileFields {
   const limits = joinLimits(left.limits, right.limits);
   const workspace = joinWorkspaces(left.workspace, right.workspace);

@@ -7,10 +7,13 @@ import { isPlainSpelling, readToolReference } from "./tool-reference.ts";
 
 type Action = ToolRule["action"];
 
-/** What has no counterpart, because the workspace and the loop guard it here already. */
+/** Permissions without a counterpart: the workspace and the loop detection enforce them here. */
 const withoutCounterpart = new Set(["external_directory", "doom_loop", "question"]);
 
-/** opencode's `permission`: for each tool an action, or actions by glob; the last match decides. */
+/**
+ * Reads opencode's `permission`: for each tool an action, or actions by glob; the last match
+ * decides.
+ */
 export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
   if (Array.isArray(value)) {
@@ -36,13 +39,16 @@ export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority
   const rules = entries.flatMap(([name, entry]) => {
     if (ofServers.some(([each]) => each === name)) return [];
     const own = readPermissionEntry(name, entry, place);
-    // `patch` beside `edit`: a second way to the same tool does not decide about it.
+    // `patch` beside `edit`: another name of the same tool does not decide about it.
     return isPlainSpelling(name) ? own : own.filter(({ tool }) => !hasPlain(tool));
   });
   return { rules, ...(denials.length > 0 && { isWithoutServers: true }) };
 }
 
-/** What is said about all tools of all servers. They cannot be asked about: then they are denied. */
+/**
+ * The permission for all tools of all MCP servers. It cannot be asked about as a whole, so «ask»
+ * denies.
+ */
 export function deniesServers(name: string, value: unknown, place: ToolsPlace): boolean {
   const action = readAction(typeof value === "object" ? null : value, name, place);
   if (action === "ask") {
@@ -103,17 +109,17 @@ function rulesOf(
   }
   const matches = toMatches(tool, glob, action);
   if (matches !== undefined) return matches.map((match) => ({ tool, match, action }));
-  // An exception that cannot be kept is none; a prohibition covers all of the tool.
+  // An exception without equivalent is dropped; a denial without equivalent covers the whole tool.
   const detail =
     action === "allow" ? "is no exception here" : `cannot be kept: ${action} for all of ${tool}`;
   findings.lose(shorten(field), "narrowed", `${shorten(glob)} ${detail}`);
   return action === "allow" ? [] : [{ tool, action }];
 }
 
-/** Undefined where the name is a pattern that fits nothing known. */
+/** Undefined for a pattern that matches no known tool. */
 function toolsOf(name: string, { servers }: ToolsPlace) {
   if (name === "*") return { names: ["*"], isKnown: true };
-  // One permission for everything that changes files.
+  // One permission for all changes of files.
   if (/^edit$/i.test(name)) return { names: ["edit_file", "write_file"], isKnown: true };
   const reference = readToolReference(name, servers);
   if (reference.kind !== "tools" || reference.pattern !== undefined) return undefined;

@@ -3,8 +3,8 @@ import { isRecord } from "../../ports/parse-json.ts";
 const maximumDepth = 40;
 
 /**
- * Data of any parser as what our own files can hold: text that is well formed, numbers that are
- * exact, no key that reaches a prototype. Undefined where a key forbids to keep it at all.
+ * Converts parsed data to what our own files can hold: well-formed text, exact numbers, no
+ * `__proto__`.
  */
 export function toPlainData(value: unknown, depth = 0): unknown {
   if (typeof value === "string") return toPlainText(value);
@@ -25,13 +25,13 @@ export function toPlainData(value: unknown, depth = 0): unknown {
   return plain;
 }
 
-/** Without what no file of ours can hold: halves of characters, NUL, other line ends. */
+/** Removes what our files cannot hold: lone surrogates, NUL, carriage returns. */
 export function toPlainText(text: string): string {
   const whole = text.toWellFormed().replaceAll("\0", "");
   return whole.includes("\r") ? whole.replaceAll(/\r\n?/g, "\n") : whole;
 }
 
-/** The entries of a map; none of whatever is no map. */
+/** The value if it is a map, else an empty map. */
 export function recordOf(value: unknown): Readonly<Record<string, unknown>> {
   return isRecord(value) ? value : {};
 }

@@ -10,16 +10,16 @@ import { readDataAgents } from "./read-data-agents.ts";
 import { readMarkdownAgent } from "./read-markdown-agent.ts";
 
 interface ReadAgentOptions {
-  /** Links that lead out of this folder are refused; its first folder can name the format. */
+  /** Links that leave this folder are refused. Its first subfolder can name the format. */
   readonly root?: string;
 }
 
 const maximumTextBytes = 256 * 1024;
 
 /**
- * What one file of another program defines: lenient about syntax, strict about authority. Never
- * throws for anything that a file contains or is; what is wrong with it is in `diagnostics`. Where
- * one agent of several cannot be used, `status` is "error" and `agents` holds the others.
+ * Reads one file of another program: lenient about syntax, strict about authority. Never throws
+ * because of a file's content; errors are in `diagnostics`. When one agent of several is unusable,
+ * `status` is "error" and `agents` holds the others.
  */
 export function readAgentFile(path: string, options: ReadAgentOptions = {}): AgentFile {
   const findings = new Findings();
@@ -68,7 +68,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
   }
 }
 
-/** A named file has to exist: a missing one is an error, not an empty result. */
+/** The result for a missing file, which is an error. */
 function missing(file: string, format: AgentFormat = "unknown"): AgentFile {
   const findings = new Findings();
   findings.refuse("does not exist");
@@ -93,7 +93,7 @@ const formatNames: ReadonlySet<string> = new Set<AgentFormat>([
   ...(["kiro", "roo", "goose", "pi"] as const),
 ]);
 
-/** Collections are sorted by format: the first folder below the root names it. */
+/** In collections that are sorted by format, the first folder below the root names the format. */
 function formatOfRoot(path: string, root: string | undefined): AgentFormat | undefined {
   if (root === undefined) return undefined;
   const first = relative(root, path).split(/[\\/]/)[0] ?? "";
@@ -104,7 +104,7 @@ function formatOfRoot(path: string, root: string | undefined): AgentFormat | und
 const maximumIncludeBytes = 256 * 1024;
 const maximumIncludes = 500;
 
-/** The bytes of an agent file and of what it includes; all of them make its hash. */
+/** Reads an agent file and the files that it includes, and hashes all of them. */
 class AgentSource {
   readonly #path: string;
   readonly #hash: Hash = createHash("sha256");
@@ -126,7 +126,10 @@ class AgentSource {
     return bytes;
   }
 
-  /** Of the source's folder and below, links followed: a repository can point anywhere. */
+  /**
+   * Reads an included file, which must be below the source's folder, links resolved: a repository
+   * can name any path.
+   */
   include(written: string, findings: Findings): string | undefined {
     const shown = `"${shorten(written)}"`;
     this.#includes += 1;
@@ -153,7 +156,7 @@ class AgentSource {
   }
 }
 
-/** Text of another program: bytes that are no UTF-8 become a mark, and are told of. */
+/** Decodes text of another program. Invalid UTF-8 is replaced by a mark, with a warning. */
 function decodeLeniently(bytes: Uint8Array, findings: Findings, shown = "the file"): string {
   const text = new TextDecoder("utf-8").decode(bytes);
   if (text.includes("\uFFFD") && !isUtf8(bytes)) {

@@ -24,19 +24,22 @@ type AuthorityFields = Pick<
 
 export interface ReadAuthority {
   readonly fields: AuthorityFields;
-  /** The keys that were used up. */
+  /** The keys that were read. */
   readonly keys: ReadonlySet<string>;
-  /** Of servers: what was said about them and has no effect here. */
+  /** Settings of servers that have no effect here. */
   readonly metadata: Readonly<Record<string, unknown>>;
 }
 
-/** Where a list approves calls beforehand, it restricts nothing. */
+/** Formats whose list of tools pre-approves calls and restricts nothing. */
 const preApproving: ReadonlySet<AgentFormat> = new Set(["skill"]);
 
-/** Where a map of tools says nothing about the others. */
+/** Formats in which a map of tools leaves unnamed tools as they are. */
 const openMaps: ReadonlySet<AgentFormat> = new Set(["opencode", "opencode-json"]);
 
-/** Everything in a file that restricts its agent, in whichever dialect. `more`: what else does. */
+/**
+ * Reads everything that restricts an agent, in any format. `more`: restrictions that the format's
+ * own reader found.
+ */
 export function readAuthority(
   agent: ForeignAgent,
   more: {
@@ -92,7 +95,7 @@ export function readAuthority(
     ...hooks.flatMap((key) => readHookedTools(agent.fields[key], placeOf(key), format) ?? []),
   ];
   if (isReading) parts.push({ rules: writingTools.map((tool) => ({ tool, action: "deny" })) });
-  // Before they are compared with each other: a hostile file can hold a hundred thousand.
+  // Checked before rules are compared pairwise: a hostile file can hold a hundred thousand.
   const isTooMuch = parts.some(
     ({ rules, tools = [] }) => Math.max(rules.length, tools.length) > 1000,
   );
@@ -120,7 +123,7 @@ function isHooks(key: string): boolean {
   return /^hooks?$/i.test(key);
 }
 
-/** A tool that is denied whatever the call is about need not be listed. */
+/** Drops tools of which every call is denied. */
 function withoutDenied(authority: ToolAuthority): ToolAuthority {
   const { tools, rules } = authority;
   if (tools === undefined || tools === "*") return authority;
@@ -135,7 +138,7 @@ const searching: ReadonlySet<unknown> = new Set([true, "live", "cached"]);
 
 const silent: ReadonlySet<unknown> = new Set([false, "disabled"]);
 
-/** Whether the web may be searched, as Codex says it. What is not known is taken as a no. */
+/** Reads Codex's setting for web search. An unknown value denies. */
 function readWebSearch(value: unknown, { field, findings, line }: ToolsPlace): ToolAuthority {
   const word = typeof value === "string" ? value.trim().toLowerCase() : value;
   if (searching.has(word)) return { rules: [] };
@@ -148,7 +151,7 @@ function readWebSearch(value: unknown, { field, findings, line }: ToolsPlace): T
 interface ReadSkills {
   readonly fields: Pick<ProfileFields, "skills">;
   readonly rules: readonly ToolRule[];
-  /** It says how skills are found, and not which of them may be used. */
+  /** The value configures how skills are found, and does not restrict them. */
   readonly isSettings?: boolean;
 }
 
@@ -165,7 +168,7 @@ function readSkills(value: unknown, format: AgentFormat, place: ToolsPlace): Rea
   return { fields: { skills }, rules: [] };
 }
 
-/** Codex switches single skills off, by their folder or by name. */
+/** Reads the skills that Codex disables, by folder or by name. */
 function disabledSkills(config: unknown): readonly ToolRule[] {
   const tool = "load_skill";
   return (Array.isArray(config) ? config : []).flatMap((entry): readonly ToolRule[] => {
@@ -183,17 +186,19 @@ const writingSandboxes = new Set(["workspace-write", "danger-full-access"]);
 
 const writingModes = new Set(["default", "manual", "acceptEdits", "auto"]);
 
-/** What would be asked about is denied: without its list of approvals, only reading is left. */
+/**
+ * In these modes unapproved calls are denied: without the list of approvals only reading is left.
+ */
 const strictModes = new Set(["plan", "dontAsk"]);
 
-/** They spare questions, which nothing in a file can do here. */
+/** These modes skip approvals, which no file can do here. */
 const sparingModes = new Set(["acceptEdits", "auto"]);
 
 const raisingModes = new Set(["bypassPermissions", "yolo", "auto-approve", "danger-full-access"]);
 
 /**
- * Whether the agent may only look. A value that is not known counts as such: the key is there to
- * take something away. What asks for more than that is given nothing by it.
+ * Whether the agent is read-only. An unknown value is: the key exists to restrict. A value that
+ * asks for more grants nothing.
  */
 function isReadOnly(
   key: AuthorityKey | undefined,
@@ -220,7 +225,7 @@ function isReadOnly(
   return true;
 }
 
-/** Whether a mode only spares questions: it is kept, without effect. */
+/** Whether a mode only skips approvals: it is kept without effect. */
 function raisesNothing(value: unknown): boolean {
   return typeof value === "string" && sparingModes.has(value.trim());
 }

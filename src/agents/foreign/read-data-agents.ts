@@ -33,7 +33,7 @@ const importers: Partial<Record<AgentFormat, Importer>> = {
   "yaml-agent": importYamlAgent,
 };
 
-/** The agents and servers of a file that is data as a whole: TOML, JSON with comments, YAML. */
+/** Reads the agents and servers of TOML, JSON with comments or YAML. */
 export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadDataAgents {
   const { findings } = source;
   const none = { agents: [], servers: {} };
@@ -96,7 +96,7 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
   }
 }
 
-/** An agent of several that cannot be used leaves the others as they are. */
+/** Reads one agent of several; an error in it leaves the others usable. */
 function readOne(
   source: Omit<ForeignAgent, "lineOf">,
   path: YamlPath,
@@ -106,12 +106,15 @@ function readOne(
   const findings = new Findings();
   const lineOf = (key: string) => data.lineOf([...path, key]);
   const agent = importer({ ...source, findings, lineOf });
-  // Below a path lies one agent of several; a file that is one as a whole needs no name for it.
+  // An agent below a path is one of several; a file with a single agent needs no name in messages.
   source.findings.take(findings, path.length === 0 ? undefined : agent.name);
   return findings.hasFailed ? [] : [agent];
 }
 
-/** No agent calls their tools through this file, so a prohibition has no place: the server goes. */
+/**
+ * Reads servers for all agents. A rule cannot deny their tools here, so a server with denied tools
+ * is refused.
+ */
 function readServers(value: unknown, field: string, findings: Findings) {
   const { servers, rules } = readMcpServers(value, field, findings);
   const forbidden = new Set(rules.map(({ tool }) => serverOfTool(tool)));

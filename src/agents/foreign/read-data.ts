@@ -5,10 +5,10 @@ import { parseYaml, type YamlPath } from "../documents/read-yaml.ts";
 import type { Syntax } from "./detect-format.ts";
 import { toPlainData } from "./plain-data.ts";
 
-/** Collections of modes reach more than a megabyte. */
+/** Real collections of modes exceed a megabyte. */
 export const maximumDataBytes = 2 * 1024 * 1024;
 
-/** A file that is data as a whole. Without repair: in it, a guess could lose a restriction. */
+/** Reads TOML, JSON or YAML. Invalid data is not repaired: a guess could lose a restriction. */
 export function readData(text: string, syntax: Syntax): ParsedData | DataProblem {
   if (syntax === "toml") return readToml(text);
   if (syntax === "json" || /^\s*\{/.test(text)) return readJsonc(text);
@@ -30,9 +30,9 @@ const require = createRequire(import.meta.url);
 
 const maximumDepth = 64;
 
-/** TOML as plain data. Dates become text. */
+/** Reads TOML as plain data; dates become text. */
 function readToml(text: string): ParsedData | DataProblem {
-  // Loaded when there is something to parse: most folders hold Markdown alone.
+  // Loaded on demand: most folders hold only Markdown.
   const { parse } = require("smol-toml") as typeof import("smol-toml");
   try {
     const value = toPlainData(parse(text, { maxDepth: maximumDepth }));
@@ -54,16 +54,19 @@ function lineOfKey(text: string, key: string): number {
 
 interface ParsedData {
   readonly value: unknown;
-  /** Keys that are there twice; the last of them counts. */
+  /** Duplicate keys; the last of each applies. */
   readonly duplicates: readonly { readonly key: string; readonly line: number }[];
   lineOf(path: YamlPath): number;
 }
 
 type DataProblem = { readonly problem: string; readonly line: number };
 
-/** JSON as people write it: comments and trailing commas are fine. The last of equal keys counts. */
+/**
+ * Reads JSON with comments and trailing commas. Of equal keys the last one applies.
+ * @example readJsonc('{ "a": 1, }') // value: { a: 1 }
+ */
 export function readJsonc(text: string): ParsedData | DataProblem {
-  // Loaded when there is something to parse: most folders hold Markdown alone.
+  // Loaded on demand: most folders hold only Markdown.
   const jsonc = require("jsonc-parser") as typeof import("jsonc-parser");
   const lineAt = createLineFinder(text);
   const tooDeep = depthProblem(jsonc, text);
@@ -99,12 +102,12 @@ class ForbiddenKey extends Error {
   }
 }
 
-// The library's names for them are a `const enum`, which only its own compiler can see.
+// The library declares these as a `const enum`, which only its own compiler can read.
 const opening = new Set([1, 3]);
 const closing = new Set([2, 4]);
 const endOfFile = 17;
 
-/** The parser recurses: where the nesting is too deep for it is found before it starts. */
+/** The offset of the first value that is nested too deep for the recursive parser. */
 function depthProblem(jsonc: typeof import("jsonc-parser"), text: string): number | undefined {
   const scanner = jsonc.createScanner(text, true);
   let depth = 0;
@@ -130,7 +133,7 @@ function convert(node: Node, onDuplicate: (key: string, offset: number) => void)
   return record;
 }
 
-/** A file can have more lines and more questions about them than can be counted again each time. */
+/** Finds line numbers by binary search: a large file may have many lines and many lookups. */
 function createLineFinder(text: string): (offset: number) => number {
   let starts: number[] | undefined;
   return (offset) => {
@@ -150,7 +153,7 @@ function createLineFinder(text: string): (offset: number) => number {
   };
 }
 
-/** Where a key or an item stands, or the nearest that it would be in. Objects are gone through once. */
+/** Finds the offset of a key or an item, or of its nearest ancestor. Indexes each object once. */
 function createOffsetFinder(root: Node): (path: YamlPath) => number {
   const known = new Map<Node, ReadonlyMap<string, Node>>();
   const propertiesOf = (node: Node): ReadonlyMap<string, Node> => {

@@ -27,7 +27,7 @@ export interface MarkdownSource {
 export interface ReadAgents {
   readonly format: AgentFormat;
   readonly agents: readonly ImportedAgent[];
-  /** It is no agent at all. */
+  /** The file is no agent. */
   readonly isSkipped?: boolean;
 }
 
@@ -38,7 +38,7 @@ const importers: Partial<Record<AgentFormat, (agent: ForeignAgent) => ImportedAg
   skill: importSkill,
 };
 
-/** One agent as Markdown, in whichever dialect. */
+/** Reads an agent in Markdown, in any format. */
 export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
   const { findings, path, text } = source;
   if (source.format === "mandate") return readOwnProfile(source, parseMarkdownProfile);
@@ -65,7 +65,10 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
   return { format, agents: [imported] };
 }
 
-/** Chat modes may have none. Anything that looks like a key then is a front matter that broke. */
+/**
+ * Reads a file without front matter, which is valid for chat modes. A line that looks like a key
+ * means a broken front matter.
+ */
 function withoutFrontMatter({ fallbackName, findings, format, text }: MarkdownSource): ReadAgents {
   const isAgent = format === "copilot" || format === "chatmode" || format === "opencode";
   if (format === "skill")
@@ -91,7 +94,7 @@ function isKey(line: string): boolean {
   return knownKeys.has(key);
 }
 
-/** A profile of ours, by our own loader: strict, and nothing of it is lost. */
+/** Reads a profile in our own format with its strict parser. */
 export function readOwnProfile(
   { fallbackName, findings, path, text }: MarkdownSource,
   parse: (source: string, file: string) => ParsedProfile,
@@ -107,7 +110,7 @@ export function readOwnProfile(
   }
 }
 
-/** A report names the file already. */
+/** The report names the file, so the message need not. */
 function refuseAtLine(problem: string, path: string, findings: Findings): void {
   const own = problem.startsWith(`${path}:`) ? problem.slice(path.length) : problem;
   const [, line, message = problem] = /^:(\d+): (.*)$/s.exec(own) ?? [];

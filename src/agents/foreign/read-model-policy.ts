@@ -50,7 +50,7 @@ function inRange(value: unknown, maximum: number): number | undefined {
   return number;
 }
 
-/** Names for «a model of this kind»: which one it is, a pool of the configuration says. */
+/** Names of pools in the configuration. */
 const aliases = new Set(["sonnet", "opus", "haiku", "fast"]);
 const nothing = /^(?:|inherit|default|auto|none|null|undefined)$/i;
 
@@ -60,7 +60,7 @@ const providers: readonly (readonly [RegExp, string])[] = [
   [/^gemini-/, "google"],
 ];
 
-/** A model, a pool, or a list of which the later ones are fallbacks. Undefined: inherit. */
+/** Reads a model, a pool, or a list with fallbacks. Undefined: inherit. */
 export function readModel(value: unknown, findings: Findings): ModelPolicy | undefined {
   const named = namesOf(value);
   if (named === undefined) {
@@ -86,7 +86,7 @@ function namesOf(value: unknown): readonly string[] | undefined {
 }
 
 function readChoice(written: string, findings: Findings): ModelPolicy | undefined {
-  // Only the last parenthesis is the vendor; what stands before it belongs to the name.
+  // Only the last parenthesis is the vendor; the name may contain others.
   const name = written.trim().replace(/\s*\([^()]*\)$/, "");
   if (nothing.test(name)) return undefined;
   const alias = name.toLowerCase().replace(/\[1m\]$/, "");
@@ -103,7 +103,7 @@ function readChoice(written: string, findings: Findings): ModelPolicy | undefine
   return { model };
 }
 
-/** «Claude Sonnet 4.5» is what a menu shows. */
+/** The id of a model for its display name: «Claude Sonnet 4.5». */
 function toModelId(name: string): string {
   if (!/[A-Z\s]/.test(name)) return name;
   const id = name

@@ -9,7 +9,7 @@ const toolsOfGroup: ReadonlyMap<string, readonly string[]> = new Map([
   ["command", ["shell"]],
 ]);
 
-/** Roo's groups of tools. `edit` can be limited to files by a regular expression over their paths. */
+/** Reads Roo's groups of tools. A regular expression can limit `edit` to certain paths. */
 export function readGroups(
   value: unknown,
   { field, findings, line }: ToolsPlace,
@@ -20,7 +20,7 @@ export function readGroups(
     return { tools: [], rules: [], canEdit: false };
   }
   const tools = new Set<string>();
-  /** The files that each group is limited to; both limits hold where it is there twice. */
+  /** The globs of each group; for a group that is listed twice, both limits apply. */
   const limited = new Map<string, readonly string[]>();
   const groups = new Set<string>();
   for (const item of value) {
@@ -70,8 +70,9 @@ function globsOf(limits: unknown): readonly string[] | undefined {
 const maximumGlobs = 40;
 
 /**
- * The globs that allow what a regular expression over paths allows, or undefined where they would
- * allow more or the expression uses what globs do not have.
+ * Converts a regular expression over paths to globs that allow at most the same. Undefined when
+ * that is not possible.
+ * @example regexToGlobs("^docs/") // ["docs/**"]
  */
 export function regexToGlobs(source: string): readonly string[] | undefined {
   if (source.length > 500) return undefined;
@@ -81,7 +82,7 @@ export function regexToGlobs(source: string): readonly string[] | undefined {
   return globs.every((glob) => glob !== undefined) ? globs : undefined;
 }
 
-/** Groups with alternatives written out, so that each result has none. */
+/** Expands groups with alternatives, so that each result has none. */
 function expand(source: string): string[] | undefined {
   const { parts, isValid } = splitTop(source);
   if (!isValid) return undefined;
@@ -144,13 +145,13 @@ function findGroup(source: string): readonly [string, string, string] | undefine
   return undefined;
 }
 
-/** One alternative: plain characters, escaped ones, `.*`, `.+`, `[^/]*`, and the anchors. */
+/** Converts one alternative: plain and escaped characters, `.*`, `.+`, `[^/]*`, and anchors. */
 function toGlob(source: string): string | undefined {
   const isStart = source.startsWith("^");
   const isEnd = /(?:^|[^\\])\$$/.test(source);
   const inside = source.slice(isStart ? 1 : 0, isEnd ? -1 : undefined);
   let glob = isStart ? "" : "**/*";
-  // A dot that stands for any character is taken as a dot: that allows less.
+  // A dot for any character becomes a literal dot, which allows less.
   const piece =
     /\.(?:[*+]\??|(?![*+?{]))|\[\^\/\][*+]|\\[^A-Za-z0-9]|[\w\-/ @,:;=~#%&!<>"']|[^\0-\x7f]/uy;
   while (piece.lastIndex < inside.length) {
@@ -168,7 +169,7 @@ function toGlob(source: string): string | undefined {
     if (piece.lastIndex === at) return undefined;
   }
   if (!isEnd && !glob.endsWith("*")) glob += glob.endsWith("/") ? "**" : "*";
-  // `docs/**/*` is everything below; the shorter form says so.
+  // `docs/**` is the shorter form of `docs/**/*`.
   return glob === "" ? undefined : glob.replace(/\*\*\/\*$/, "**");
 }
 

@@ -1,10 +1,10 @@
 import type { ToolsPlace } from "./agent-file.ts";
 import { recordOf } from "./plain-data.ts";
 
-/** What stands where tools are listed, before any name is understood. */
+/** The value of a list of tools, before its names are interpreted. */
 type ToolsValue =
   | { readonly kind: "all" }
-  /** `reason`: it is empty in a way that can be a mistake. */
+  /** `reason` explains a value that may be empty by mistake. */
   | { readonly kind: "none"; readonly reason?: string }
   | { readonly kind: "items"; readonly items: readonly string[]; readonly dropped: number }
   | { readonly kind: "map"; readonly entries: readonly (readonly [string, unknown])[] };
@@ -12,7 +12,10 @@ type ToolsValue =
 const nothing = /^(?:|none|null|undefined|false|~|\[\])$/i;
 const everything = /^(?:\*|all|true|\[\s*["']?\*["']?\s*\])$/i;
 
-/** Never «all» but for `*`, `all` and `true`: what is empty or not understood is none. */
+/**
+ * Splits a list of tools. Only `*`, `all` and `true` mean all; an empty or unknown value means
+ * none.
+ */
 export function splitTools(value: unknown): ToolsValue {
   if (value === true) return { kind: "all" };
   if (value === false) return { kind: "none" };
@@ -67,7 +70,7 @@ function cleanItem(item: string): string {
     .trim();
 }
 
-/** `Bash(git diff, git log)` is one item. */
+/** Splits a text outside of parentheses: `Bash(git diff, git log)` is one item. */
 function splitOutsideParentheses(text: string, separator: RegExp): string[] {
   const items: string[] = [];
   let depth = 0;
@@ -85,7 +88,7 @@ function splitOutsideParentheses(text: string, separator: RegExp): string[] {
   return items.filter((item) => item.trim() !== "");
 }
 
-/** A list of names in any of the shapes that lists of tools have. Empty in any way is none. */
+/** Reads a list of names in any of the forms of tool lists. An empty value means none. */
 export function readNames(value: unknown, { field, findings, line }: ToolsPlace) {
   const split = splitTools(value);
   switch (split.kind) {

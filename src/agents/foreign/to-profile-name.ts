@@ -3,8 +3,8 @@ import { reservedName } from "../profiles/profile.ts";
 const maximumLength = 64;
 
 /**
- * A name of ours for a name of theirs: spaces, dots, capitals, accents and emoji never fail. Where
- * letters of another script would be lost, look-alikes among them, the file's name is taken.
+ * Converts any name to a profile name: spaces, dots, capitals, accents and emoji are replaced. The
+ * file's name is used where letters of another script would be lost, look-alikes among them.
  */
 export function toProfileName(original: string, fallback: string): string {
   const name = chooseName(original, fallback);

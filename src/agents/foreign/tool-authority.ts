@@ -1,20 +1,20 @@
 import { intersect, type Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 
-/** What one part of a file says about tools. Without `tools` it only takes away. */
+/** The tools of one part of a file. Without `tools` it only restricts. */
 export interface ToolAuthority {
   readonly tools?: Selection;
   readonly rules: readonly ToolRule[];
-  /** No tool of any MCP server: those have no common name that a rule could speak of. */
+  /** No tool of any MCP server, which no single rule can name. */
   readonly isWithoutServers?: boolean;
-  /** All tools of all MCP servers, beside those that are listed. */
+  /** All tools of all MCP servers, in addition to those listed. */
   readonly isWithServers?: boolean;
 }
 
 /**
- * What all parts say together: for each call the strictest of them. Rules are read with the last
- * match deciding, so that a later part must not lift what an earlier one takes away: its exceptions
- * are left out where they meet, and its questions stand behind prohibitions.
+ * Combines parts so that each call gets the strictest answer. In rules the last match decides, so a
+ * later part must not lift an earlier restriction: its exceptions are dropped where they overlap
+ * one, and its questions come before denials.
  */
 export function combineAuthority(parts: readonly ToolAuthority[]): ToolAuthority {
   let tools: Selection | undefined;
@@ -43,7 +43,7 @@ function joinRules(earlier: readonly ToolRule[], later: readonly ToolRule[]): re
     if (met.length === 0 || rule.action === "deny") after.push(rule);
     else if (rule.action === "ask" && !isDenied) after.push(rule);
     else if (rule.action === "ask" && rule.match === undefined) {
-      // In front of what denies: whatever nothing else is said about is asked about.
+      // Before the denials: calls without another rule are asked about.
       before = [
         rule,
         ...before.map((other) => (met.includes(other) ? withoutAllow(other) : other)),
@@ -57,7 +57,10 @@ function withoutAllow(rule: ToolRule): ToolRule {
   return rule.action === "allow" ? { ...rule, action: "ask" } : rule;
 }
 
-/** Without rules that cannot decide: overruled by a later one, or allowing what nothing took. */
+/**
+ * Drops rules without effect: those that a later rule overrides, and those that allow what is not
+ * restricted.
+ */
 function withoutIdle(rules: readonly ToolRule[]): readonly ToolRule[] {
   const lastWhole = new Map<string, number>();
   for (const [index, { match, tool }] of rules.entries()) {

@@ -4,8 +4,8 @@ const paths = new Set(["read_file", "write_file", "edit_file", "list_files", "gl
 const maximumGlobs = 50;
 
 /**
- * The globs of ours for what another program writes behind a tool's name. An exception has to mean
- * at most what was written, a prohibition at least. Undefined where that cannot be said.
+ * Our globs for a pattern of another program. An exception must match at most the same calls, a
+ * denial at least the same. Undefined when that is not possible.
  */
 export function toMatches(
   tool: string,
@@ -23,7 +23,7 @@ function translate(tool: string, pattern: string, allows: boolean): readonly str
   if (tool === "web_fetch") return addresses(pattern, allows);
   if (tool === "delegate_task") return agents(pattern, allows);
   if (tool === "load_skill") return skills(pattern, allows);
-  // `git diff:*` is that command, alone or with arguments.
+  // `git diff:*` matches that command, alone or with arguments.
   const prefix =
     /^(.*):\*$/s.exec(pattern)?.[1] ?? (allows ? undefined : /^(.*) \*$/s.exec(pattern)?.[1]);
   return prefix === undefined ? [pattern] : [prefix, `${prefix} *`];
@@ -32,7 +32,7 @@ function translate(tool: string, pattern: string, allows: boolean): readonly str
 function allowedPaths(pattern: string): readonly string[] | undefined {
   if (/^(?:~|\/\/|\$|[A-Za-z]:)|\.\.|[[\]!\\]/.test(pattern)) return undefined;
   const relative = pattern.replace(/^\.?\//, "").replace(/\/$/, "/**");
-  // Elsewhere a star crosses folders; here only two do.
+  // In other programs one star crosses folders; here only two do.
   return expandBraces(relative.replace(/^\*(?!\*)/, "**/*"));
 }
 
@@ -68,7 +68,7 @@ function addresses(pattern: string, allows: boolean): readonly string[] | undefi
   return allows ? [`https://${host}`, `https://${host}/*`] : [`*${host}*`];
 }
 
-/** Skills go by slugs here: a prohibition covers the name as written and as a slug. */
+/** Skills have normalised names: a denial covers the name as written and normalised. */
 function skills(pattern: string, allows: boolean): readonly string[] | undefined {
   const isPattern = /[*?]/.test(pattern);
   if (isPattern && allows) return undefined;

@@ -2,26 +2,29 @@ import { mcpToolName, serverPattern } from "../../contracts/mcp-server.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
 import type { ToolsPlace } from "./agent-file.ts";
 
-/** What one word in a list of tools stands for. */
+/** The meaning of one word in a list of tools. */
 type ToolReference =
   | {
       readonly kind: "tools";
       readonly names: readonly string[];
-      /** The part in parentheses: only such calls. */
+      /** The part in parentheses: only calls that match it. */
       readonly pattern?: string;
       readonly isKnown: boolean;
     }
   | { readonly kind: "all" }
-  /** All tools of all MCP servers: those have no common name that a rule could speak of. */
+  /** All tools of all MCP servers, which no single rule can name. */
   | { readonly kind: "servers" }
   | { readonly kind: "unusable"; readonly reason: string };
 
-/** Groups of tools in VS Code; elsewhere a word before a slash is an MCP server. */
+/** Groups of tools in VS Code. Any other word before a slash is an MCP server. */
 const toolSets = new Set(
   "agent browser edit execute read search web vscode todo runcommands".split(" "),
 );
 
-/** `servers`: names that the file declares, so that `mcp_my_server_tool` is cut at the right place. */
+/**
+ * Interprets one word. `servers`: the names that the file declares, to find the end of the server's
+ * name in `mcp_my_server_tool`.
+ */
 export function readToolReference(item: string, servers: readonly string[] = []): ToolReference {
   const [, base = item, pattern] = /^([^()]+)\((.*)\)$/s.exec(item) ?? [];
   if (/[()]/.test(base)) return { kind: "unusable", reason: "its parentheses do not match" };
@@ -73,7 +76,7 @@ function serverOf(
     const cut = longest?.length ?? (rest.includes("_") ? rest.indexOf("_") : rest.length);
     return { name: rest.slice(0, cut), tool: rest.slice(cut + 1) || "*" };
   }
-  // opencode writes all tools of a server so.
+  // All tools of a server in opencode.
   const underscore = /^([^/]+)_\*$/.exec(name)?.[1];
   if (underscore !== undefined) return { name: underscore, tool: "*" };
   const [, at, before = "", after = "*"] = /^(@?)([^/]+)(?:\/(.+))?$/.exec(name) ?? [];
@@ -84,7 +87,7 @@ function serverOf(
   return { name: before, tool: after };
 }
 
-/** The name under which an MCP tool is called here; undefined where a pattern says too much. */
+/** The name of an MCP tool here; undefined for a pattern that has no equivalent. */
 export function toMcpTool(server: string, tool: string): string | undefined {
   const name = toServerName(server);
   if (!/^[\p{L}\p{N}.@+_-]+$/u.test(name) || (tool !== "*" && !/^[^\s*]{1,128}$/.test(tool)))
@@ -92,17 +95,17 @@ export function toMcpTool(server: string, tool: string): string | undefined {
   return tool === "*" ? serverPattern(name) : mcpToolName(name, tool);
 }
 
-/** Server names are one word here; capitals and dots stay. */
+/** The server's name as one word. */
 export function toServerName(name: string): string {
   return name.trim().replaceAll(/\s+/g, "-").replaceAll("*", "").slice(0, 128);
 }
 
-/** The server of a tool by its name here, as names have it: see `serverSlug`. */
+/** The server in the name of an MCP tool, in the form of `serverSlug`. */
 export function serverOfTool(tool: string): string | undefined {
   return /^mcp__(.+?)__/.exec(tool)?.[1];
 }
 
-/** What agents of ours can have by these names; names of other programs are mapped onto them. */
+/** Our built-in tools, to which tools of other programs are mapped. */
 export const builtInTools = [
   "read_file",
   "write_file",
@@ -119,18 +122,20 @@ export const builtInTools = [
 
 type BuiltInTool = (typeof builtInTools)[number];
 
-/** Tools that can change files. A shell can, whatever it was meant for. */
+/** Tools that can change files; a shell can. */
 export const writingTools: readonly BuiltInTool[] = ["write_file", "edit_file", "shell"];
 
 /**
- * Everything that makes children. Other programs have one tool for it: what they deny, ask about or
- * limit is the right to have children, whichever of these it would be used by.
+ * All tools that create children. Other programs have one such tool: what they deny, ask about or
+ * limit is the right to have children by any of these.
  */
 export const delegatingTools: readonly string[] = [
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
 ];
 
-/** Spellings without case, `_` and `-`. The first of each line is the one that names a tool plainly. */
+/**
+ * The spellings of each tool, without case, `_` and `-`. The first of each line is the plain name.
+ */
 const spellings: Readonly<Record<BuiltInTool, string>> = {
   read_file: "read readfile fsread view readmanyfiles notebookread readnotebook read/readfile",
   write_file: "write writefile fswrite create createfile writetofile edit/createfile",
@@ -161,12 +166,15 @@ const plainSpellings: ReadonlySet<string> = new Set([
   "ls",
 ]);
 
-/** The tools of ours that a name stands for, or undefined where it is not known. */
+/** Our tools for a name; undefined for an unknown name. */
 export function canonicalTools(name: string): readonly string[] | undefined {
   return toolBySpelling.get(squash(name));
 }
 
-/** Whether the name says the tool itself and not a second way to use it (`edit`, not `patch`). */
+/**
+ * Whether the name is the plain name of a tool, and not another tool with the same effect (`edit`,
+ * not `patch`).
+ */
 export function isPlainSpelling(name: string): boolean {
   return plainSpellings.has(squash(name));
 }
@@ -179,7 +187,9 @@ function squash(name: string): string {
   return name.toLowerCase().replaceAll(/[_\s-]/g, "");
 }
 
-/** Such a list allows nothing that exists: most likely it was written for other tools. */
+/**
+ * Warns about a list that allows no existing tool: most likely it was written for another program.
+ */
 export function warnThatNoneIsKnown(
   items: readonly string[],
   { field, findings, line }: ToolsPlace,

@@ -10,19 +10,22 @@ import { defaultBootstrapFiles, maximumPromptFileBytes, promptFileHash } from ".
 export interface PromptRequest {
   readonly profile: Profile;
   readonly workspace: WorkspaceBinding | null;
-  /** The inline prompt of the call; it takes the place of the profile's. */
+  /** The inline prompt of the call; it replaces the prompt of the profile. */
   readonly systemPrompt?: string | undefined;
-  /** The agent can call this tool; absent: any. Decides what the profile's prompt says. */
+  /**
+   * Whether the agent can call a tool; absent: it can call all. Decides which parts of the
+   * profile's prompt are used.
+   */
   readonly isOffered?: ((tool: string) => boolean) | undefined;
-  /** Told of every file whose text becomes part of it. */
+  /** Called with every file whose text becomes part of the prompt. */
   readonly onFile?: ((path: string) => void) | undefined;
 }
 
 /**
  * The system prompt of one delegation: bootstrap files, the profile's prompt file, the inline
- * prompt. Nothing of the parent's conversation enters. Files are read through the workspace's
- * boundary; one that was named and cannot be used is an error, since an agent that lacks its
- * instructions is not the agent that was asked for.
+ * prompt. It contains nothing of the parent's conversation. Files are read through the boundary of
+ * the workspace. A named file that cannot be used is an error: an agent without its instructions is
+ * not the agent that was asked for.
  */
 export function assemblePrompt(request: PromptRequest): string {
   const { profile, workspace } = request;
@@ -46,7 +49,7 @@ export function assemblePrompt(request: PromptRequest): string {
   return said.length === 0 ? fallbackPrompt : said.join("\n\n---\n\n");
 }
 
-/** For a job without a profile in a workspace without AGENTS.md. */
+/** For a delegation without a profile in a workspace without AGENTS.md. */
 const fallbackPrompt =
   "You are a sub-agent. Carry out the task that you are given with the tools that you have, and answer with the result.";
 
@@ -76,7 +79,7 @@ function readStage(
   return decoded.text;
 }
 
-/** Undefined when there is no such file. */
+/** Undefined when the file does not exist. */
 function readBytes(workspace: WorkspaceBinding, path: string, profile: string) {
   try {
     const file = openFile(workspace, path);
@@ -113,11 +116,12 @@ const beginning = /^<!-- with ([\w, ]+) -->[ \t]*$/;
 const end = /^<!-- end -->[ \t]*$/;
 
 /**
- * The text of a prompt for an agent with certain tools: lines between `<!-- with NAME, … -->` and
- * `<!-- end -->` stay where all of these tools are offered. A prompt must not send a model to a tool
- * that its contract, the operator or the machine does not give it.
+ * The prompt for an agent with certain tools: lines between `<!-- with NAME, … -->` and `<!-- end
+ * -->` stay when all of these tools are offered. A prompt must not mention a tool that the
+ * contract, the operator or the machine withholds.
  * @example
- * promptForTools("Look.\n<!-- with shell -->\nRun the tests.\n<!-- end -->", () => false); // "Look."
+ * promptForTools("Look.\n<!-- with shell -->\nRun the tests.\n<!-- end -->", () => false); //
+ * "Look."
  */
 export function promptForTools(prompt: string, isOffered: (tool: string) => boolean): string {
   if (!prompt.includes("<!-- with ")) return prompt;
@@ -127,7 +131,7 @@ export function promptForTools(prompt: string, isOffered: (tool: string) => bool
     const names: string | undefined = block === null ? beginning.exec(line)?.[1] : undefined;
     if (names !== undefined) block = { names, at: said.length };
     if (block === null || !end.test(line)) {
-      // A blank line on each side of what was left out is one blank line.
+      // Blank lines before and after a removed block become one blank line.
       if (line !== "" || said.at(-1) !== "") said.push(line);
       continue;
     }

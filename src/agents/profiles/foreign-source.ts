@@ -4,7 +4,7 @@ import type { ProfileLayer } from "./profile-layer.ts";
 import { fileStamp, type ProfileSource, type SourceContent } from "./profile-source.ts";
 import { type ProfileProblem, type ProjectFolder, projectLayer } from "./read-profile-file.ts";
 
-/** How other programs' files are found and read; loaded only where a project has some. */
+/** Finds and reads the files of other programs; loaded only for a project that has some. */
 export interface ForeignReader {
   /** The agent files of a project, in a fixed order. */
   find(): readonly string[];
@@ -12,9 +12,9 @@ export interface ForeignReader {
 }
 
 /**
- * The agents that a project has for other programs, read in place. They stand for themselves, unless
- * the person or the product has a profile of that name: that one they can only narrow. Of those that
- * are trusted the first of a name is kept, by path.
+ * The agents of a project for other programs, read in place. Each is a whole profile, unless the
+ * person or the product has a profile of that name, which it can only narrow. Of trusted files with
+ * one name the first by path is used.
  */
 export class ForeignSource implements ProfileSource {
   readonly #reader: ForeignReader;
@@ -57,16 +57,16 @@ function collect(files: readonly AgentFile[], project: ProjectFolder): SourceCon
     if (status === "error") {
       const { message = "cannot be read" } =
         diagnostics.find((each) => each.severity === "error") ?? {};
-      // A broken file of another program takes no name of ours with it.
+      // A broken file of another program blocks no profile of ours.
       const name = basename(file).replace(/\..*$/, "");
       problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
     }
     for (const { fields, name } of agents) {
       const origin = `${format}: ${file}`;
-      // A profile of ours that lies among them is ours there as well.
+      // A profile in our own format among them is not foreign.
       const isForeign = format !== "mandate" && ({ isForeign: true } as const);
       const layer = { name, fields, origin, replaces: true, ...isForeign };
-      // Each agent of a file is trusted by itself: one look is not a look at all of them.
+      // Each agent of a file needs its own trust: to look at one is not to look at all.
       layers.push(projectLayer(layer, project, hash));
     }
   }

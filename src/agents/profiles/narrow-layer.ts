@@ -17,15 +17,15 @@ import { defaultBootstrapFiles } from "./profile-hash.ts";
 
 export interface NarrowedLayer {
   readonly fields: ProfileFields;
-  /** Rules for calls that the project adds. They bind by themselves and lift no other rule. */
+  /** Tool rules that the project adds. They are checked separately, and lift no other rule. */
   readonly rules: readonly ToolRule[];
   readonly cut: readonly CutField[];
 }
 
 /**
- * What a project's layer may say about a profile that the person or the product already has: other
- * texts, and less of everything else. `own` is that profile with the values that hold where it says
- * nothing; a field that is absent there is inherited from the caller, so any list narrows it.
+ * Narrows a project's layer by the profile that the person or the product already has. Texts may
+ * differ; everything else may only allow less. `own` is that profile with the defaults filled in. A
+ * field that is absent in `own` is inherited from the caller, so any list narrows it.
  */
 export function narrowLayer(own: ProfileFields, project: ProfileFields): NarrowedLayer {
   const fields: Record<string, unknown> = {};
@@ -45,14 +45,17 @@ type FieldRule<Key extends keyof ProfileFields> = (
   own: ProfileFields,
 ) => ProfileFields[Key] | undefined;
 
-/** One rule for each field: a new field does not compile before it has one. Undefined: not taken. */
+/**
+ * One rule for each field, so that a new field does not compile without a rule. Undefined: the
+ * value is ignored.
+ */
 const fieldRules: { readonly [Key in keyof Required<ProfileFields>]: FieldRule<Key> } = {
   title: asWritten,
   description: asWritten,
   prompt: asWritten,
   opening: asWritten,
   metadata: asWritten,
-  // A file that the profile's own rules keep it from reading must not arrive by its prompt.
+  // A file that the profile's rules deny must not reach the agent through its prompt.
   systemPromptFile: (asked, own) => (asked === own.systemPromptFile ? asked : undefined),
   bootstrapFiles: (asked, own) => {
     const usual = own.bootstrapFiles ?? defaultBootstrapFiles;
@@ -105,17 +108,19 @@ function asWritten<Value>(asked: Value): Value {
   return asked;
 }
 
-/** What both name; an absent list of the profile's own inherits, and any list is less than that. */
+/**
+ * The intersection of both lists. An absent own list inherits, and any list allows less than that.
+ */
 function select(asked: Selection, own: Selection | undefined): Selection {
   return own === undefined ? asked : intersect(asked, own);
 }
 
-/** From the one that ends soonest to the one that lives longest. */
+/** From the shortest life after an interrupt to the longest. */
 const interruptions: readonly string[] = ["cancel", "pause", "continue"];
 const efforts: readonly string[] = ["none", "minimal", "low", "medium", "high", "xhigh"];
 const evidences: readonly string[] = ["none", "tool_calls", "files"];
 
-/** Who answers is chosen among those that the profile's own policy names; amounts only shrink. */
+/** The model must be one that the profile's own policy names; amounts only shrink. */
 function narrowModel(
   asked: ModelPolicy,
   { model: own = {} }: ProfileFields,
@@ -142,7 +147,10 @@ function narrowModel(
   });
 }
 
-/** What it hands on is at most what it hands on without the project: by default what it may use. */
+/**
+ * What may be delegated is at most what may be delegated without the project: by default what the
+ * profile may use.
+ */
 function narrowMayDelegate(asked: MayDelegate, own: ProfileFields): MayDelegate | undefined {
   const said = own.mayDelegate ?? {};
   const within = (key: keyof MayDelegate, used: Selection | undefined): Selection | undefined => {
@@ -180,8 +188,8 @@ function narrowWorkspace(
 }
 
 /**
- * A copy of its own is less than the caller's folder, and a part of that folder is less than all of
- * it. Where nothing is said a child that writes gets a copy, so anything but a copy could be more.
+ * A working copy allows less than the caller's folder, and a part of that folder less than all of
+ * it. Without a setting a child that writes gets a copy, so any other setting could allow more.
  */
 function narrowPlace(
   { folder, isolation }: WorkspacePolicy,
@@ -216,7 +224,7 @@ function narrowLimits(
   });
 }
 
-/** Words and keys that people know from elsewhere stay where they lead. */
+/** Only words and keys that the profile already has: a project must not redirect others. */
 function narrowTriggers(
   asked: Triggers,
   { triggers: own = {} }: ProfileFields,
@@ -227,17 +235,17 @@ function narrowTriggers(
   });
 }
 
-/** What has to be true at the end can be added, and none of it can be taken away. */
+/** Exit conditions can be added, and none can be removed. */
 function narrowExit(asked: ExitRule, { exit: own = {} }: ProfileFields): ExitRule | undefined {
   const isFree = own.tools === undefined || own.tools.length === 0;
   const tools = isFree ? asked.tools : asked.tools?.filter((tool) => own.tools?.includes(tool));
   const isStrict = rank(evidences, asked.evidence) >= rank(evidences, own.evidence ?? "none");
   return whole({
-    // None at all would let any final text end it.
+    // Without exit tools any final text would complete the delegation.
     tools: tools?.length === 0 && !isFree ? undefined : tools,
     outputSchema: own.outputSchema === undefined ? asked.outputSchema : undefined,
     evidence: isStrict ? asked.evidence : undefined,
-    // A reviewer is a child of its own, which the profile does not have without the project.
+    // A reviewer is an additional child, which the profile does not have without the project.
     review: JSON.stringify(own.review) === JSON.stringify(asked.review) ? asked.review : undefined,
   });
 }
@@ -250,7 +258,7 @@ function rank(order: readonly string[], value: string | undefined): number {
   return order.indexOf(value ?? order[0] ?? "");
 }
 
-/** Paths in profiles are relative to the workspace, and are compared as folders below one root. */
+/** Paths in profiles are relative to the workspace; they are compared as absolute paths. */
 function rooted(path: string): string {
   return posix.join("/", path);
 }
@@ -259,7 +267,7 @@ function unrooted(path: string): string {
   return path.slice(1) || ".";
 }
 
-/** Without the keys that say nothing; undefined when none is left. */
+/** Removes undefined keys; undefined when none is left. */
 function whole<Fields extends object>(
   fields: {
     readonly [Key in keyof Fields]: Fields[Key] | undefined;

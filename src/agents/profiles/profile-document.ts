@@ -12,8 +12,8 @@ export const maximumProfileBytes = 256 * 1024;
 const code = "profile-invalid";
 
 /**
- * A profile written as Markdown: front matter says what it may do, the body is its prompt. Throws
- * a MandateError that names file:line; nothing that was not understood is passed over.
+ * Parses a profile in Markdown: the front matter sets its fields, the body is its prompt. Strict:
+ * throws a MandateError that names file:line for everything that is not understood.
  */
 export function parseMarkdownProfile(source: Uint8Array | string, file: string): ParsedProfile {
   const text = decodeProfile(source, file);
@@ -22,7 +22,7 @@ export function parseMarkdownProfile(source: Uint8Array | string, file: string):
   return parseProfileDocument(yaml, file, { prompt: body.trim() });
 }
 
-/** A profile written as JSON or YAML: the same keys, and `prompt` for the text. */
+/** Parses a profile in JSON or YAML: the same keys, with the prompt in `prompt`. */
 export function parseDataProfile(source: Uint8Array | string, file: string): ParsedProfile {
   return parseProfileDocument(parseYaml(decodeProfile(source, file), file, { code }), file);
 }
@@ -51,7 +51,8 @@ function split(text: string, file: string) {
   if (end < 0) throw invalid(file, 1, "the front matter is not closed; end it with a line ---");
   const body = lines.slice(end + 1);
   const start = body.findIndex((line) => line.trim() !== "");
-  // A rule at the top of a text is fine; a second list of keys is a restriction in the wrong place.
+  // A horizontal rule at the top of the body is fine. A second list of keys is a misplaced
+  // restriction.
   if (body[start]?.trimEnd() === "---" && /^[\w-]+\s*:/.test(body[start + 1] ?? "")) {
     throw invalid(file, end + start + 2, "a second front matter; put its keys into the first one");
   }
@@ -62,13 +63,13 @@ function invalid(file: string, line: number, problem: string): MandateError {
   return new MandateError(code, `${file}:${line}: ${problem}`);
 }
 
-/** What a file in one of our own formats says; a name that it leaves to its file is undefined. */
+/** A parsed profile in one of our own formats. `name` is undefined when the file has none. */
 export interface ParsedProfile {
   readonly name: string | undefined;
   readonly fields: ProfileFields;
 }
 
-/** Judges parsed data as a profile. Throws a MandateError that names file:line. */
+/** Validates parsed data as a profile. Throws a MandateError that names file:line. */
 export function parseProfileDocument(
   parsed: ParsedYaml,
   file: string,
@@ -101,10 +102,10 @@ const lists: ReadonlySet<unknown> = new Set([
   "toolRules",
 ]);
 
-/** What may hold null: a JSON Schema, and what other programs wrote. */
+/** Keys below which null is allowed: a JSON Schema, and metadata of other programs. */
 const anything: ReadonlySet<unknown> = new Set(["outputSchema", "metadata"]);
 
-/** A key without a value. Some formats take it for «all»; here it is asked what was meant. */
+/** The path of a key without a value. Other programs read that as «all»; here it is an error. */
 function findEmpty(value: unknown, path: YamlPath): YamlPath | undefined {
   if (value === null) return path;
   if (typeof value !== "object" || anything.has(path.at(-1))) return undefined;
@@ -123,8 +124,8 @@ function describeEmpty(path: YamlPath): string {
 }
 
 /**
- * A profile in our own format: loading it gives the same fields. The prompt is the body, unless
- * it begins like a front matter or with blanks that a body cannot keep.
+ * Writes a profile in our own format, so that parsing it gives the same fields. The prompt is the
+ * body, unless it begins like a front matter or with white space that a body cannot keep.
  */
 export function writeMarkdownProfile(name: string, fields: ProfileFields): string {
   const { prompt, ...rest } = fields;

@@ -6,8 +6,8 @@ import { readRegularFile } from "../documents/read-text-file.ts";
 import type { Profile, ProfileFields, PromptFiles } from "./profile.ts";
 
 /**
- * SHA-256 of what a profile says, so that a contract can name the exact one it was made from.
- * Where it was read from and the order of its keys do not count.
+ * The SHA-256 of the content of a profile, by which a contract names the exact version. The origin
+ * and the order of keys do not matter.
  */
 export function profileHash(profile: Profile): string {
   let known = hashes.get(profile);
@@ -24,7 +24,7 @@ export function contentHash(content: unknown): string {
   return hash("sha256", JSON.stringify(content, sortKeys));
 }
 
-/** A profile is a value and is hashed for every delegation made from it. */
+/** Profiles are immutable, and hashed for every delegation. */
 const hashes = new WeakMap<Profile, string>();
 
 function sortKeys(_key: string, value: unknown): unknown {
@@ -34,19 +34,19 @@ function sortKeys(_key: string, value: unknown): unknown {
   );
 }
 
-/** What comes first in a prompt where a profile names no files, as far as it exists. */
+/** The files at the beginning of a prompt, if they exist, for a profile that names none. */
 export const defaultBootstrapFiles: readonly string[] = ["AGENTS.md", "ENVIRONMENT.md"];
 
 export const maximumPromptFileBytes = 64 * 1024;
 
-/** The files of the workspace that these fields make a part of the prompt. */
+/** The paths of the workspace files that these fields add to the prompt. */
 export function promptFilesIn({ bootstrapFiles = [], systemPromptFile }: ProfileFields) {
   return [...bootstrapFiles, ...(systemPromptFile === undefined ? [] : [systemPromptFile])];
 }
 
 /**
- * What those files hold now: trusting a project's profile trusts them with it. What cannot be read
- * has a mark that no content has, so a file that appears later is not taken for a trusted one.
+ * The current hashes of those files: trust in a project's profile includes them. A file that cannot
+ * be read gets a mark that is no hash, so that a file that appears later is not trusted.
  */
 export function hashPromptFiles(root: string, fields: ProfileFields): PromptFiles {
   const paths = promptFilesIn(fields);

@@ -4,28 +4,30 @@ import { narrowLayer } from "./narrow-layer.ts";
 import type { ModelPolicy, Profile, ProfileFields, ProjectPart, PromptFiles } from "./profile.ts";
 import { parseProfileDocument } from "./profile-document.ts";
 
-/** What one source says about one name. Several layers of a name make a profile. */
+/** The fields that one source sets for one name. The layers of a name are merged into a profile. */
 export interface ProfileLayer {
   readonly name: string;
   readonly fields: ProfileFields;
-  /** For people: `workspace: /srv/app/.mandate/agents/coder.md`. */
+  /** The source for people: `workspace: /srv/app/.mandate/agents/coder.md`. */
   readonly origin: string;
-  /** It came with a project. It can only narrow what the person or the product says of its name. */
+  /**
+   * The layer came with a project, and can only narrow the layers of the person and the product.
+   */
   readonly isProjects?: true;
   /**
-   * SHA-256 of all that it was read from: it counts once exactly this content is trusted. Absent:
-   * it needs no trust of its own.
+   * The SHA-256 of everything the layer was read from. The layer has no effect until this hash is
+   * trusted. Absent: it needs no trust.
    */
   readonly untrustedHash?: string;
-  /** What the files that it names for its prompt held when it was read. */
+  /** The hashes of its prompt files at the time of reading. */
   readonly promptFiles?: PromptFiles;
-  /** Says everything by itself: what earlier layers say of this name does not shine through. */
+  /** The layer is a whole profile: fields of earlier layers of this name are dropped. */
   readonly replaces?: boolean;
-  /** Another program's file: what it names need not be known here. */
+  /** A file of another program: it may name tools that are not known here. */
   readonly isForeign?: true;
 }
 
-/** A whole profile, as a program gives it: judged as a file is, and it stands for itself. */
+/** The layer of a profile that a program gives: validated like a file, and whole by itself. */
 export function layerOf(profile: Profile): ProfileLayer {
   const { name, origin = "program", ...said } = profile;
   const { addedRules: _rules, origins: _origins, project: _project, ...fields } = said;
@@ -35,8 +37,8 @@ export function layerOf(profile: Profile): ProfileLayer {
 }
 
 /**
- * Judges what a program gives as a profile by the rules for files: a limit with a typo is refused,
- * and so is a profile that could not be used. In JavaScript no compiler reports it.
+ * Validates a program's profile by the rules for files: a misspelt limit is refused, and so is an
+ * unusable profile. In JavaScript no compiler reports either.
  */
 function requireProfile({ fields, name, origin }: ProfileLayer): void {
   const file = `The profile ${JSON.stringify(name) ?? "without a name"}`;
@@ -52,23 +54,23 @@ function requireProfile({ fields, name, origin }: ProfileLayer): void {
   mergeLayers([{ name, fields, origin }]);
 }
 
-/** Fields whose own fields are merged one by one; all others are replaced whole. */
+/** Fields that are merged key by key; all others are replaced whole. */
 const compound: ReadonlySet<string> = new Set([
   ...["model", "mayDelegate", "workspace", "limits", "triggers", "exit", "servers", "metadata"],
 ]);
 
 /**
- * One profile of all that is said about a name, later layers over earlier ones, field by field.
- * Each field remembers the layer it came from. A project's layers only narrow what the person and
- * the product say. `usual` holds the amounts that count where a profile names none. Throws when the
- * whole says too little to be used.
+ * Merges the layers of a name into one profile, later layers over earlier ones, field by field.
+ * Each field records the layer it came from. A project's layers only narrow the layers of the
+ * person and the product. `usual`: the amounts that apply where a profile names none. Throws when
+ * the result lacks a required field.
  */
 export function mergeLayers(layers: readonly ProfileLayer[], usual: ProfileFields = {}): Profile {
   const own = layers.filter(({ isProjects }) => isProjects !== true);
   if (own.length === layers.length) return finish(joinFields(layers), layers);
   const without = joinFields(own);
   if (!isWhole(without.fields)) {
-    // The person says only what differs from the project's profile, so their word comes last.
+    // The person changes parts of the project's profile, so the person's layers come last.
     const projects = layers.filter(({ isProjects }) => isProjects === true);
     const ordered = [...projects, ...own];
     return finish(joinFields(ordered), ordered, { cut: [], files: filesOf(projects) });
@@ -137,12 +139,12 @@ function finish(
   };
 }
 
-/** Later layers win, as their fields do. */
+/** The files of later layers win, as their fields do. */
 function filesOf(layers: readonly ProfileLayer[]): ProjectPart["files"] {
   return Object.assign({}, ...layers.map(({ promptFiles }) => promptFiles ?? {}));
 }
 
-/** A model and a pool say the same thing in two ways: the later one is meant. */
+/** A model and a pool both select the model: the later one applies. */
 function dropRivals(
   said: ModelPolicy,
   fields: Record<string, unknown>,
@@ -155,7 +157,10 @@ function dropRivals(
   delete origins["model.pool"];
 }
 
-/** Characters of patterns in one profile's rules: each call is held against all of them. */
+/**
+ * The most characters of patterns in the rules of one profile: every call is matched against all of
+ * them.
+ */
 const longestRules = 20_000;
 
 function requireFewRules({ fields, name, origin }: ProfileLayer): void {
@@ -181,7 +186,7 @@ function whatIsWrong(fields: ProfileFields): string | undefined {
   return undefined;
 }
 
-/** Whether these fields are a profile by themselves, and not only a part of one. */
+/** Whether these fields are a whole profile, and not only a part of one. */
 function isWhole({ description, prompt, systemPromptFile }: ProfileFields): boolean {
   return description !== undefined && (prompt !== undefined || systemPromptFile !== undefined);
 }

@@ -7,17 +7,17 @@ import type { ProfileProblem } from "./read-profile-file.ts";
 
 export interface ProfileRegistry {
   get(name: string): Profile | undefined;
-  /** Why `get` finds no profile although a file defines the name. */
+  /** The reason why `get` finds no profile although a file defines the name. */
   problemOf(name: string): ProfileProblem | undefined;
   names(): readonly string[];
   all(): readonly Profile[];
-  /** What a model that delegates may choose from. */
+  /** The profiles that a delegating model may choose from. */
   offered(): readonly Profile[];
-  /** What waits to be trusted; until then it has no effect. */
+  /** The layers that are not trusted, and so have no effect. */
   pending(): readonly ProfileLayer[];
-  /** The profile as it would be if all that waits of its name were trusted. */
+  /** The profile as it would be if all untrusted layers of its name were trusted. */
   afterTrust(name: string): Profile | undefined;
-  /** Everything that is said about a name, in the order in which it is merged. */
+  /** All layers of a name, in the order in which they are merged. */
   layersOf(name: string): readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
 }
@@ -25,21 +25,20 @@ export interface ProfileRegistry {
 export interface ProfileRegistryOptions {
   /** Later ones are merged over earlier ones. */
   readonly sources: readonly ProfileSource[];
-  /** The hashes of trusted content: another set when that has changed. */
+  /** The hashes of trusted content. A change gives another set. */
   readonly trusted?: () => ReadonlySet<string>;
-  /** The amounts that count where a profile names none: a project's layer cannot raise them. */
+  /** The amounts that apply where a profile names none. A project's layer cannot raise them. */
   readonly usual?: ProfileFields;
-  /** How long to trust what was read before looking for changes. */
+  /** How long a result is used before files are checked for changes. */
   readonly recheckMs?: number;
   readonly clock?: Clock;
 }
 
 /**
- * All profiles, by name. Nothing is read before someone asks, and what has changed since is read
- * again. A file of the person that cannot be used takes its name with it: falling back to a profile
- * of that name from elsewhere could be wider than what the broken file was meant to allow. A place
- * that cannot be looked into takes every name with it that it could have narrowed. A project's file
- * that is broken or not trusted has no effect: it neither counts nor keeps a name from being used.
+ * All profiles, by name, read at the first call and again when they change. A broken file of the
+ * person blocks its name: another profile of that name could allow more than the file was meant to
+ * allow. A folder that cannot be listed blocks every name that it could narrow. A project's file
+ * that is broken or not trusted has no effect, and blocks no name.
  */
 export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
   const { sources, trusted = () => nobody, recheckMs = 1000 } = options;
@@ -90,7 +89,7 @@ class Loaded {
   readonly problems: ProfileProblem[] = [];
   readonly pending: ProfileLayer[] = [];
   #unknown: ProfileProblem | undefined;
-  /** Whole values after the unreadable place: that could not have narrowed these. */
+  /** Names with a whole profile after the unreadable folder, which could not have narrowed them. */
   readonly #whole = new Set<string>();
 
   constructor(
@@ -117,7 +116,7 @@ class Loaded {
     usable.sort((left, right) => (left.name < right.name ? -1 : 1));
     this.profiles = new Map(usable.map((profile) => [profile.name, profile]));
     this.offered = usable.filter(isOffered);
-    // What has no effect can still be the reason why a name is missing.
+    // A layer without effect can be the reason why a name is missing.
     const reasons = [...this.problems.filter(({ isHarmless }) => isHarmless === true)];
     for (const problem of [...this.pending.map(notTrusted), ...reasons]) {
       const { name } = problem;
@@ -150,7 +149,7 @@ class Loaded {
     const { isProjects = false, name, replaces = false } = layer;
     const below = this.layers.get(name) ?? [];
     if (!replaces) this.layers.set(name, [...below, layer]);
-    // What the person and the product say of a name is there to stay: a project narrows it.
+    // Layers of the person and the product stay: a project only narrows them.
     else if (isProjects) this.layers.set(name, [...below.filter(isOwn), layer]);
     else {
       this.blocked.delete(name);

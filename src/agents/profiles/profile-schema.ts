@@ -3,8 +3,8 @@ import { z } from "zod";
 import { howReserved, type ProfileFields, reservedName } from "./profile.ts";
 
 /**
- * The keys of a profile in our own formats. Every one is known and every restriction can be kept,
- * or the file is refused: a typo in a key that limits must not load as a profile without that limit.
+ * The keys of a profile in our own formats. An unknown key or an impossible restriction refuses the
+ * file: a misspelt limit must not load as a profile without that limit.
  */
 
 export const profileName = z
@@ -15,7 +15,7 @@ export const profileName = z
   )
   .refine((name) => reservedName(name) === undefined, `must be another name than ${howReserved}`);
 
-/** Names are compared whole; only all the tools of one server can be written as a pattern. */
+/** Names are compared whole. The only pattern is all tools of one MCP server. */
 const selected = z
   .string()
   .regex(
@@ -35,7 +35,7 @@ export const workspacePath = z
 export const modelName = z.string().regex(/^[^\s/]+\/\S+$/, 'must be written "provider/model"');
 
 const count = z.int().positive();
-// What a timer of the platform can hold.
+// The most that a timer of the platform accepts.
 const milliseconds = count.max(2 ** 31 - 1);
 const word = z.string().regex(/^[a-z][a-z0-9-]{0,31}$/, "must be one lower-case word");
 
@@ -66,12 +66,12 @@ const modelPolicy = z
     error: 'says the same as "model"; keep one of them',
   });
 
-/** A rule for what cannot be a tool's name would apply to nothing, without a sign of that. */
+/** A rule for an impossible tool name would never apply, without any sign of it. */
 const ruled = selected.regex(/^[\p{L}\p{N}_.:@/*-]+$/u, "must be the name of a tool");
 
 const toolRule = z.strictObject({
   tool: z.union([z.literal("*"), ruled]),
-  // Other programs' patterns know more; taken for plain text they would match nothing.
+  // Patterns of other programs have more syntax; read as plain text they would match nothing.
   match: z
     .string()
     .max(1024)
@@ -88,7 +88,7 @@ const serverBase = {
 };
 const texts = z.record(z.string(), z.string());
 
-/** How an MCP server is reached, in a profile and in the configuration alike. */
+/** The declaration of an MCP server, in a profile and in the configuration alike. */
 export const mcpServer = z.union([
   z.strictObject({
     kind: z.literal("stdio"),
@@ -213,7 +213,7 @@ function staysBelow(path: string): boolean {
   return !path.split(/[\\/]/).includes("..");
 }
 
-/** What a document says, and nothing more: a key that is absent stays absent, so that it inherits. */
+/** The fields of a document. A key that is absent stays absent, so that it inherits. */
 export function fieldsOfDocument(document: ProfileDocument): ProfileFields {
   const { name: _name, maxTokenBudget, limits, model, pool, ...rest } = document;
   const { system_prompt, system_prompt_file, bootstrap_files, allowedTools, ...same } = rest;
@@ -229,7 +229,7 @@ export function fieldsOfDocument(document: ProfileDocument): ProfileFields {
   return withoutAbsent(fields) as ProfileFields;
 }
 
-/** A text of nothing says nothing: the prompt of an earlier layer stands. */
+/** An empty prompt does not replace the prompt of an earlier layer. */
 function nonEmpty(text: string | undefined): string | undefined {
   return text === "" ? undefined : text;
 }

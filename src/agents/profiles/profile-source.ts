@@ -10,45 +10,47 @@ import {
   readProfileFile,
 } from "./read-profile-file.ts";
 
-/** What one place says now. Later places are merged over earlier ones. */
+/** The current content of one source. Later sources are merged over earlier ones. */
 export interface SourceContent {
-  /** Several can have one name: which of them count is not known before trust is. */
+  /** Several layers can have one name; trust decides which of them apply. */
   readonly layers: readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
-  /** Of several layers with one name the first counts; absent: none does, and that is a problem. */
+  /**
+   * Of several layers with one name the first applies; absent: none applies, and that is a problem.
+   */
   readonly keepsFirst?: boolean;
 }
 
-/** A place that profiles come from. `read` is cheap when nothing has changed: same object then. */
+/** A source of profiles. `read` returns the same object while nothing has changed. */
 export interface ProfileSource {
   read(): SourceContent;
 }
 
-/** Layers that do not change while the process runs: inline configuration, a program's own. */
+/** Layers that do not change: inline configuration, profiles of a program. */
 export function fixedSource(layers: readonly ProfileLayer[]): ProfileSource {
   const content = { layers, problems: [] };
   return { read: () => content };
 }
 
-/** More than real projects have; a folder of a million files is an attack or a mistake. */
+/** Far more than real projects have. A folder with more is an attack or an error. */
 const maximumFiles = 10_000;
 
 interface KnownFile {
   readonly stamp: string;
   readonly read: ReturnType<typeof readProfileFile>;
-  /** The last version that could be used: an edit that breaks a file takes nothing away. */
+  /** The last valid version, which stays in use after an edit that breaks the file. */
   readonly lastGood: ProfileLayer | undefined;
-  /** The files of the workspace that are read with it. */
+  /** The workspace files that are part of its prompt. */
   readonly beside: readonly string[];
 }
 
 interface Listing {
-  /** Undefined: that is unknown, and what was there does not count as deleted. */
+  /** Undefined: the folder cannot be listed, and its files do not count as deleted. */
   readonly files: readonly string[] | undefined;
   readonly problem?: ProfileProblem;
 }
 
-/** The profile files of a folder, each read again when it has changed. */
+/** The profile files of a folder; each is read again after a change. */
 export class FolderSource implements ProfileSource {
   readonly #folder: ProfileFolder;
   #known: ReadonlyMap<string, KnownFile> = new Map();
@@ -109,7 +111,7 @@ export class FolderSource implements ProfileSource {
         const effect = "What was last read of it is still used; make it readable again.";
         return { files: undefined, problem: { ...problem, message: `${what}. ${effect}` } };
       }
-      // A file that happens to have the folder's name holds no profiles; a project's blocks none.
+      // A file with the folder's name holds no profiles, and a project's folder blocks none.
       if (code === "ENOTDIR" || this.#folder.project !== undefined) return { files: [], problem };
       const effect =
         "It may narrow any profile, so none is used that it could: make the folder readable, " +
@@ -123,7 +125,7 @@ export class FolderSource implements ProfileSource {
 }
 
 function listProfiles(folder: string): readonly string[] {
-  // A README is about the folder; whatever begins with a dot is not ours.
+  // A README is documentation; files that begin with a dot belong to other programs.
   const files = readdirSync(folder).filter(
     (file) => profileFile.test(file) && !/^(?:\.|readme\.)/i.test(file),
   );
@@ -146,8 +148,8 @@ function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem
 }
 
 /**
- * One layer of each name of a place, from those that count. Where two files of a folder claim one
- * name neither is used; of a project's that is no reason to keep the name from anybody else.
+ * Keeps one layer of each name of a source. Of two files in a folder with one name neither is used.
+ * In a project's folder that does not block the name.
  */
 export function withoutTwins(
   layers: readonly ProfileLayer[],
@@ -174,7 +176,7 @@ function stampOf(file: string, beside: readonly string[]): string {
   return [file, ...beside.map(fileStamp)].join("|");
 }
 
-/** Changes whenever the file does. */
+/** Changes when the file changes. */
 export function fileStamp(file: string): string {
   let stats: Stats;
   try {
@@ -185,7 +187,7 @@ export function fileStamp(file: string): string {
   return `${stats.mtimeMs} ${stats.ctimeMs} ${stats.size} ${stats.ino}`;
 }
 
-/** A source of the person's own: its servers may name the folder that they start in. */
+/** A source of the person: its servers may name the folder that they start in. */
 export function withOwnServers(source: ProfileSource): ProfileSource {
   let before: SourceContent | undefined;
   let marked: SourceContent | undefined;
@@ -201,7 +203,7 @@ export function withOwnServers(source: ProfileSource): ProfileSource {
   };
 }
 
-/** The layer, with its servers marked as declared by the person or their program. */
+/** Marks the servers of a layer as declared by the person or their program. */
 export function ownLayer(layer: ProfileLayer): ProfileLayer {
   const { servers } = layer.fields;
   if (servers === undefined) return layer;

@@ -5,70 +5,76 @@ import type { RuleSet, ToolRule } from "../../contracts/tool-rule.ts";
 import type { Effort } from "../../ports/model.ts";
 
 /**
- * Who an agent is. Every format (Markdown, JSON, YAML, TOML, records, other programs' files) becomes
- * this one type. A field that is absent says nothing and inherits; an empty list says «none».
+ * The definition of an agent. Every format (Markdown, JSON, YAML, TOML, records, files of other
+ * programs) is converted to this type. An absent field inherits; an empty list means none.
  */
 export interface Profile extends ProfileFields {
   readonly name: string;
   readonly description: string;
   readonly capabilities: readonly Capability[];
   readonly prompt: string;
-  /** Where it was read from, for people: the last of its layers. */
+  /** The source of its last layer, for people. */
   readonly origin: string;
-  /** For each field, by its dotted path, where it came from. */
+  /** The source of each field, by its dotted path. */
   readonly origins?: Readonly<Record<string, string>>;
-  /** Rules for calls that a project's layers add; each list binds by itself, beside `toolRules`. */
+  /**
+   * Tool rules that a project's layers add. Each list is checked separately, in addition to
+   * `toolRules`.
+   */
   readonly addedRules?: readonly RuleSet[];
-  /** What the layers of a project did to it; absent: it has none. */
+  /** The effect of a project's layers; absent: there are none. */
   readonly project?: ProjectPart;
 }
 
 export interface ProjectPart {
-  /** The profile without the project, where the person or the product has one of this name. */
+  /** The profile without the project, if the person or the product has one of this name. */
   readonly own?: Profile;
-  /** What the project asked for and does not get, with the layer that asked. */
+  /** The values of the project that were reduced or ignored, each with its layer. */
   readonly cut: readonly (CutField & { readonly origin: string })[];
-  /** What the files that its layers name for the prompt held when they were trusted. */
+  /** The hashes of the prompt files of its layers, as trusted. */
   readonly files: PromptFiles;
 }
 
-/** A value of a project's layer that does not count as it was written. */
+/** A value of a project's layer that was reduced or ignored. */
 export interface CutField {
   /** A dotted path: `limits.tokens`. */
   readonly field: string;
   readonly asked: unknown;
-  /** What counts in its place; absent: what the profile says without the project. */
+  /** The value that applies instead; absent: the value without the project applies. */
   readonly kept?: unknown;
 }
 
-/** For each file that a profile names for its prompt, the SHA-256 of what it holds. */
+/** The SHA-256 of each file that a profile names for its prompt. */
 export type PromptFiles = Readonly<Record<string, string>>;
 
-/** What one source says of a profile. Merged field by field over what earlier sources say. */
+/** The fields of a profile that one source sets. Merged field by field over earlier sources. */
 export interface ProfileFields {
-  /** The name as people write it, where that is more than the name. */
+  /** The display name, where it differs from the name. */
   readonly title?: string;
   readonly description?: string;
   readonly capabilities?: readonly Capability[];
   /** The inline prompt: the Markdown body. */
   readonly prompt?: string;
-  /** A file below the workspace root whose text comes before the inline prompt. */
+  /** A file below the workspace root; its text precedes the inline prompt. */
   readonly systemPromptFile?: string;
-  /** Files below the workspace root that come first; absent: AGENTS.md and ENVIRONMENT.md. */
+  /**
+   * Files below the workspace root at the beginning of the prompt; absent: AGENTS.md and
+   * ENVIRONMENT.md.
+   */
   readonly bootstrapFiles?: readonly string[];
-  /** Comes before the task in the agent's first message. */
+  /** Text before the task in the agent's first message. */
   readonly opening?: string;
   readonly model?: ModelPolicy;
   readonly tools?: Selection;
   readonly toolRules?: readonly ToolRule[];
   readonly skills?: Selection;
-  /** Names of MCP servers, configured ones and those below. */
+  /** The names of MCP servers, from the configuration and from `servers`. */
   readonly mcpServers?: Selection;
-  /** Servers that this profile brings itself. */
+  /** MCP servers that this profile declares. */
   readonly servers?: Readonly<Record<string, McpServer>>;
   readonly scopes?: Selection;
   readonly network?: Selection;
-  /** Egress that stays allowed after untrusted input, of what its caller is allowed. */
+  /** The egress that stays allowed after untrusted input, within what the caller allows. */
   readonly waysOut?: Selection;
   readonly mayDelegate?: MayDelegate;
   readonly workspace?: WorkspacePolicy;
@@ -80,7 +86,7 @@ export interface ProfileFields {
   readonly hidden?: boolean;
   /** Cannot be used at all. */
   readonly disabled?: boolean;
-  /** What has no meaning here and is kept: colours, tags, authors, hooks (which never run). */
+  /** Kept without effect: colours, tags, authors, hooks (which never run). */
   readonly metadata?: Readonly<Record<string, unknown>>;
 }
 
@@ -89,13 +95,13 @@ export type Capability = "primary" | "subtask" | "watcher" | "orchestrator";
 export interface ModelPolicy {
   /** `provider/model`; absent: the configured default. */
   readonly model?: string;
-  /** A configured or shipped list of models, tried in order, in place of `model`. */
+  /** The name of a list of models, tried in order, in place of `model`. */
   readonly pool?: string;
-  /** Tried in order when the model cannot be had. */
+  /** Tried in order when the model is not available. */
   readonly fallbacks?: readonly string[];
-  /** What `model_override` may choose from, beside the models above. */
+  /** The models that `model_override` may choose, in addition to the models above. */
   readonly allow?: readonly string[];
-  /** Tokens that the model's window holds, where that is less than the model's own. */
+  /** The context window in tokens, where it is smaller than the model's own. */
   readonly contextWindow?: number;
   readonly maxOutputTokens?: number;
   readonly temperature?: number;
@@ -103,7 +109,7 @@ export interface ModelPolicy {
   readonly effort?: Effort;
 }
 
-/** What the agent may hand on when that differs from what it may use. */
+/** What the agent may delegate, where that differs from what it may use. */
 export interface MayDelegate {
   readonly tools?: Selection;
   readonly skills?: Selection;
@@ -115,16 +121,16 @@ export interface MayDelegate {
 }
 
 export interface WorkspacePolicy {
-  /** Absent: a child that can write gets a copy of its own, everybody else works in the folder. */
+  /** Absent: a child that can write gets a working copy, any other child works in the folder. */
   readonly isolation?: "shared" | "sandbox" | "custom";
-  /** With `custom`: the folder below the workspace root that is its whole workspace. */
+  /** For `custom`: the folder below the workspace root that is the whole workspace. */
   readonly folder?: string;
   readonly allowWrites?: boolean;
   /** Folders below the workspace root that may be written; absent: all of it. */
   readonly writeRoots?: readonly string[];
-  /** Commands that the merged files have to pass before they are taken over. */
+  /** Commands that must succeed on the merged files before the merge is accepted. */
   readonly checks?: readonly string[];
-  /** A person is asked before its changes are taken over. */
+  /** A person has to approve the changes before they are merged. */
   readonly approval?: boolean;
 }
 
@@ -134,32 +140,38 @@ export interface ProfileLimits {
   readonly timeoutMs?: number;
   readonly depth?: number;
   readonly retries?: number;
-  /** Model turns of one attempt; at the last one the best result is asked for. */
+  /** The most model turns of one attempt; in the last one the best result is requested. */
   readonly turns?: number;
   readonly joinTokens?: number;
 }
 
-/** How people call the agent beside naming it. */
+/** Other ways for people to call the agent than by name. */
 export interface Triggers {
-  /** Words for after the slash, without it. */
+  /** Slash commands, without the slash. */
   readonly slash?: readonly string[];
   readonly hotkeys?: readonly string[];
 }
 
 export interface ExitRule {
-  /** The agent may stop only by calling one of these. Empty or absent: a final text ends it. */
+  /**
+   * The agent completes only by calling one of these tools. Empty or absent: a final text completes
+   * it.
+   */
   readonly tools?: readonly string[];
-  /** JSON Schema that the final output must satisfy. */
+  /** A JSON Schema for the final output. */
   readonly outputSchema?: Readonly<Record<string, unknown>>;
-  /** `tool_calls`: a report without a single completed tool call is not accepted. */
+  /** `tool_calls`: a report without any completed tool call is refused. */
   readonly evidence?: "none" | "tool_calls" | "files";
-  /** Who looks at what `submit_for_review` hands in, and how often before a person decides. */
+  /**
+   * The profile that reviews what `submit_for_review` hands in, and after how many rounds a person
+   * decides.
+   */
   readonly review?: { readonly profile: string; readonly rounds?: number };
 }
 
 export const howReserved = `"${externalProfile}", which is reserved for agents that other programs run`;
 
-/** Why no profile can have this name, in one sentence; undefined: one can. */
+/** The reason why no profile can have this name; undefined: one can. */
 export function reservedName(name: string): string | undefined {
   if (name !== externalProfile) return undefined;
   return `A profile cannot be called ${howReserved}. Choose another name.`;

@@ -8,39 +8,42 @@ import { maximumProfileBytes, parseDataProfile, parseMarkdownProfile } from "./p
 import { contentHash, hashPromptFiles } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 
-/** Whose files a folder holds, which decides what they need before they count. */
+/** A folder of profiles. Its owner decides whether its files need trust. */
 export interface ProfileFolder {
   readonly path: string;
-  /** What people call this place: "built in", "workspace". */
+  /** The name of the folder for people: "built in", "workspace". */
   readonly origin: string;
-  /** Follow links that leave the folder. For folders that only the operator writes. */
+  /** Follow links that leave the folder. Only for folders that the operator alone writes. */
   readonly followLinks?: boolean;
-  /** It is a project's: its files count once they are trusted, and block nothing before. */
+  /**
+   * The folder belongs to a project: its files have no effect until they are trusted, and block no
+   * name before.
+   */
   readonly project?: ProjectFolder;
 }
 
 export interface ProjectFolder {
-  /** The workspace, below which its profiles name files for their prompts. */
+  /** The workspace; prompt files of its profiles are relative to it. */
   readonly root: string;
-  /** A program said that what is in the workspace counts. */
+  /** A program trusts the whole workspace. */
   readonly isTrusted: boolean;
 }
 
 export interface ProfileProblem {
-  /** The name that cannot be used because of it. */
+  /** The name that this problem blocks. */
   readonly name: string;
   readonly file: string;
   readonly message: string;
-  /** It says only why a name is missing: another profile of that name can be used. */
+  /** The problem blocks no name: another profile of that name can be used. */
   readonly isHarmless?: boolean;
-  /** The content of this place is unknown, and it may narrow any name. */
+  /** The content of this source is unknown, and could narrow every name. */
   readonly isAboutAll?: boolean;
 }
 
-/** The endings of profile files in our own formats. */
+/** The file name endings of our own formats. */
 export const profileFile = /\.(?:md|json|ya?ml)$/i;
 
-/** One file of a profile folder: what it says, or why it cannot be used and as what. */
+/** Reads one file of a profile folder: its layer, or the reason why it cannot be used. */
 export function readProfileFile(
   folder: ProfileFolder,
   path: string,
@@ -63,7 +66,9 @@ export function readProfileFile(
   }
 }
 
-/** A layer of a project, with the hash of all that it is made of: that is what a person trusts. */
+/**
+ * A layer of a project, with the hash that a person trusts: of the content and the prompt files.
+ */
 export function projectLayer(
   layer: ProfileLayer,
   { isTrusted, root }: ProjectFolder,
@@ -76,13 +81,16 @@ export function projectLayer(
   return { ...projects, promptFiles, untrustedHash };
 }
 
-/** A repository can hold a link to any file of the machine; an error message would quote it. */
+/**
+ * A link in a repository can point to any file of the machine, and an error message would quote
+ * that file.
+ */
 function requireNoWayOut(directory: string, path: string): void {
   if (isBelow(realpathSync.native(path), realpathSync.native(directory))) return;
   throw new Error("a symbolic link that points outside its folder; copy the file instead");
 }
 
-/** A file without a name is called what its file is called, when that can be a name. */
+/** The name of a profile without `name`: the file name, if it is a valid name. */
 function nameOfFile(path: string): string {
   const stem = stemOf(path);
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(stem)) return stem;
@@ -93,7 +101,7 @@ function stemOf(path: string): string {
   return (path.split(/[\\/]/).at(-1) ?? "").replace(profileFile, "");
 }
 
-/** The name a broken file was meant for, as far as that can be told. */
+/** The name that a broken file claims, as far as it can be read. */
 function claimedName(bytes: Buffer | undefined): string | undefined {
   const start = bytes?.subarray(0, 16_384).toString("utf8");
   const line = /^[\s{]*"?name"?:[ \t]*["']?([a-z0-9][a-z0-9_-]{0,63})["']?[ \t]*,?(?:#.*)?\r?$/m;
@@ -106,7 +114,7 @@ function describe(error: unknown, path: string): string {
   return `${path}: ${code === undefined ? message : `cannot be read (${code})`}`;
 }
 
-/** The profiles that come with the product: the first place to look, so that all others win. */
+/** The profiles of the product: the first source, so that all others override them. */
 export const shippedProfiles: ProfileFolder = {
   path: fileURLToPath(new URL("../shipped", import.meta.url)),
   origin: "built in",

@@ -4,9 +4,9 @@ import type { Profile } from "./profile.ts";
 const maximumDescription = 300;
 
 /**
- * The part of a prompt that lists the profiles a parent can spawn. Empty when there are none, which saves the
- * tokens. Names and texts come from files, so they are escaped: a description cannot close the tag.
- * Of a profile's tools it names those that a child can be given: `isGrantable`.
+ * The part of a prompt that lists the profiles a parent can spawn; empty without profiles. Names
+ * and texts are escaped, since they come from files. `isGrantable`: whether a child can get a tool;
+ * only such tools are listed.
  */
 export function spawnProfilesBlock(
   profiles: readonly Profile[],

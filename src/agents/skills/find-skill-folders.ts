@@ -3,32 +3,32 @@ import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import type { SkillProblem } from "./skill.ts";
 
-/** A place whose folders are skills. */
+/** A folder that is searched for skills. */
 export interface SkillDirectory {
   readonly path: string;
-  /** What people call this place: "user", "workspace". */
+  /** The name of the place for people: "user", "workspace". */
   readonly origin: string;
-  /** It is untrusted: no link may point outside, and its skills need trust. */
+  /** The folder is untrusted: no link may point outside, and its skills need trust. */
   readonly isRepository?: boolean;
-  /** How far links of a repository may lead: its root. Absent: this very folder. */
+  /** The folder that links of a repository must stay in; its root. Absent: this folder. */
   readonly boundary?: string;
 }
 
 export interface SkillFolder {
-  /** The real place, links resolved. */
+  /** The real path, links resolved. */
   readonly folder: string;
-  /** SKILL.md as people find it. */
+  /** The path of SKILL.md, links not resolved. */
   readonly file: string;
-  /** SKILL.md as it is spelt, relative to the folder. */
+  /** The file name of SKILL.md, in its own spelling. */
   readonly entry: string;
-  /** What the folder is called. */
+  /** The name of the folder. */
   readonly name: string;
 }
 
 interface FoundFolders {
   readonly skills: readonly SkillFolder[];
   readonly problems: readonly SkillProblem[];
-  /** Every place that was looked at, as it was then: while none has changed, nothing was added. */
+  /** The state of every folder that was searched. While no state changes, no skill was added. */
   readonly looked: ReadonlyMap<string, string>;
 }
 
@@ -36,8 +36,8 @@ const maximumDepth = 3;
 const maximumFolders = 5000;
 
 /**
- * The folders with a SKILL.md: the place itself, its folders, and theirs where they are only there
- * for order. What lies below a SKILL.md belongs to that skill.
+ * Finds the folders with a SKILL.md: the folder itself, its subfolders, and deeper ones. The
+ * folders below a SKILL.md belong to that skill.
  */
 export function findSkillFolders(directory: SkillDirectory): FoundFolders {
   const root = resolve(directory.path);
@@ -83,7 +83,10 @@ export function findSkillFolders(directory: SkillDirectory): FoundFolders {
   return { skills, problems, looked };
 }
 
-/** Where links may lead. The folder itself must not be one that leads away either. */
+/**
+ * The folder that links must stay in. The searched folder itself must not be a link that leaves its
+ * parent.
+ */
 function boundaryOf({ boundary }: SkillDirectory, root: string): string {
   try {
     if (boundary !== undefined) return realpathSync.native(boundary);
@@ -106,7 +109,7 @@ function foldersAmong(entries: readonly Dirent[]): readonly string[] {
     .sort();
 }
 
-/** Undefined for what is simply not a folder with skills: absent, a file, a link to either. */
+/** Undefined when there is no such folder: absent, a file, or a link to either. */
 function describe(error: unknown): string | undefined {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ENOTDIR") return undefined;

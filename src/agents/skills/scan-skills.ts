@@ -19,23 +19,23 @@ import {
   skillHash,
 } from "./skill-files.ts";
 
-/** A skill as it was last found in order. */
+/** The last valid version of a skill. */
 export interface ScannedSkill {
   readonly skill: Skill;
-  /** SKILL.md as it is spelt. */
+  /** The file name of SKILL.md, in its own spelling. */
   readonly entry: string;
-  /** What each file held, where that is what is trusted. */
+  /** The hash of each file, for a skill that needs trust. */
   readonly digest?: SkillDigest;
-  /** The state of the files that it was read from. */
+  /** The state of the files at the time of reading. */
   readonly stamp: string;
 }
 
-/** A place that claims a name, in the order of the places: a skill, or what is left of one. */
+/** A folder that claims the name of a skill. */
 interface SkillClaim {
   readonly name: string;
-  /** SKILL.md as people find it. */
+  /** The path of SKILL.md, links not resolved. */
   readonly file: string;
-  /** Absent: it is broken, and takes its name with it unless it is a project's. */
+  /** Absent: the skill is broken, and blocks its name unless it is a project's. */
   readonly scanned?: ScannedSkill;
 }
 
@@ -43,17 +43,17 @@ export interface Scan {
   readonly claims: readonly SkillClaim[];
   readonly byFolder: ReadonlyMap<string, ScannedSkill>;
   readonly problems: readonly SkillProblem[];
-  /** For each place that was looked at, its state before it was read. */
+  /** The state of each file and folder before it was read. */
   readonly watched: ReadonlyMap<string, string>;
 }
 
 const headBytes = 64 * 1024;
 
 /**
- * Looks at every place. What has not changed since the previous scan is not read again; what was in
- * order then and is not any more stays as it was, beside the problem. A broken skill of the user
- * takes its name with it: another one of that name is not what was meant. Which skill of a name
- * counts is not decided here, since that depends on what is trusted.
+ * Scans every folder, and reads only what changed since the previous scan. A skill that became
+ * invalid keeps its last valid version. A broken skill of the user blocks its name: another skill
+ * of that name is not the one that was meant. Trust decides which skill of a name is used, and is
+ * not considered here.
  */
 export function scanSkills(directories: readonly SkillDirectory[], previous?: Scan): Scan {
   const claims: SkillClaim[] = [];
@@ -66,7 +66,7 @@ export function scanSkills(directories: readonly SkillDirectory[], previous?: Sc
     problems.push(...found.problems);
     for (const [place, stamp] of found.looked) watched.set(place, stamp);
     for (const folder of found.skills) {
-      // A link to a skill that was found already is that skill.
+      // A link to a skill that was found already is the same skill.
       if (seen.has(folder.folder)) continue;
       seen.add(folder.folder);
       const known = previous?.byFolder.get(folder.folder);
@@ -83,7 +83,7 @@ export function scanSkills(directories: readonly SkillDirectory[], previous?: Sc
   return { claims, byFolder, problems, watched };
 }
 
-/** Whether anything that the scan looked at is different now. */
+/** Whether a file or folder of the scan has changed. */
 export function hasChanged({ watched }: Scan): boolean {
   for (const [place, stamp] of watched) if (stampOf(place) !== stamp) return true;
   return false;
@@ -100,7 +100,7 @@ function look(
     const places = listed
       ? [...listed.folders, ...listed.files.map((file) => join(found.folder, file))]
       : [found.folder, join(found.folder, found.entry)];
-    // Before anything is read: what changes while it is read is then seen the next time.
+    // The state is read before the content, so that the next scan sees a change during this one.
     const stamps = places.map((place) => stampOf(place));
     for (const [index, place] of places.entries()) watched.set(place, stamps[index] ?? "");
     const stamp = stamps.join();
@@ -143,13 +143,13 @@ function readHead(found: SkillFolder): string {
   }
 }
 
-/** What a broken skill was meant to be called, as far as that can be told. */
+/** The name that a broken skill claims, as far as it can be read. */
 function claimedName(found: SkillFolder): string {
   let written: string | undefined;
   try {
     written = /^[ \t]*name:[ \t]*["']?([^"'#\r\n]{1,200})/m.exec(readHead(found))?.[1];
   } catch {
-    // It cannot be read, so it says nothing.
+    // An unreadable file claims no name.
   }
   return skillName(written ?? "") || skillName(found.name);
 }
@@ -162,9 +162,9 @@ function describe(error: unknown, file: string): string {
   return message.startsWith(file) ? message : `${file}: ${message}`;
 }
 
-/** What the front matter of a SKILL.md says of it. */
+/** The front matter of a SKILL.md. */
 interface SkillHead {
-  /** As the file names it; absent: the folder's name is its name. */
+  /** The name in the file; absent: the name of the folder is used. */
   readonly name?: string;
   readonly description: string;
   readonly isHidden: boolean;
@@ -186,9 +186,9 @@ const options = {
 };
 
 /**
- * Reads a SKILL.md, or its beginning: then the body is cut where the text is. Lenient about syntax,
- * as other readers of such files are; throws an Error whose message names file and line. Keys that
- * mean nothing here are passed over, `allowed-tools` among them: no file grants a tool.
+ * Reads a SKILL.md, or its beginning. Lenient about syntax, as other readers of such files are;
+ * throws an Error that names file and line. Unknown keys are ignored, `allowed-tools` among them:
+ * no file grants a tool.
  */
 export function parseSkill(text: string, file: string): SkillDocument {
   if (text.includes("\0")) throw new Error(`${file}:1: a NUL byte; the file is not text`);
@@ -220,7 +220,7 @@ function textOf(value: unknown): string {
   return typeof value === "string" ? value.trim() : "";
 }
 
-/** Whatever is not plainly «false» hides: a misspelt value must not show what was to be hidden. */
+/** Any value but «false» hides the skill: a misspelt value must not show it. */
 function hides(keys: ReadonlyMap<string, unknown>): boolean {
   for (const [key, value] of keys) {
     if (key.toLowerCase().replaceAll(/[-_]/g, "") !== "disablemodelinvocation") continue;

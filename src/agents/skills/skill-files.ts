@@ -8,18 +8,21 @@ import { PathDenied } from "../../workspaces/resolve-inside.ts";
 import type { ScannedSkill } from "./scan-skills.ts";
 
 interface SkillFiles {
-  /** Regular files, relative to the folder, with `/`, sorted. */
+  /** The regular files, relative to the folder, with `/`, sorted. */
   readonly files: readonly string[];
-  /** Links, by what they say. They are followed when one is read, never while looking around. */
+  /**
+   * The links and their targets. A link is followed when it is read, never while the folder is
+   * listed.
+   */
   readonly links: ReadonlyMap<string, string>;
   readonly folders: readonly string[];
-  /** There are more than are named here. */
+  /** Whether the limit of files was reached. */
   readonly isCut: boolean;
 }
 
 export interface SkillDigest {
   readonly hash: string;
-  /** For each file, what exactly was in it. */
+  /** The SHA-256 of each file. */
   readonly files: ReadonlyMap<string, string>;
 }
 
@@ -28,7 +31,7 @@ const maximumBytes = 8 * 1024 * 1024;
 const maximumDepth = 8;
 const notLookedInto: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
-/** The content of a skill's folder, as far as that is worth naming. */
+/** The files, links and folders of a skill, up to a limit. */
 export function listSkillFiles(folder: string, limit: number = maximumFiles): SkillFiles {
   const files: string[] = [];
   const links = new Map<string, string>();
@@ -61,8 +64,8 @@ function entriesOf(place: string): readonly Dirent[] {
 }
 
 /**
- * The hash of everything that can be read through a skill: names, contents and links. Throws an
- * Error when that is more than a person could be asked to trust.
+ * Hashes everything that can be read through a skill: names, contents and links. Throws an Error
+ * when that is more than a person could be asked to trust.
  */
 export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
   if (listed.isCut) {
@@ -93,23 +96,26 @@ export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
   return { hash: hash("sha256", JSON.stringify([[...files], links])), files };
 }
 
-/** What a person trusts of a project's skill: its name, and everything that can be read through it. */
+/**
+ * The hash that a person trusts: of the name of a project's skill and of everything that can be
+ * read through it.
+ */
 export function skillHash(name: string, digest: SkillDigest): string {
   return hash("sha256", JSON.stringify(["skill", name, digest.hash]));
 }
 
 const maximumShownBytes = 256 * 1024;
 
-/** One file of a skill, as far as it is shown. */
+/** A file of a skill, cut at the most bytes that are shown. */
 interface SkillText {
   readonly path: string;
   readonly size: number;
-  /** Absent: it is not text. */
+  /** Absent for a binary file. */
   readonly text?: string;
   readonly isCut: boolean;
 }
 
-/** What a file holds now, when that is what was trusted. */
+/** The content of a file. Throws "conflict" when it is not the content that was trusted. */
 export function readSkillText({ digest, skill }: ScannedSkill, file: string): SkillText {
   const opened = openSkillFile(skill.folder, file);
   try {
@@ -138,8 +144,8 @@ export function readSkillText({ digest, skill }: ScannedSkill, file: string): Sk
 }
 
 /**
- * Opens a file of a skill by the boundary that workspaces have: what lies outside the folder, by
- * its path or through a link, and whatever is no regular file, is denied. `folder` is a real path.
+ * Opens a file of a skill with the boundary of workspaces: a path or link that leaves the folder,
+ * and anything but a regular file, is denied. `folder` is a real path.
  */
 export function openSkillFile(folder: string, file: string): OpenFile {
   if (isAbsolute(file) || win32.isAbsolute(file)) throw outside(file);
@@ -152,7 +158,7 @@ export function openSkillFile(folder: string, file: string): OpenFile {
   try {
     return openFile(binding, file);
   } catch (error) {
-    // The boundary speaks of workspaces and their tools, which are of no use here.
+    // The message about workspaces does not help the reader of a skill.
     if (error instanceof PathDenied && error.rule === "path_outside_workspace") throw outside(file);
     throw error;
   }
@@ -166,7 +172,7 @@ function outside(file: string): CallDenied {
   );
 }
 
-/** The first bytes of an open file: all of it when there are fewer than `maximumBytes`. */
+/** The first bytes of an open file, at most `maximumBytes`. */
 export function readBeginning(descriptor: number, maximumBytes: number): Buffer {
   const buffer = Buffer.allocUnsafe(maximumBytes);
   let length = 0;

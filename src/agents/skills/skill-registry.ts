@@ -6,11 +6,11 @@ import { type Skill, type SkillProblem, type SkillRegistry, skillName } from "./
 import { readSkillText } from "./skill-files.ts";
 
 export interface SkillSources {
-  /** Of those that count, earlier ones win. */
+  /** Of two skills with one name, the skill of the earlier folder is used. */
   readonly directories: readonly SkillDirectory[];
-  /** The hashes of trusted content: another set when that has changed. */
+  /** The hashes of trusted content. A change gives another set. */
   readonly trusted?: () => ReadonlySet<string>;
-  /** How long to trust what was read before looking for changes. */
+  /** How long a result is used before files are checked for changes. */
   readonly recheckMs?: number;
   readonly clock?: Clock;
 }
@@ -18,9 +18,9 @@ export interface SkillSources {
 const keptBodies = 100;
 
 /**
- * The skills of these places. Nothing is read before someone asks; then front matter alone, and
- * again when a file has changed, looked at once a second at most. An edit that breaks a skill
- * is a problem, and the version before it stays: its body too, when it had been read.
+ * The skills of these folders. At the first call the front matter is read, and afterwards again
+ * when a file has changed, checked at most once a second. When an edit breaks a skill, the version
+ * before it stays in use, with its body if that was read.
  */
 export function loadSkills(sources: SkillSources): SkillRegistry {
   return new FolderSkills(sources);
@@ -30,7 +30,7 @@ const nobody: ReadonlySet<string> = new Set();
 
 class FolderSkills implements SkillRegistry {
   readonly #sources: Required<SkillSources>;
-  /** Bodies by the version that they belong to. */
+  /** The body of each version that was read. */
   readonly #bodies = new Map<ScannedSkill, string>();
   #scan: Scan | undefined;
   #offered: Offer | undefined;
@@ -62,7 +62,7 @@ class FolderSkills implements SkillRegistry {
   }
 
   async read(name: string, file?: string): Promise<string> {
-    // Looked at again here: it may have changed since it was offered, and then it does not count.
+    // Checked again: a skill that changed since it was offered is no longer trusted.
     const { byName } = this.#offer();
     const scanned = byName.get(skillName(name));
     if (scanned === undefined) {
@@ -87,7 +87,7 @@ class FolderSkills implements SkillRegistry {
     return this.#scan;
   }
 
-  /** The same list as long as nothing changes, so that what is made of it can be kept. */
+  /** The same object while nothing changes, so that callers can cache by it. */
   #offer(): Offer {
     const scan = this.#current();
     const trusted = this.#sources.trusted();
@@ -138,7 +138,7 @@ interface Offer {
   readonly problems: readonly SkillProblem[];
 }
 
-/** Which skills count: of each name the first that is the user's or trusted. */
+/** Decides which skills are in effect: of each name the first that is the user's or trusted. */
 function settle(scan: Scan, trusted: ReadonlySet<string>): Offer {
   const waiting: Skill[] = [];
   const counting: ScannedSkill[] = [];

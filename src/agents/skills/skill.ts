@@ -1,16 +1,19 @@
 import type { Selection } from "../../contracts/selection.ts";
 import { escapeXml, oneLine } from "../../text.ts";
 
-/** Knowledge that an agent loads when it needs it: a folder with a SKILL.md. */
+/** Knowledge that an agent loads on demand: a folder with a SKILL.md. */
 export interface Skill {
   readonly name: string;
   readonly description: string;
-  /** The folder; its files are read through the skill alone. */
+  /** The real path of the folder. Its files are read only through the skill. */
   readonly folder: string;
   readonly origin: string;
-  /** Of a project's: the SHA-256 of all its files. It counts once exactly that is trusted. */
+  /**
+   * The SHA-256 of all files of a project's skill, which has no effect until this hash is trusted.
+   * Absent: the skill needs no trust.
+   */
   readonly untrustedHash?: string;
-  /** Not listed to models; a profile can still name it. */
+  /** Not listed to models; a profile can name it. */
   readonly hidden?: boolean;
 }
 
@@ -20,7 +23,7 @@ export interface SkillProblem {
   readonly message: string;
 }
 
-/** All skills that count. Nothing is read before someone asks; bodies only when they are loaded. */
+/** The skills in effect. Files are read at the first call; bodies only when they are loaded. */
 export interface SkillRegistry {
   get(name: string): Skill | undefined;
   all(): readonly Skill[];
@@ -34,9 +37,8 @@ export interface SkillRegistry {
 const maximumLength = 128;
 
 /**
- * The one name of a skill, however it was written: `skill:writing_helpers` and `writing_helpers`
- * are the same, `Code Review` is `code-review`. Letters of every script stay. Empty when nothing is
- * left, and no skill has that name.
+ * The normalised name of a skill: `skill:writing_helpers` and `writing_helpers` are the same, `Code
+ * Review` is `code-review`. Letters of every script stay. An empty result is no skill's name.
  */
 export function skillName(id: string): string {
   const bare = id.trim().replace(/^skill:/i, "");
@@ -49,8 +51,8 @@ export function skillName(id: string): string {
 }
 
 /**
- * Whether a contract's selection lets an agent use this skill. `"*"` covers all but the hidden
- * ones: a skill that is hidden from models has to be named.
+ * Whether a contract lets an agent use this skill. `"*"` does not cover hidden skills, which have
+ * to be named.
  */
 export function grantsSkill(
   selection: Selection,
