@@ -9,24 +9,24 @@ import { shippedScopes, shippedTools } from "../tools/shipped-tools.ts";
 import { commandTable } from "./commands/command-table.ts";
 import { judgeFields, type NamesForCheck } from "./judge-waiting.ts";
 
-/** What is to be said about one file; the words of the published format. */
+/** The report on one file, in the published format. */
 export interface FileReport {
   readonly file: string;
   readonly format: AgentFile["format"];
   readonly status: AgentFile["status"];
-  /** Of its only or first agent; null where it defines none. */
+  /** The name of its only or first agent; null without agents. */
   readonly name: string | null;
-  /** Of all its agents, where it holds several. */
+  /** The names of its agents, where it holds several. */
   readonly names?: readonly string[];
-  /** The MCP servers that it defines, by name; absent where it defines none. */
+  /** The names of the MCP servers that it defines; absent: none. */
   readonly servers?: readonly string[];
   readonly diagnostics: readonly Diagnostic[];
   readonly loss: readonly Loss[];
 }
 
 /**
- * Reads every agent file of these files and folders and reports on each; nothing is changed. Names
- * of skills and servers are checked where the caller says which there are.
+ * Reads all agent files in these files and folders and reports on each, without changes. Names of
+ * skills and servers are checked if the caller gives the known ones.
  */
 export function checkAgentFiles(
   paths: readonly string[],
@@ -42,12 +42,12 @@ export function checkAgentFiles(
   );
 }
 
-/** What children reported lies beside a project's agents, in Markdown too. */
+/** Reports of children are in the same folder, in Markdown too. */
 function isReport(file: string): boolean {
   return /(?:^|[\\/])\.mandate[\\/]reports[\\/]/.test(file);
 }
 
-/** Reports the trigger words that a profile asks for and does not get: no other place reports them. */
+/** Warns about trigger words that a profile asks for and does not get. */
 function withTakenWords(file: AgentFile): AgentFile {
   const taken = file.agents.flatMap(({ fields, name }) =>
     (fields.triggers?.slash ?? [])
@@ -74,7 +74,7 @@ function withDiagnostics(file: AgentFile, more: readonly Diagnostic[]): AgentFil
   return { ...file, status, diagnostics: [...file.diagnostics, ...more] };
 }
 
-/** Names that an earlier file has are told of: only the first of them is kept, by path. */
+/** Warns about names that an earlier file defines: only the first by path is used. */
 function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
   const twins = file.agents.flatMap(({ name }): readonly Diagnostic[] => {
     const key = file.format === "skill" ? `skill ${name}` : name;
@@ -115,7 +115,7 @@ function withoutRepetition(loss: readonly Loss[]): readonly Loss[] {
   return [...new Map(loss.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** What a check of files can know without a program: what is shipped, and what lies beside them. */
+/** The names that are known without a program: shipped ones, and those of the checked files. */
 function namesForCheck(
   files: readonly AgentFile[],
   { skill, server }: Pick<NamesForCheck, "skill" | "server">,
@@ -131,7 +131,7 @@ function namesForCheck(
   };
 }
 
-/** A report on a profile of ours with what is wrong beyond its syntax, each at its line. */
+/** Adds errors beyond syntax to the report on a profile of ours, each with its line. */
 function withJudgement(file: AgentFile, known: NamesForCheck): AgentFile {
   if (file.format !== "mandate") return file;
   const found = file.agents.flatMap(({ fields }) => judgeFields(fields, known));

@@ -22,7 +22,7 @@ const fileSchema = z.strictObject({
   at: z.iso.datetime(),
   seq: number,
   order: hash,
-  /** Run, how many events it has, the number of the last one, the hash after it. */
+  /** For each run: id, number of events, sequence number and hash of the last event. */
   runs: z.array(z.tuple([z.string().regex(/^r[0-9a-f]{6,8}$/), number, number, hash])),
   signature: z
     .strictObject({ algorithm: z.literal("ed25519"), key: hash, value: z.base64() })
@@ -31,7 +31,7 @@ const fileSchema = z.strictObject({
 
 type File = z.infer<typeof fileSchema>;
 
-/** A checkpoint as people keep it: JSON, a line for each run, signed if a key is given. */
+/** Writes a checkpoint as JSON, one run a line, signed if a key is given. */
 export function writeCheckpoint(checkpoint: Checkpoint, key?: string): string {
   const { at, order, runs, seq } = checkpoint;
   const file: File = {
@@ -54,11 +54,11 @@ export function writeCheckpoint(checkpoint: Checkpoint, key?: string): string {
 interface ReadCheckpoint {
   readonly checkpoint: Checkpoint;
   readonly isSigned: boolean;
-  /** Why the signature does not count; absent where it does, and where no key was given. */
+  /** The reason why the signature is invalid; absent: it is valid, or no key was given. */
   readonly problem?: string;
 }
 
-/** Reads a checkpoint. With a key it counts only if that key signed exactly this content. */
+/** Reads a checkpoint. With a key, the signature must be that key's over exactly this content. */
 export function readCheckpoint(text: string, key?: string): ReadCheckpoint {
   let parsed: ReturnType<typeof fileSchema.safeParse>;
   try {
@@ -99,7 +99,7 @@ function signatureProblem({ signature, ...file }: File, key: KeyObject): string 
     : "The signature of the checkpoint does not fit: the checkpoint was changed, or another key signed it.";
 }
 
-/** Everything but the signature, in a fixed order and without white space. */
+/** The signed bytes: everything but the signature, in a fixed order and without white space. */
 function signedBytes({ at, checkpoint, order, runs, seq }: File): Buffer {
   return Buffer.from(JSON.stringify([checkpoint, at, seq, order, runs]));
 }
@@ -140,8 +140,8 @@ function noCheckpoint(why: string, cause: unknown): MandateError {
 }
 
 /**
- * Reads the whole log, checks it, and gives what there is to keep of it elsewhere. A log that does
- * not hold gets no checkpoint: the checkpoint would vouch for it.
+ * Reads and checks the whole log, and returns its checkpoint. An invalid log gets none, since a
+ * checkpoint would vouch for it.
  */
 export async function takeCheckpoint(
   store: Store,

@@ -13,23 +13,23 @@ export interface EffectiveField {
   readonly origin: string;
 }
 
-/** A profile for people: every field, and where it came from. */
+/** A profile for people: every field, and its source. */
 export interface EffectiveProfile {
   readonly name: string;
-  /** Whether it can be used as it is; `problem` says why not. */
+  /** Whether the profile can be used; `problem` says why not. */
   readonly usable: boolean;
   readonly problem?: string;
   readonly fields: readonly EffectiveField[];
   readonly prompt: string;
-  /** What is said about the name, in the order in which it is merged. */
+  /** The sources of its layers, in the order in which they are merged. */
   readonly layers: readonly string[];
-  /** What a project's layers ask for and do not get, since they can only narrow this profile. */
+  /** The values of a project's layers that were reduced or ignored. */
   readonly cut: readonly CutRow[];
-  /** What would be trusted, each whole: a person sees all of it before they trust it. */
+  /** The untrusted layers, each whole: a person sees all of it before they trust it. */
   readonly waiting: readonly WaitingLayer[];
 }
 
-/** A field that counts less than a project's layer says; without `kept` it does not count at all. */
+/** A value that was reduced; without `kept` it was ignored. */
 export interface CutRow extends CutField {
   readonly origin: string;
 }
@@ -42,8 +42,8 @@ export interface WaitingLayer {
 }
 
 /**
- * The profile as it is in effect. One that only a project has and that is not trusted yet is shown as it
- * would be then: a person looks at it before they decide.
+ * The profile in effect. An untrusted profile that only a project has is shown as it would be, so
+ * that a person can decide.
  */
 export function effectiveProfile(
   profiles: ProfileRegistry,
@@ -69,7 +69,9 @@ export function effectiveProfile(
   };
 }
 
-/** A repository's file holds no secret of the user's, and may hide a program in any of its parts. */
+/**
+ * A whole untrusted layer. It holds no secret of the user's, and can hide a command in any field.
+ */
 function whole({ fields, origin, untrustedHash: hash = "" }: ProfileLayer): WaitingLayer {
   const { prompt = "", ...rest } = fields;
   const rows = Object.entries(withShownIsolation(rest)).map(([field, value]) => {
@@ -78,7 +80,7 @@ function whole({ fields, origin, untrustedHash: hash = "" }: ProfileLayer): Wait
   return { origin, hash, fields: rows, prompt };
 }
 
-/** As much as there is of a profile that is not whole. */
+/** The known fields of an incomplete profile. */
 function lastOf(layers: readonly ProfileLayer[]): Partial<Profile> {
   const { fields = {}, origin = "" } = layers.at(-1) ?? {};
   const keys = Object.keys(fields);
@@ -108,7 +110,7 @@ function originAbove(origins: Readonly<Record<string, string>>, path: string): s
   return origins[path.split(".", 1)[0] ?? ""] ?? "default";
 }
 
-/** Compound fields are merged field by field, and shown so; a rule is one line. */
+/** Rows for a field. Compound fields are merged key by key, and shown by key; a rule is one row. */
 function rowsOf(
   key: string,
   value: unknown,
@@ -123,7 +125,7 @@ function rowsOf(
   if (!isRecord(value)) return [{ field: key, value, origin: originOf(key) }];
   return Object.entries(value).map(([inner, each]) => {
     const field = `${key}.${inner}`;
-    // A declaration may contain a secret in plain text.
+    // A declaration may contain a secret.
     const told = key === "servers" ? describeServer(each as McpServer) : each;
     return { field, value: told, origin: originOf(field) };
   });

@@ -24,28 +24,28 @@ import type {
   WorkRequest,
 } from "./steering.ts";
 
-/** What steering needs of a runtime. */
+/** The part of a runtime that steering uses. */
 export interface SteeredRuntime extends Pick<EngineParts, "copies"> {
   readonly engine: Engine;
   readonly store: Store;
 }
 
-/** Where a person speaks, by the word of the surface. */
+/** The place of a person, as the surface knows it. */
 export interface CommandPlace {
   readonly session?: string | undefined;
-  /** The folder that work is about; absent: none. */
+  /** The workspace of new work; absent: none. */
   readonly workspace?: string | undefined;
-  /** It was looked at and allowed, as a real path. */
+  /** The workspace is a real path that was checked and allowed. */
   readonly isRealWorkspace?: boolean | undefined;
-  /** The run that the person looks at, where the surface knows it. */
+  /** The run that the surface shows. */
   readonly run?: string | undefined;
-  /** The surface was opened so: no command takes that back. */
+  /** The surface is read-only, and no command changes that. */
   readonly readOnly?: boolean | undefined;
-  /** The principal of the runs; absent: the principal that opened this process. */
+  /** The principal of new runs; absent: the one that opened this process. */
   readonly by?: Principal | undefined;
   /**
-   * Asked before work starts in a folder; throws where this surface does not work. What is resumed
-   * may have begun on another one.
+   * Throws if the surface does not allow work in a folder. Resumed work may have begun on another
+   * surface.
    */
   readonly requireFolder?: ((workspace: string | null) => Promise<void>) | undefined;
   /** Called with every run that a command started or resumed, before the reply. */
@@ -76,12 +76,12 @@ export class EngineSteering implements Steering {
     const { by, isRealWorkspace, readOnly, session, workspace } = this.#place;
     const place = { by, isRealWorkspace, readOnly, session, workspace };
     await this.#place.requireFolder?.(workspace ?? null);
-    // Commands come from text that a person typed, and from nothing else.
+    // Commands come only from text that a person typed.
     return this.#started(await this.#engine.startRun({ ...request, ...place, isTyped: true }));
   }
 
   async resume(id: string, limits: WorkLimits = {}): Promise<ResumedWork> {
-    // The engine works on the runs of all; the store has those of the one who asks.
+    // The engine has the runs of all principals; the store has those of this one.
     const { state } = await this.findRun(id);
     await this.#place.requireFolder?.(state?.workspace ?? null);
     const { by, readOnly, session } = this.#place;
@@ -107,7 +107,7 @@ export class EngineSteering implements Steering {
   }
 
   async tell(id: string, text: string): Promise<SentTo> {
-    // The engine sends to every run; the store has those that the person may see.
+    // The engine can send to every run; the store has those that the person may see.
     await this.findRun(id);
     return this.#engine.send(id, text, "person");
   }
@@ -117,9 +117,9 @@ export class EngineSteering implements Steering {
     const atWork = this.#engine.liveRuns.filter(
       ({ delegations: { root }, isHeld }) => root !== null && !root.process.end.isEnding && !isHeld,
     );
-    // Of a run that is spread, several branches may be at work here.
+    // Several branches of a distributed run may execute here.
     const all = [...new Set(atWork.map(({ id }) => id))];
-    // The engine works on the runs of all; the store has those of the one who asks.
+    // The engine has the runs of all principals; the store has those of this one.
     const seen = await Promise.all(all.map((each) => this.#store.findRun(each)));
     const ids = seen.filter((each) => each !== undefined);
     const [id, ...others] = ids;
@@ -148,7 +148,7 @@ export class EngineSteering implements Steering {
     return this.#engine.watchers.end(id, profile);
   }
 
-  /** Who watches is in the process that works: others could not tell it what happens. */
+  /** A watcher is in the process that executes the run, since no other process sees its events. */
   async #requireHere(id: string): Promise<void> {
     const run = await this.findRun(id);
     if (this.#engine.liveRuns.some((each) => each.id === run.id)) return;

@@ -4,21 +4,21 @@ import { selectFiles } from "../tools/files/search/select-files.ts";
 import { bindWorkspace } from "../workspaces/bind-workspace.ts";
 
 export interface FoundFiles {
-  /** Relative to the folder, with `/`; the best first. */
+  /** Relative to the folder, with `/`; the best match first. */
   readonly paths: readonly string[];
-  /** There are more files than were looked at. */
+  /** The limit of files was reached. */
   readonly isPartial: boolean;
 }
 
 interface FileQuestion {
-  /** The part of a path that was typed. */
+  /** The typed part of a path. */
   readonly wanted: string;
   readonly most: number;
   readonly signal: AbortSignal;
 }
 
 const mostLookedAt = 100_000;
-/** Every keystroke searches again: the folder is not walked for each of them. */
+/** How long a listing is kept: every keystroke searches again. */
 const keptMs = 3000;
 const mostKept = 4;
 
@@ -29,10 +29,9 @@ interface Walked {
 }
 
 /**
- * Files of a folder by a remembered part of their paths, for people who write a task. They are
- * those that a search of an agent would see there: nothing outside it, nothing that is the runtime's
- * own, and neither .git, node_modules nor what .gitignore names. What could not be written down in
- * a line, or would turn its direction, is left out.
+ * Finds files of a folder by part of their path, for a person who writes a task. The files are
+ * those of an agent's search there: without files outside, protected files, .git, node_modules and
+ * ignored files. Paths that could not be shown in one line are skipped.
  */
 export class FileFinder {
   readonly #parts: Pick<EngineParts, "forbidden" | "worktrees" | "clock">;
@@ -48,7 +47,7 @@ export class FileFinder {
       const score = scorePath(path, wanted);
       return score === undefined ? [] : { path, score };
     });
-    // Sorting is stable: what fits alike stays in the order of paths.
+    // The sort is stable: equal matches stay in the order of paths.
     fitting.sort((one, other) => other.score - one.score);
     return { paths: fitting.slice(0, most).map(({ path }) => path), isPartial };
   }
@@ -87,9 +86,9 @@ function canBeWritten(path: string): boolean {
 }
 
 /**
- * How well a path fits the typed part of it: greater is better; undefined: not at all.
- * The letters have to be there in their order. A whole piece of the file's name counts most, then
- * one of the path, then beginnings of words; between equals the shorter path wins.
+ * The score of a path for a typed text; higher is better; undefined: no match. All letters must
+ * occur in their order. A match in the file name scores most, then in the path, then beginnings of
+ * words; of equal matches the shorter path wins.
  */
 export function scorePath(path: string, wanted: string): number | undefined {
   const [text, letters] = [path.toLowerCase(), wanted.toLowerCase()];
@@ -107,12 +106,12 @@ export function scorePath(path: string, wanted: string): number | undefined {
   return share === undefined ? undefined : share + short;
 }
 
-/** Near the top first, where nothing was said. */
+/** Paths near the root come first when nothing was typed. */
 function depthOf(path: string): number {
   return path.split("/").length;
 }
 
-/** Of the letters in their order, how many begin a word; undefined where they are not all there. */
+/** The share of letters that begin a word; undefined if not all letters occur in their order. */
 function shareOfBeginnings(text: string, letters: string): number | undefined {
   let beginnings = 0;
   let from = 0;

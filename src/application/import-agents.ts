@@ -5,10 +5,10 @@ import { writeMarkdownProfile } from "../agents/profiles/profile-document.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 
-/** One agent, turned into a file of ours. */
+/** An agent, converted to a file in our format. */
 export interface ConvertedAgent {
   readonly name: string;
-  /** The file it came from. */
+  /** The source file. */
   readonly source: string;
   readonly markdown: string;
   readonly loss: readonly Loss[];
@@ -17,15 +17,15 @@ export interface ConvertedAgent {
 export interface Conversion {
   readonly agents: readonly ConvertedAgent[];
   readonly servers: Readonly<Record<string, McpServer>>;
-  /** Skills are used as they are; they only have to be put where skills are looked for. */
+  /** Skills, which need no conversion, only a place in a folder of skills. */
   readonly skills: readonly string[];
-  /** Every file, also those that brought nothing. */
+  /** Every file, also those without agents. */
   readonly files: readonly AgentFile[];
-  /** Names that more than one file wanted; the first by path has it. */
+  /** Names that several files define; the first by path is used. */
   readonly duplicates: readonly { readonly name: string; readonly source: string }[];
 }
 
-/** Reads other programs' agent files and turns them into ours. Writes nothing. */
+/** Converts agent files of other programs to our format. Writes nothing. */
 export function convertAgentFiles(paths: readonly string[]): Conversion {
   const files = findAgentFiles(paths).map((path) => readAgentFile(path));
   const agents = new Map<string, ConvertedAgent>();
@@ -56,7 +56,7 @@ function isUsableSkill(format: AgentFile["format"], status: AgentFile["status"])
   return format === "skill" && (status === "ok" || status === "warning");
 }
 
-/** With `--strict` nothing may be lost: what was said and does not hold here is a refusal. */
+/** Throws for `--strict` when a setting would be lost. */
 export function requireNothingLost({ agents, duplicates, files }: Conversion): void {
   const broken = files.filter(({ status }) => status === "error").map(({ file }) => file);
   const lossy = agents.filter(({ loss }) => loss.some(({ kind }) => kind !== "kept"));

@@ -14,11 +14,11 @@ interface JudgedSources extends WaitingSources {
   readonly servers: ReadonlySet<string>;
 }
 
-/** What a person should know before they trust it: what is wrong with it, and what it cannot have. */
+/** The warnings and errors for a person who decides about trust. */
 function judgeWaiting(
   control: JudgedSources,
   { hash, name }: WaitingContent,
-  /** Tools that a program brings, beside those that are shipped. */
+  /** Tools of the program, in addition to shipped ones. */
   tools: readonly string[] = [],
 ): readonly Diagnostic[] {
   const file = control.waitingFiles().find((each) => each.hash === hash);
@@ -47,7 +47,7 @@ function judgeWaiting(
   ];
 }
 
-/** Throws "profile-invalid" for what could not be used: trusting it would be a promise of nothing. */
+/** Throws "profile-invalid" for content that could not be used, and returns its warnings. */
 export function requireTrustable(
   control: JudgedSources,
   waiting: WaitingContent,
@@ -63,31 +63,31 @@ export function requireTrustable(
   );
 }
 
-/** For people: `limits.tokens: asks for 500, gets 50`. */
+/** The warning about a reduced value. */
 export function describeCut({ asked, field, kept }: CutField): Diagnostic {
   const gets = kept === undefined ? "is not taken" : `counts as ${JSON.stringify(kept)}`;
   const message = `${field}: ${JSON.stringify(asked)} ${gets}: a project's file only narrows a profile that you already have`;
   return { severity: "warning", message };
 }
 
-/** The names that a check can hold a profile against. */
+/** The known names that a profile is checked against. */
 export interface NamesForCheck extends KnownNames {
-  /** The MCP servers that are configured; absent: they are unknown here. */
+  /** The configured MCP servers; absent: unknown. */
   readonly server?: ReadonlySet<string>;
 }
 
 interface FieldFinding extends Diagnostic {
-  /** The name that it is about, for finding its line. */
+  /** The wrong name, to find its line. */
   readonly name?: string;
 }
 
 /**
- * What is wrong with a profile beyond its syntax. A name that is like a known one is a typo, and the
- * profile would not be started; one that is like none may be known to a program, or elsewhere.
+ * Checks the names in a profile. A name similar to a known one is a typo, which would prevent a
+ * start; any other unknown name may be known to a program.
  */
 export function judgeFields(fields: ProfileFields, known: NamesForCheck): readonly FieldFinding[] {
   const misnamed = findMisnamed(fields, known)
-    // A rule for what is not here takes nothing away.
+    // A rule for an unknown tool restricts nothing.
     .filter(({ field, meant }) => meant !== undefined || field !== "toolRules")
     .map(describeMisnamed);
   return [...misnamed, ...unknownServers(fields, known), ...toolsOfWatcher(fields)];
@@ -114,7 +114,7 @@ function unknownServers(
     }));
 }
 
-/** A watcher looks and remarks. Tools that change something are withheld from it. */
+/** Warns about a watcher with tools that change something, which are withheld from it. */
 function toolsOfWatcher({ capabilities = [], tools }: ProfileFields): readonly FieldFinding[] {
   if (!capabilities.includes("watcher") || tools === undefined || tools === "*") return [];
   const changing = tools.filter((tool) => changingTools.has(tool) || tool.startsWith("mcp__"));

@@ -5,8 +5,8 @@ import type { Delegation } from "../events/delegation.ts";
 import type { Store } from "../ports/store.ts";
 
 /**
- * Those of the delegations that failed and left changes in a copy. A copy without changes is about
- * to be removed, or was left by a process that ended: it is not work that is kept.
+ * The failed delegations with changes in a copy. A copy without changes is no kept work: it is
+ * about to be removed, or a dead process left it.
  */
 export async function keptWorkIn(
   { store, home }: { readonly store: Store; readonly home: string },
@@ -17,7 +17,7 @@ export async function keptWorkIn(
   const kept: string[] = [];
   for (const delegation of delegations) {
     if (delegation.status !== "closed" || delegation.finalStatus !== "failed") continue;
-    // One whose contract cannot be trusted says nothing, and merging it will tell why.
+    // An invalid contract is skipped; the merge reports it.
     const contract: Contract | undefined = await store
       .readContract(delegation.id)
       .catch(() => undefined);
@@ -27,7 +27,7 @@ export async function keptWorkIn(
   return kept;
 }
 
-/** True also when the copy cannot be read: the person decides about it. */
+/** True for an unreadable copy: the person decides about it. */
 async function hasChanges(home: string, id: string): Promise<boolean> {
   const { openWorkingCopy } = await import("../workspaces/git/copies/working-copy.ts");
   const { collectChanges } = await import("../workspaces/git/copies/collect-changes.ts");
@@ -39,7 +39,7 @@ async function hasChanges(home: string, id: string): Promise<boolean> {
   }
 }
 
-/** The runs whose delegations the copies of a home were made for. */
+/** The runs of the delegations that have copies in a home. */
 export async function runsWithCopies({
   store,
   home,
@@ -55,7 +55,7 @@ export async function runsWithCopies({
   return runs;
 }
 
-/** Looking at runs is to start at once: without copies, nothing about copies is loaded. */
+/** The ids of copies. Without copies no module for copies is loaded, which keeps the start fast. */
 async function copiesIn(home: string): Promise<readonly string[]> {
   if (!existsSync(join(home, "copies"))) return [];
   const module = await import("../workspaces/git/copies/list-working-copies.ts");

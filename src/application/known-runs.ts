@@ -7,7 +7,7 @@ import type { Cap, KnownRun } from "./steering.ts";
 
 const mostRuns = 200;
 
-/** Runs as commands look at them; reading one that is damaged is no error. */
+/** Runs for commands. A damaged run is listed as unreadable. */
 export class KnownRuns {
   readonly #store: Store;
 
@@ -15,7 +15,7 @@ export class KnownRuns {
     this.#store = store;
   }
 
-  /** Those that have not finished, the newest first. */
+  /** The open runs, the newest first. */
   async open(): Promise<readonly KnownRun[]> {
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
     const workers = askWorkersOnce(this.#store);
@@ -28,11 +28,11 @@ export class KnownRuns {
     throw new MandateError("unknown-run", "There are no runs yet.");
   }
 
-  /** Of a run, or of a delegation or a question in it. */
+  /** The run with this id, or the run of a delegation or a question. */
   async find(id: string): Promise<KnownRun> {
     const runId = await this.#store.findRun(id);
     const run = runId === undefined ? undefined : await this.#known(runId, "");
-    // The control log is read like a run and is none.
+    // The control log can be read like a run, but is none.
     if (run !== undefined && run.state?.delegations.size !== 0) return run;
     const pruned = await tellPruned(this.#store, id);
     throw new MandateError("unknown-run", pruned ?? `There is no run or delegation ${id}.`);
@@ -41,7 +41,7 @@ export class KnownRuns {
   async capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>> {
     const caps = new Map<string, Cap>();
     for (const id of delegationIds) {
-      // A contract that cannot be trusted says nothing about what may be spent.
+      // An invalid contract has no caps.
       const contract = await this.#store.readContract(id).catch(() => undefined);
       if (contract) caps.set(id, { tokens: contract.budget.tokens, cost: contract.budget.cost });
     }
@@ -54,7 +54,7 @@ export class KnownRuns {
     return { id, task: state?.task ?? task, state, isInterrupted };
   }
 
-  /** One log that is damaged must not hide the others. */
+  /** A damaged log must not hide other runs. */
   async #read(id: string): Promise<RunState | null> {
     try {
       return (await this.#store.readRun(id)) ?? null;

@@ -26,9 +26,8 @@ const defaultLimit = 50;
 const mostListed = 1000;
 
 /**
- * What agents wrote down, as a person sees it: all of it, regardless of which agent saved it. What the person decides
- * is a record of its own and changes no memory; it is in the control log before the answer is given,
- * a refusal as well.
+ * The memories of all agents, for a person. A decision is a record of its own and changes no
+ * memory. Decisions and refusals are logged before the reply.
  */
 export class Memories {
   readonly #store: Store;
@@ -39,7 +38,7 @@ export class Memories {
     this.#by = by;
   }
 
-  /** The latest first, or the best matches. */
+  /** Lists memories: the latest first, or the best matches first. */
   async list(query: MemoryListing = {}): Promise<readonly Memory[]> {
     requireKnownKeys("memory.list", query, listingKeys);
     const { limit = defaultLimit } = query;
@@ -58,7 +57,7 @@ export class Memories {
     );
   }
 
-  /** Makes it visible to every agent in its workspace. */
+  /** Makes a memory visible to every agent in its workspace. */
   promote(id: string): Promise<MemoryDecision> {
     return this.#decide("promote", id, async (memory) => {
       requireRole("promote-memory", this.#by);
@@ -74,7 +73,7 @@ export class Memories {
     });
   }
 
-  /** Makes it visible to no agent any more, for good. What it said stays in the database. */
+  /** Hides a memory from all agents, permanently. Its text stays in the database. */
   forget(id: string): Promise<MemoryDecision> {
     return this.#decide("forget", id, async (memory) => {
       requireRole("forget-memory", this.#by);
@@ -82,7 +81,7 @@ export class Memories {
     });
   }
 
-  /** Made once and never changed: the second caller finds it decided. */
+  /** The record is created once: a second caller finds the decision made. */
   async #mark({ id }: Memory, as: keyof typeof memoryMarks): Promise<MemoryDecision["status"]> {
     const change = { resourceType: memoryMarks[as], resourceId: id, expectedVersion: 0, value: {} };
     try {
@@ -99,7 +98,7 @@ export class Memories {
     id: string,
     act: (memory: Memory) => Promise<MemoryDecision["status"]>,
   ): Promise<MemoryDecision> {
-    // In quotes: typed text can contain anything.
+    // Quoted, because a typed id can contain anything.
     const note = (outcome: string): Promise<void> =>
       this.#store.noteCommand(`memory ${word} ${JSON.stringify(id)}`, this.#by.id, outcome);
     try {

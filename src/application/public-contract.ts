@@ -25,7 +25,7 @@ export function publicContract({ servers, ...contract }: Contract): PublicContra
   return servers === undefined ? contract : { ...contract, servers: describeServers(servers) };
 }
 
-/** A declaration may contain a secret in plain text, in a header or an argument. */
+/** A server's declaration may contain a secret, in a header or an argument. */
 function describeServers(
   servers: Readonly<Record<string, McpServer>>,
 ): Readonly<Record<string, string>> {

@@ -8,10 +8,10 @@ import { runsWithCopies } from "./kept-copies.ts";
 const hourMs = 60 * 60 * 1000;
 const dayMs = 24 * hourMs;
 
-/** So many in an hour at most: what is older waits for the next one, and no caller waits for this. */
+/** The most runs pruned in an hour. */
 const mostAtOnce = 2_000;
 
-/** By how much sooner one may come than the hour: clocks and timers differ. */
+/** How much earlier than an hour a turn may begin, since clocks differ. */
 const slackMs = 60_000;
 
 interface Retention {
@@ -19,8 +19,8 @@ interface Retention {
 }
 
 /**
- * Once an hour, removes what is older than the configuration says. Of several processes on one
- * database one does: they ask the database whose turn it is.
+ * Removes old runs once an hour. Of several processes on one database one does, as the database
+ * decides.
  */
 export function startRetention(
   {
@@ -60,8 +60,8 @@ export function startRetention(
 }
 
 /**
- * Prunes runs of a store, except those whose work still lies in a copy in this home: without its log
- * that work could not be merged or discarded.
+ * Prunes runs, except those with a copy in this home: without the log its changes could not be
+ * merged or discarded.
  */
 export async function pruneHome(
   { home, store }: { readonly store: Store; readonly home: string },

@@ -7,50 +7,50 @@ import type { SentTo } from "../sessions/send-message.ts";
 import type { WorkspaceMode } from "../sessions/session-records.ts";
 
 /**
- * What commands can do with runs, from the place where a person speaks. Commands decide who may and
- * what is answered; this acts. What cannot be done is thrown as a MandateError, whose sentence is
- * the reply, and has changed nothing.
+ * What commands do with runs, from the place of a person. A command checks the role and makes the
+ * reply; this acts. On an error it throws a MandateError, whose message is the reply, and changes
+ * nothing.
  */
 export interface Steering {
-  /** Starts a run of its own in the workspace of this place; it is in the log when this resolves. */
+  /** Starts a run in the workspace of this place. When this resolves, the run is in the log. */
   startRun(request: WorkRequest): Promise<StartedWork>;
   /** Resumes what was paused, interrupted, cancelled or failed. */
   resume(id: string, limits?: WorkLimits): Promise<ResumedWork>;
-  /** Of a run or a delegation, with everything below it. */
+  /** Cancels a run or a delegation, with everything below it. */
   cancel(id: string, reason: string): Promise<CancelOutcome>;
 
   /**
-   * Sends what a person typed to a delegation, or to the root of a run. Throws "already-terminal" when
-   * that takes no further turn.
+   * Sends a message to a delegation, or to the root of a run. Throws "already-terminal" when it
+   * takes no further turn.
    */
   tell(id: string, text: string): Promise<SentTo>;
 
-  /** The run that is meant when no run is named; throws when no run matches, or several do. */
+  /** The run for a command without an id; throws for none or several. */
   runAtWork(): Promise<string>;
-  /** Who of that profile watches the session of a run's root, or of another agent in it. */
+  /** The watchers with this profile of a run's root, or of another agent in it. */
   watchers(id: string, profile: string): Promise<readonly string[]>;
   watch(id: string, profile: string): Promise<string>;
   unwatch(id: string, profile: string): Promise<readonly string[]>;
 
   /** Runs that have not finished, the newest first. */
   openRuns(): Promise<readonly KnownRun[]>;
-  /** The run of that id, or that a delegation of that id is part of; without one, the latest. */
+  /** The run with this id, or of the delegation with this id; without an id, the latest. */
   findRun(id?: string): Promise<KnownRun>;
-  /** What each of these delegations may spend, with everything below it. */
+  /** The caps of these delegations, each for everything below it. */
   capsOf(delegationIds: readonly string[]): Promise<ReadonlyMap<string, Cap>>;
   sessions(): Promise<readonly SessionRow[]>;
 
-  /** What waits for an answer, from whatever depth, the oldest first. */
+  /** The open questions of all delegations, the oldest first. */
   openAsks(): Promise<readonly InboxItem[]>;
-  /** The first items that this reader has not seen. */
+  /** The first unread items of this reader. */
   unread(reader: string): Promise<readonly InboxItem[]>;
-  /** The last items there are, the oldest of them first. */
+  /** The last items, the oldest first. */
   latest(): Promise<readonly InboxItem[]>;
   markRead(upTo: number, reader: string): Promise<void>;
   /** Throws "unknown-ask" or "ask-closed". */
   answer(askId: string, text: string): Promise<void>;
 
-  /** What is not committed in the workspace of this place, or the changes of a range of commits. */
+  /** The uncommitted changes in the workspace, or the changes of a range of commits. */
   changes(
     range: string | undefined,
   ): Promise<{ readonly text: string; readonly truncated: boolean }>;
@@ -66,35 +66,37 @@ export interface WorkRequest {
   readonly task: string;
   readonly context?: string | undefined;
   readonly title?: string | undefined;
-  /** What the person typed, without what follows: `/oracle`. */
+  /** The typed command, without its arguments: `/oracle`. */
   readonly command: string;
-  /** It waits until the goals before it in this workspace have ended. */
+  /** The run waits until earlier goals in this workspace are done. */
   readonly isGoal?: boolean | undefined;
 }
 
 export interface StartedWork {
   readonly runId: string;
   readonly delegationId: string;
-  /** Of a goal that waits: the run that stands before it. */
+  /** The run that a queued goal waits for. */
   readonly behind?: string;
 }
 
-/** New limits for what continues as a new run; absent: as agreed then. */
+/** New limits for a run that continues; absent: as before. */
 export interface WorkLimits {
   readonly maxTokens?: number | undefined;
   readonly maxCost?: number | undefined;
   readonly timeoutMs?: number | undefined;
 }
 
-/** `as`: the same run where it stopped, or a new one on the conversation of `from`. */
+/** `as`: the same run, or a new run with the conversation of `from`. */
 export interface ResumedRunWork extends StartedWork {
   readonly as: "same" | "new";
   readonly from: string;
-  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  /**
+   * The delegations whose results count: the root, or the sub-agents of another program's agent.
+   */
   readonly agents: readonly string[];
 }
 
-/** All runs that continue are in `runs`, this one first. */
+/** All resumed runs are in `runs`, this one first. */
 export interface ResumedWork extends ResumedRunWork {
   readonly runs: readonly ResumedRunWork[];
   readonly refused: readonly { readonly delegationId: string; readonly reason: string }[];
@@ -105,7 +107,7 @@ export interface KnownRun {
   readonly id: string;
   readonly task: string;
   readonly state: RunState | null;
-  /** It has not finished, and no process works on it. */
+  /** The run is open, and no process executes it. */
   readonly isInterrupted: boolean;
 }
 

@@ -17,7 +17,7 @@ export interface ProfileSummarySources {
   readonly limits: Pick<NarrowingRules, "serverPattern" | "servers">;
 }
 
-/** What commands say of a profile: the model that it would run on now, its skills and servers. */
+/** The summary of a profile: its current model, skills and servers. */
 export function summarizeProfile(
   sources: ProfileSummarySources,
   profileId: string,
@@ -40,13 +40,13 @@ function modelOf(
   try {
     return { model: policy.model ?? models.candidates(policy)[0] };
   } catch (error) {
-    // None of them can be had now, which the run reports.
+    // No model is available now; the run reports that.
     if (!(error instanceof MandateError)) throw error;
     return { model: policy.pool && `pool ${policy.pool}` };
   }
 }
 
-/** The profiles that another program's agent can delegate to, as models are told; empty: none. */
+/** The profiles that another program's agent can delegate to, as a prompt; empty: none. */
 export function describeOfferedProfiles({
   profiles,
   toolbox,
@@ -56,7 +56,7 @@ export function describeOfferedProfiles({
   return spawnProfilesBlock(profiles.offered(), isGrantable);
 }
 
-/** The registered agents that it can delegate to, likewise. */
+/** The registered agents that another program's agent can delegate to, as a prompt. */
 export function describeOfferedAgents(parts: Pick<EngineParts, "agents" | "profiles">): string {
   return agentsBlock(agentsFor(parts, "delegate"));
 }

@@ -14,19 +14,20 @@ export interface VerifyOptions
   extends Pick<CheckOptions, "acknowledged" | "against" | "runId">,
     WorldOptions {
   /**
-   * Where working copies lie, and the database that they belong to. Null: it is no home's own, and
-   * nothing beside it can be told to be its.
+   * The home with working copies, and its database. Null: the store belongs to no home, so nothing
+   * beside it can be checked.
    */
   readonly places: { readonly home: string; readonly database: string } | null;
   readonly clock?: Clock;
 }
 
-/** A process that was told to end may need a moment for it. */
+/** A process that was signalled may need a moment to end. */
 const waitsMs = [0, 50, 200];
 
 /**
- * Holds the log, and the world beside it, against the invariants. It can run beside a product at
- * work: what it says of the world was so before the log was read, by the log, and still afterwards.
+ * Checks the log, and the copies, merges and processes beside it, against the invariants. Safe
+ * while processes run: a violation outside of the log must exist both before and after the log is
+ * read.
  */
 export async function verifyHome(store: Store, options: VerifyOptions): Promise<CheckReport> {
   const { acknowledged, against, clock = systemClock, places, runId, settled = false } = options;
@@ -46,7 +47,7 @@ export async function verifyHome(store: Store, options: VerifyOptions): Promise<
     },
   });
   const check = (world: World): readonly Violation[] =>
-    // From one run alone it cannot be decided what belongs to no run.
+    // With a single run, it is unknown which files belong to no run.
     checkWorld(world, concerned, { settled }).filter(
       (violation) => runId === undefined || violation.runId === runId,
     );
@@ -60,7 +61,7 @@ export async function verifyHome(store: Store, options: VerifyOptions): Promise<
   return { ...report, ok: violations.length === 0, violations };
 }
 
-/** Those that something in the world speaks of, or that need something in it: few among many. */
+/** Selects delegations that a copy, merge or process names, or that need one: few among many. */
 function concernedBy({ copies, merges, processes }: World) {
   const ids = new Set([...copies, ...merges].map(({ id }) => id));
   return ({ copyId, id, status }: CheckedDelegation): boolean =>

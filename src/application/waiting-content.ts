@@ -11,18 +11,18 @@ import type { ProjectConfigFile } from "../control/load-config.ts";
 import type { ControlView } from "../control/records/control-view.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 
-/** What came with a project, as it is now. It has no effect until its hash is trusted. */
+/** Content that came with a project, as it is now. It has no effect until its hash is trusted. */
 export interface WaitingContent {
   readonly kind: "configuration" | "profile" | "skill";
   readonly name: string;
-  /** A file, a folder, or a place in a configuration. */
+  /** A file, a folder, or a path in a configuration. */
   readonly file: string;
   readonly hash: string;
-  /** Earlier content of the same place was trusted. */
+  /** Earlier content of the same file was trusted. */
   readonly isChanged?: true;
 }
 
-/** What knows of content that waits. */
+/** The sources of untrusted content. */
 export interface WaitingSources {
   waitingFiles(): readonly ProjectConfigFile[];
   readonly profiles: Pick<ProfileRegistry, "pending">;
@@ -46,7 +46,7 @@ export function waitingContent(sources: WaitingSources): readonly WaitingContent
   return all.map((each) => (trusted.has(each.file) ? { ...each, isChanged: true } : each));
 }
 
-/** One line for a person who starts work: what is there and does nothing; undefined: nothing is. */
+/** One line about untrusted content, for a person who starts work; undefined: there is none. */
 export function describeWaiting(
   waiting: readonly WaitingContent[],
   program: string,
@@ -59,12 +59,12 @@ export function describeWaiting(
   return `Not trusted, so without effect: ${shown.join(", ")}${more}${since}. Look and decide: ${program} profiles`;
 }
 
-/** All content that would take effect if it were trusted now. */
+/** All content that would take effect with trust. */
 export interface WaitingBody extends WaitingContent {
-  /** Of a profile: as they were written, also what would start a program. */
+  /** The fields of a profile as written, including those that would start a program. */
   readonly fields: readonly { readonly field: string; readonly value: unknown }[];
   readonly prompt: string;
-  /** Of a skill or a configuration; null: it is not text, or there is no room for it. */
+  /** The files of a skill or a configuration; a null text is binary, or too large. */
   readonly files: readonly {
     readonly path: string;
     readonly bytes: number;
@@ -74,7 +74,7 @@ export interface WaitingBody extends WaitingContent {
 
 const mostText = 1024 * 1024;
 
-/** Throws "conflict" when exactly this waits no more: it changed, or was trusted already. */
+/** Throws "conflict" when this content no longer waits: it changed, or is trusted. */
 export function requireWaiting(sources: WaitingSources, hash: string): WaitingContent {
   const found = waitingContent(sources).find((one) => one.hash === hash);
   if (found !== undefined) return found;
@@ -100,7 +100,7 @@ export function readWaiting(sources: WaitingSources, hash: string): WaitingBody 
   return { ...waiting, fields: rows, prompt, files: [] };
 }
 
-/** Read again: what is shown is what has this hash, and nothing that came since. */
+/** Read again, so that exactly the content with this hash is shown. */
 function filesOf(skill: Skill): WaitingBody["files"] {
   const listed = listSkillFiles(skill.folder);
   const digest = digestSkill(skill.folder, listed);

@@ -3,21 +3,21 @@ import type { PromptFiles } from "../agents/profiles/profile.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigFile } from "./config-schema.ts";
 
-/** One source of settings: a file, or the environment and the flags together. */
+/** One source of settings: a file, or the environment and the flags. */
 export interface ConfigLayer {
   readonly settings: ConfigFile;
-  /** Absent for settings that do not come from a file. */
+  /** Absent for settings from the environment or a program. */
   readonly file?: string;
   readonly lineOf?: (path: YamlPath) => number;
-  /** It was merely found, in or above the folder where the program was started, and is trusted. */
+  /** The file was found in or above the current folder, and is trusted. */
   readonly isFound?: boolean;
-  /** Of a found file: what the files that its profiles name for their prompts held then. */
+  /** The hashes of the prompt files of a found file's profiles. */
   readonly promptFiles?: PromptFiles;
-  /** What of it counts less than it says, or not at all, in sentences. */
+  /** Sentences about settings that were reduced or ignored. */
   readonly notTaken?: readonly string[];
 }
 
-/** What is wrong with a setting once all layers are known, with its place if it has one. */
+/** An error about a setting, with its file and line if it has them. */
 export function layerProblem(
   layer: ConfigLayer | undefined,
   path: YamlPath,

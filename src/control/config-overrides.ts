@@ -2,7 +2,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { ConfigFile } from "./config-schema.ts";
 import type { Environment } from "./places.ts";
 
-/** What the command line may set; each has a variable of the environment beside it. */
+/** Settings of the command line; each has an environment variable. */
 export interface ConfigFlags {
   readonly model?: string;
   readonly maxDepth?: number | string;
@@ -21,7 +21,7 @@ export interface ConfigFlags {
 interface Setting {
   readonly variable: string;
   readonly path: readonly [string, string, ...string[]];
-  /** What is wrong with a value that is not undefined; the words follow "must be". */
+  /** Completes the sentence "… must be". */
   readonly expected: string;
   readonly read: (value: string) => string | number | undefined;
 }
@@ -67,8 +67,8 @@ const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
 };
 
 /**
- * The environment and the flags as one more layer over the files; flags win. An empty variable is
- * one that is not set. Checked by hand, so that a start without files loads no schema library.
+ * The environment and the flags as one layer over the files; flags win. An empty variable counts as
+ * unset. Validated by hand, so that a start without files loads no schema library.
  */
 export function readOverrides(environment: Environment, flags: ConfigFlags): ConfigFile {
   const layer: Record<string, unknown> = {};

@@ -10,13 +10,16 @@ import {
 import { tokenPriceSchema } from "../contracts/parse-contract.ts";
 import { reportPatternProblem } from "./report-pattern-problem.ts";
 
-/** What a configuration file may say. All of it is optional; nothing else is accepted. */
+/** The keys of a configuration file. All are optional, and unknown keys are errors. */
 
 const count = z.int().positive();
-// A timer of the platform that gets more than this fires at once.
+// A timer of the platform fires at once above this.
 const milliseconds = count.max(2 ** 31 - 1);
 
-/** Seed 001's block: here an empty text or list means the default, and empty tools mean all. */
+/**
+ * The profiles of `tools.spawn`, where an empty text or list means the default, and empty tools
+ * mean all.
+ */
 const spawnProfile = z.strictObject({
   description: z.string().optional(),
   system_prompt: z.string().optional(),
@@ -64,7 +67,7 @@ const provider = z
 const poolName = z
   .string()
   .regex(/^[A-Za-z0-9][\w.-]{0,63}$/, "must be 1 to 64 letters, digits, - _ or .");
-/** A pool is asked one by one, so a pattern would stand for no model at all. */
+/** The models of a pool are tried one by one, so a pattern is not allowed. */
 const oneModel = modelName.refine((name) => !name.includes("*"), "must be one model, without *");
 const pool = z.union([
   oneModel.transform((name): string[] => [name]),
@@ -213,7 +216,7 @@ export const configSchema = z.strictObject({
 
 export type ConfigFile = z.infer<typeof configSchema>;
 
-/** JSON Schemas of the files that people write, for their editors. By file name. */
+/** The JSON Schemas of configuration and profiles for editors, by file name. */
 export function publishedSchemas(): Readonly<Record<string, object>> {
   return {
     "mandate.schema.json": schemaOf(configSchema, "Mandate's configuration: mandate.yaml"),
@@ -224,7 +227,7 @@ export function publishedSchemas(): Readonly<Record<string, object>> {
   };
 }
 
-/** What may be written, not what it becomes: a single model where a list is kept. */
+/** The schema of the input: a single model is allowed where a list results. */
 function schemaOf(schema: z.ZodType, title: string): object {
   return { ...z.toJSONSchema(schema, { io: "input", reused: "ref" }), title };
 }

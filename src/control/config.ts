@@ -6,8 +6,8 @@ import type { TokenPrice } from "../contracts/token-price.ts";
 import { shippedPools } from "./shipped-models.ts";
 
 /**
- * What the operator decided, complete: every default is filled in. The names are those of the
- * file. This module loads nothing, since most commands run without a file.
+ * The complete configuration, with every default. The names are those of the file. This module
+ * loads no library, since most commands run without a file.
  */
 export interface Config {
   readonly agents: { readonly delegation: DelegationConfig };
@@ -29,7 +29,7 @@ export interface Config {
   readonly profiles: readonly ProfileLayer[];
   /** The files that were read, the winning one last. */
   readonly files: readonly string[];
-  /** What a project's file says and may not, in sentences; absent: nothing. */
+  /** Sentences about settings of a project's file that were reduced or ignored; absent: none. */
   readonly notTaken?: readonly string[];
 }
 
@@ -39,63 +39,67 @@ export interface DelegationConfig {
   /** Milliseconds for one delegation in all. */
   readonly defaultTimeout: number;
   readonly maxConcurrent: number;
-  /** Tokens for one delegation: when nothing is asked for, and at most. */
+  /** Tokens for one delegation: the default and the maximum. */
   readonly tokenBudget: { readonly default: number; readonly max: number };
   readonly profiles: {
     readonly directory: string;
-    /** A project's file names it: what lies there is the project's, beside the user's own. */
+    /** A project's file names the folder, so it holds the project's profiles. */
     readonly isProjects?: boolean;
-    /** The user's own, then. */
+    /** The user's own folder, if the project names another. */
     readonly userDirectory?: string;
   };
   readonly context: {
     readonly sealOnComplete: boolean;
-    /** Who sees what a sub-agent saves to memory; `none`: agents save nothing. */
+    /** Which agents see the memories of a sub-agent; `none`: agents save no memories. */
     readonly brainWriteScope: "none" | "delegated" | "shared";
   };
-  /** What an unknown profile does; `fallback` runs `defaultAgent`, with that agent's own rights. */
+  /**
+   * The effect of an unknown profile; `fallback` runs `defaultAgent`, with that agent's own rights.
+   */
   readonly onUnknown: "error" | "fallback";
   readonly defaultAgent?: string;
 }
 
 export interface SpawnConfig {
-  /** Null: not said. Then off for our own agents, and offered over MCP. */
+  /** Null: not set, which is off for our own agents and on over MCP. */
   readonly enabled: boolean | null;
-  /** `override`: the call's `tools` replace the profile's, still below the caller's ceiling. */
+  /** `override`: the `tools` of a call replace the profile's, still limited by the caller. */
   readonly explicit_tools: "select" | "override";
 }
 
 export interface ShellConfig {
   readonly enabled: boolean;
-  /** Commands of contracts that may reach every host may use the network. */
+  /** Commands may use the network, if the contract allows every host. */
   readonly network: boolean;
-  /** Commands run without a sandbox where no sandbox is available; never those of read-only contracts. */
+  /**
+   * Commands run without a sandbox where none is available, except those of read-only contracts.
+   */
   readonly unsandboxed: boolean;
 }
 
 export interface NetworkConfig {
-  /** Hosts that agents may reach, by name or `*.example.com`; "*": every public one. */
+  /** The hosts that agents may reach, by name or `*.example.com`; "*": all public hosts. */
   readonly allow: Selection;
   /**
-   * Hosts and tools that stay open to agents that have read untrusted input, in addition to hosts that
-   * `allow` names; absent: the tools of MCP servers, which a person configured.
+   * Egress after untrusted input: hosts and tools, in addition to the hosts in `allow`; absent: the
+   * tools of MCP servers, which a person configured.
    */
   readonly waysOut?: Selection;
-  /** Private addresses that may be reached all the same, as `host:port`. */
+  /** Private addresses that may be reached, as `host:port`. */
   readonly allowPrivate: readonly string[];
 }
 
 export interface ModelsConfig {
   /** `provider/model`. */
   readonly default?: string;
-  /** The pool that is used when no model is named, in place of `default`. */
+  /** The default pool, in place of `default`. */
   readonly defaultPool?: string;
-  /** The only models anyone may use, by name or `provider/*`; absent: no such limit. */
+  /** The allowed models, by name or `provider/*`; absent: all. */
   readonly allow?: readonly string[];
   readonly providers: Readonly<Record<string, ProviderConfig>>;
-  /** US dollars for a million tokens, by `provider/model`, over the shipped ones. */
+  /** US dollars for a million tokens, by `provider/model`; overrides the shipped prices. */
   readonly prices: Readonly<Record<string, PriceConfig>>;
-  /** Names that profiles use in place of a model: models in the order in which they are tried. */
+  /** Pools: the models behind a name, in the order in which they are tried. */
   readonly pools: Readonly<Record<string, readonly string[]>>;
 }
 
@@ -111,7 +115,7 @@ export interface ProviderConfig {
 /** US dollars for a million tokens. */
 export type PriceConfig = TokenPrice;
 
-/** The attempts of a plan's step; any other delegation has its whole time for one. */
+/** Attempts of a plan's step; any other delegation has a single attempt with its whole time. */
 export interface ExecutionConfig {
   readonly attemptTimeoutMs: number;
   readonly maxRetries: number;
@@ -122,7 +126,7 @@ export interface LimitsConfig {
   readonly runTokens: number;
   /** Delegations in one tree. */
   readonly maxChildren: number;
-  /** What a parent takes in of one result; more becomes an artifact. */
+  /** The most tokens of one result in the parent's context; a longer result becomes an artifact. */
   readonly joinTokens: number;
 }
 
@@ -133,7 +137,7 @@ export interface DeadlinesConfig {
   readonly idleMs: number;
 }
 
-/** Of requests to a model that failed in passing. */
+/** Retries of requests that failed temporarily. */
 export interface RetryConfig {
   readonly maxAttempts: number;
   readonly initialDelayMs: number;
@@ -142,20 +146,20 @@ export interface RetryConfig {
 
 export interface AskConfig {
   readonly deadlineMs: number;
-  /** The answer when none was given in time; absent: the ask expires. */
+  /** The answer at the deadline; absent: the ask expires. */
   readonly default?: string;
 }
 
-/** What every child's changes have to pass, in addition to its profile's checks. */
+/** Conditions for the changes of every child, in addition to the profile's checks. */
 export interface IntegrationConfig {
-  /** Commands that run on the merged files, in a sandbox, before these are taken over. */
+  /** Commands that run on the merged files, in a sandbox, before the merge is accepted. */
   readonly checks: readonly string[];
-  /** A person is asked before changes are taken over. */
+  /** A person has to approve changes before they are merged. */
   readonly approval: boolean;
 }
 
 export interface OutputsConfig {
-  /** Where reports of children are written: `<run>`, `<idx>` and `<id>` are filled in. */
+  /** The path of children's reports: `<run>`, `<idx>` and `<id>` are filled in. */
   readonly report_path_pattern: string;
 }
 
@@ -168,56 +172,61 @@ export interface DatabaseConfig {
   readonly synchronous: "full" | "normal";
   /** Postgres instead of the file in MANDATE_HOME. */
   readonly url?: string;
-  /** Whose runs these are, where several share one Postgres: none sees another's. */
+  /** The tenant, where several share one Postgres: none sees another's runs. */
   readonly tenant?: string;
-  /** With Postgres: where large bodies are kept, instead of in the database. */
+  /** For Postgres: a bucket for large bodies, instead of the database. */
   readonly artifacts?: BucketConfig;
 }
 
-/** A bucket of an S3-compatible store; who may use it is in the usual variables of the environment. */
+/** A bucket of an S3-compatible store; credentials come from the usual environment variables. */
 export interface BucketConfig {
   readonly endpoint: string;
   readonly bucket: string;
-  /** What the names of all objects begin with. */
+  /** The prefix of all object names. */
   readonly prefix?: string;
   readonly region?: string;
 }
 
 export interface RetentionConfig {
-  /** Servers and workers remove runs that finished so long ago; absent: nothing is removed. */
+  /** Servers and workers remove runs this many days after they finished; absent: never. */
   readonly days?: number;
-  /** Those that failed stay. */
+  /** Failed runs are kept. */
   readonly keepFailed: boolean;
 }
 
 export interface EngineConfig {
-  /** `local`: who starts a run works on it. `dbos`: workers do, any number of them, on Postgres. */
+  /**
+   * `local`: the process that starts a run executes it. `dbos`: any number of workers on Postgres
+   * do.
+   */
   readonly kind: "local" | "dbos";
   /**
-   * How children's working copies get to workers. `shared`: all have one MANDATE_HOME. `bundle`: each
-   * has its own, and copies travel through the store.
+   * How workers get working copies. `shared`: all have one MANDATE_HOME. `bundle`: each has its
+   * own, and copies are sent through the store.
    */
   readonly workspaces: "shared" | "bundle";
-  /** Where delegations wait for a worker, by name. What no other takes goes to `default`. */
+  /**
+   * The queues of delegations, by name. A delegation that matches no other queue goes to `default`.
+   */
   readonly queues: Readonly<Record<string, QueueConfig>>;
 }
 
 export interface QueueConfig {
-  /** It takes delegations to these profiles. */
+  /** The queue for delegations to these profiles. */
   readonly profiles?: readonly string[];
-  /** It takes delegations whose model is of these providers. */
+  /** The queue for delegations with a model of these providers. */
   readonly providers?: readonly string[];
-  /** At work at the same time, at each depth of their trees: all together. */
+  /** The most running delegations at each depth of their trees, in all workers. */
   readonly concurrency?: number;
-  /** In one worker. */
+  /** The same limit for one worker. */
   readonly workerConcurrency?: number;
-  /** Of one tenant. */
+  /** The same limit for one tenant. */
   readonly tenantConcurrency?: number;
-  /** Smaller comes first; 1 where nothing is said. */
+  /** A smaller number comes first; 1 by default. */
   readonly priority?: number;
 }
 
-/** Servers are in a configuration or a profile that is trusted. */
+/** MCP servers are declared in a trusted configuration or profile. */
 export const defaultWaysOut: Selection = ["mcp__*"];
 
 export const defaultConfig: Omit<Config, "profiles" | "files" | "notTaken"> = {

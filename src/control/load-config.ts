@@ -16,32 +16,32 @@ export interface ConfigRequest {
   readonly cwd: string;
   readonly environment: Environment;
   readonly flags?: ConfigFlags;
-  /** What a program says in place of all files and of the environment. */
+  /** Settings of a program, in place of all files and the environment. */
   readonly settings?: ConfigFile | undefined;
-  /** Read in place of the nearest mandate.yaml; it must exist. Also MANDATE_CONFIG. */
+  /** The file to read in place of the nearest mandate.yaml; it must exist. Also MANDATE_CONFIG. */
   readonly configFile?: string | undefined;
 }
 
-/** What the person decided, and where a project would like to have a say. */
+/** The person's configuration, and the files of a project that may narrow it. */
 export interface LoadedConfig {
-  /** The person's own configuration: defaults, their file, one they named, environment and flags. */
+  /** The person's configuration: defaults, their file, a named file, environment and flags. */
   readonly own: Config;
-  /** Each `mandate.yaml` in the folder and above it, the nearest first. Not read yet. */
+  /** Each `mandate.yaml` in the folder and above it, the nearest first; not read yet. */
   readonly found: readonly string[];
   readonly cwd: string;
-  /** What `own` was made of: files, and then environment and flags. */
+  /** The layers of `own`: files, and then environment and flags. */
   readonly files: readonly ConfigLayer[];
   readonly overrides: ConfigLayer;
   readonly userAgents: string;
-  /** What `~` means in a file. */
+  /** The folder for `~` in a file. */
   readonly userHome: string;
 }
 
 /**
- * The person's own configuration: their file over the defaults, a file that they named over that;
- * the environment wins over files, flags win over all. A `mandate.yaml` that was merely found is
- * only named: `settleConfig` says whether it counts. Without a file neither YAML nor the schema is
- * loaded: most starts are such starts.
+ * Loads the person's configuration: their file over the defaults, a named file over that, then the
+ * environment, then flags. A `mandate.yaml` that was found is only named; `settleConfig` decides
+ * whether it applies. Without a file neither YAML nor the schema is loaded, which is the usual
+ * start.
  */
 export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> {
   const { cwd, environment } = request;
@@ -76,7 +76,7 @@ export async function loadConfig(request: ConfigRequest): Promise<LoadedConfig> 
   };
 }
 
-/** A configuration that a program gives: it is complete, and nothing is looked for beside it. */
+/** A configuration of a program is complete: no file is searched. */
 export function givenConfig(own: Config, cwd: string): LoadedConfig {
   const nothing = {
     found: [],
@@ -96,13 +96,13 @@ function findUpward(cwd: string): readonly string[] {
   const found: string[] = [];
   for (let folder = resolve(cwd); ; folder = dirname(folder)) {
     const file = join(folder, "mandate.yaml");
-    // A folder of that name holds the place so that no command can put a file there.
+    // A folder of that name was put there so that no command can create the file.
     if (isFile(file)) found.push(file);
     if (dirname(folder) === folder) return found;
   }
 }
 
-/** What cannot be looked at has no effect, so it is no reason to refuse a start. */
+/** An unreadable path has no effect, so it does not stop the start. */
 function isFile(file: string): boolean {
   try {
     return statSync(file, { throwIfNoEntry: false })?.isDirectory() === false;
@@ -111,30 +111,29 @@ function isFile(file: string): boolean {
   }
 }
 
-/** A `mandate.yaml` that was found: what it holds, and the hash by which it is trusted. */
+/** A `mandate.yaml` that was found: its content, and the hash by which it is trusted. */
 export interface ProjectConfigFile {
   readonly file: string;
-  /** SHA-256 of its content and of the files that its profiles name for their prompts. */
+  /** The SHA-256 of its content and of the prompt files of its profiles. */
   readonly hash: string;
   readonly text: string;
-  /** Absent: it cannot be read, and `problem` says why. */
+  /** Absent: the file is invalid, and `problem` says why. */
   readonly layer?: ConfigLayer;
-  /** Why it could not be used if it were trusted. */
+  /** The reason why the file could not be used if it were trusted. */
   readonly problem?: string;
-  /** What it says and may not, in sentences: that would not count either. */
+  /** Sentences about settings that would be reduced or ignored. */
   readonly notTaken?: readonly string[];
 }
 
 export interface SettledConfig {
   readonly config: Config;
-  /** Found, and without effect: not trusted as they are now. The nearest first. */
+  /** Found files that are not trusted as they are now, and so have no effect. The nearest first. */
   readonly waiting: readonly ProjectConfigFile[];
 }
 
 /**
- * The configuration that counts. Of the files that were found the nearest trusted one is merged
- * below environment and flags, narrowed by what the person set; those that are not trusted have no
- * effect, whether they can be read or not.
+ * Applies the nearest trusted file of those that were found: below environment and flags, narrowed
+ * by the person's settings. Other files have no effect, whether they can be read or not.
  */
 export async function settleConfig(
   loaded: LoadedConfig,
@@ -149,7 +148,7 @@ export async function settleConfig(
   return { config: loaded.own, waiting };
 }
 
-/** What would become of it: a person who is asked to trust it can see that before they do. */
+/** The effect that trust would have, for a person who is asked to trust the file. */
 async function judge(loaded: LoadedConfig, file: ProjectConfigFile): Promise<ProjectConfigFile> {
   try {
     const { notTaken = [] } = await withProjectConfig(loaded, file);
@@ -159,7 +158,9 @@ async function judge(loaded: LoadedConfig, file: ProjectConfigFile): Promise<Pro
   }
 }
 
-/** Throws "config-invalid" when the file cannot be used, or says what only the person may say. */
+/**
+ * Throws "config-invalid" when the file is unusable, or has settings that only the person may make.
+ */
 async function withProjectConfig(
   { files, overrides, userAgents }: LoadedConfig,
   { layer, problem = "" }: ProjectConfigFile,
@@ -169,7 +170,7 @@ async function withProjectConfig(
   return mergeConfig([...files, narrowFoundFile(layer, files[0]), overrides], userAgents);
 }
 
-/** Never throws for what the file holds or is. `cwd` is the workspace that its profiles speak of. */
+/** Never throws because of the file's content. `cwd`: the workspace for its prompt files. */
 async function readProjectConfig(
   file: string,
   { cwd, userHome }: Pick<LoadedConfig, "cwd" | "userHome">,

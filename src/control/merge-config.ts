@@ -6,12 +6,12 @@ import { type ConfigLayer, layerProblem } from "./config-layer.ts";
 import { settleModels } from "./settle-models.ts";
 
 /**
- * Names whose values are taken whole from the last layer that has them: a project's `baseUrl` must
- * not be joined with the key that the user configured for another address.
+ * Keys whose entries are replaced whole: a project's `baseUrl` must not be combined with the key
+ * that the user configured for another address.
  */
 const wholeValues: ReadonlySet<string> = new Set(["providers", "prices", "pools", "servers"]);
 
-/** The defaults with every layer over them, the last one on top. */
+/** Merges the layers over the defaults, the last one on top. */
 export async function mergeConfig(
   layers: readonly ConfigLayer[],
   userAgents: string,
@@ -39,7 +39,7 @@ export async function mergeConfig(
     },
     models: {
       ...models,
-      // Looked up by names that come from outside: inherited properties must not be found.
+      // Looked up by untrusted names: inherited properties must not be found.
       providers: withoutPrototype(models.providers),
       prices: withoutPrototype(models.prices),
       pools: withoutPrototype(models.pools),
@@ -52,7 +52,7 @@ export async function mergeConfig(
   };
 }
 
-/** What reads profiles is loaded where a file holds some: looking at runs needs none of it. */
+/** The profile parser is loaded only for a file that holds profiles. */
 async function profilesIn(
   layers: readonly ConfigLayer[],
   pools: Config["models"]["pools"],
@@ -83,7 +83,7 @@ function withoutPrototype<Value>(record: Readonly<Record<string, Value>>): Recor
   return Object.assign(Object.create(null) as Record<string, Value>, record);
 }
 
-/** What the operator named by hand. Hosts that a project's file names narrow, and open nothing. */
+/** The egress that the operator configured. Hosts of a project's file only narrow. */
 function waysOut({ network }: Config, layers: readonly ConfigLayer[]): Selection {
   const said = network.waysOut ?? defaultWaysOut;
   const own = layers.findLast(
@@ -93,7 +93,7 @@ function waysOut({ network }: Config, layers: readonly ConfigLayer[]): Selection
   return said === "*" || hosts === "*" ? said : [...new Set([...said, ...hosts])];
 }
 
-/** A folder that a project's file names is the project's, and not the user's own. */
+/** The folder of profiles. One that a project's file names is the project's. */
 function profileFolder(
   directory: string,
   layers: readonly ConfigLayer[],
@@ -108,7 +108,7 @@ function profileFolder(
   return { directory: directory || userDirectory, isProjects: true, userDirectory };
 }
 
-/** An implied default follows the maximum; a configured one has to fit. */
+/** The default budget follows the maximum, unless it was configured: then it has to fit. */
 function tokenBudget(config: Config, layers: readonly ConfigLayer[]) {
   const { tokenBudget: budget } = config.agents.delegation;
   if (budget.default <= budget.max) return budget;

@@ -7,10 +7,10 @@ import { createModelAllowlist } from "./settle-models.ts";
 import { findModelEntry, findShippedModel, shippedPools } from "./shipped-models.ts";
 
 /**
- * A found file was written by another person, also once its content is trusted. It may not
- * say where tasks, files and keys are sent, nor answer questions in a person's place; and what the
- * user set in a file of their own is the most it can have. What a run may do, cost and take it can
- * lower, and never raise, also where the user set nothing.
+ * Narrows a found file, which another person wrote, even if it is trusted. It must not choose where
+ * tasks, files and keys are sent, nor answer questions for a person. Limits of the user's own file
+ * are its maximum. It can lower what a run may do, cost and take, and never raise it, also where
+ * the user set nothing.
  */
 export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefined): ConfigLayer {
   refuse(
@@ -44,7 +44,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
   refuse(found, found.settings.retention, ["retention"], "say when your runs are removed");
   refuse(found, found.settings.engine, ["engine"], "say who works on your runs");
   refuse(found, found.settings.ask?.default, ["ask", "default"], "answer questions in your place");
-  // In a sandbox they can do no harm; nothing else of them is trusted.
+  // Checks are harmless in a sandbox, which is the reason why they are allowed.
   const isUnsandboxed = user?.settings.tools?.shell?.unsandboxed === true;
   refuse(
     found,
@@ -85,16 +85,16 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
   const lower = (path: SettingPath, least: (found: unknown, user: unknown) => unknown): void =>
     found.lower(path, settingAt(user, path), least);
   lowerAmounts(found, user);
-  // Where the user says nothing the default holds: a run has no more than that without the file.
+  // Where the user set nothing, the default is the maximum.
   const usual = defaultConfig as unknown as SettingsTree;
   const within = (path: SettingPath, least: (found: unknown, user: unknown) => unknown): void =>
     found.lower(path, settingAt(user, path) ?? settingAt(usual, path) ?? false, least);
   for (const path of switches) within(path, (one, most) => one === true && most === true);
   within(["tools", "spawn", "explicit_tools"], (one, most) => (most === "select" ? most : one));
-  // The agent that runs in place of an unknown profile has rights of its own.
+  // The agent for unknown profiles has rights of its own.
   within([...delegation, "onUnknown"], (one, most) => (most === "error" ? most : one));
   lower([...delegation, "defaultAgent"], (_, most) => most);
-  // What children leave for others, and what their callers see of them, can only become less.
+  // Memories of children and what callers see of them can only be restricted.
   within([...delegation, "context", "brainWriteScope"], (one, most) =>
     writeScopes.indexOf(one) < writeScopes.indexOf(most) ? one : most,
   );
@@ -105,7 +105,7 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
     (one as string[]).filter(createModelAllowlist(most as string[])),
   );
   keepModels(found, own);
-  // Checks before a merge can be added, and never removed.
+  // Checks before a merge can be added, and never be removed.
   const checks = [...(own.integration?.checks ?? []), ...(said.integration?.checks ?? [])];
   if (said.integration?.checks) found.replace(["integration", "checks"], [...new Set(checks)]);
   lower(["integration", "approval"], either);
@@ -117,7 +117,7 @@ function either(one: unknown, other: unknown): boolean {
   return one === true || other === true;
 }
 
-/** The user's choice stays, and a pool that the user or the product names stays what it is. */
+/** Keeps the user's choice of a model, and the pools of the user and the product. */
 function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
   const { default: model, defaultPool, pools = {} } = models;
   const chosen = model ?? defaultPool;
@@ -125,7 +125,7 @@ function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
   found.lower(["models", "defaultPool"], chosen, () => undefined);
   const kept = new Set([
     ...Object.keys(pools),
-    // Shipped profiles run on these, and their models are not the project's to choose.
+    // Shipped profiles use these pools, and a project must not choose their models.
     ...Object.keys(shippedPools),
     ...(defaultPool === undefined ? [] : [defaultPool]),
   ]);
@@ -135,8 +135,8 @@ function keepModels(found: FoundSettings, { models = {} }: ConfigFile): void {
 }
 
 /**
- * Caps on cost are counted by prices, so a found file can only make a known price dearer. It cannot
- * supply a price that is not known: that would let a model run under a cap that refuses it.
+ * Caps on cost depend on prices, so a found file can only raise a known price. It cannot add an
+ * unknown price, which would let a model run under a cap that refuses it.
  */
 function keepPrices(found: FoundSettings, said: Prices, user: Prices): void {
   for (const [name, own] of Object.entries(said)) {
@@ -163,7 +163,7 @@ const switches = [
   ["tools", "shell", "enabled"],
 ];
 
-/** A price under which nothing costs less than under either of the two. */
+/** The higher of two prices for every use. */
 export function dearerPrice(left: PriceConfig, right: PriceConfig): PriceConfig {
   const long = [left.longPrompt, right.longPrompt].filter((each) => each !== undefined);
   if (long.length === 0) return highest([left, right]);
@@ -183,7 +183,7 @@ function highest(rates: readonly TokenRates[]): TokenRates {
   };
 }
 
-/** What a run can cost and how long it can take; at most the default where the user says nothing. */
+/** Limits on cost and time; the default is the maximum where the user set nothing. */
 const bounds: readonly SettingPath[] = [
   [...delegation, "maxDepth"],
   [...delegation, "tokenBudget", "max"],
@@ -192,7 +192,7 @@ const bounds: readonly SettingPath[] = [
   ...within("retry", ["maxAttempts", "initialDelayMs", "maxDelayMs"]),
 ];
 
-/** What stays within those bounds, whichever layer sets it: at most what the user says, if anything. */
+/** Amounts within those limits; the user's value is the maximum, if set. */
 const amounts: readonly SettingPath[] = [
   [...delegation, "defaultTimeout"],
   [...delegation, "maxConcurrent"],
@@ -205,7 +205,7 @@ function lowerAmounts(found: FoundSettings, user: SettingsTree): void {
   const mostOf = (path: SettingPath) => settingAt(user, path) ?? settingAt(usual, path);
   for (const path of bounds) found.lower(path, mostOf(path));
   for (const path of amounts) found.lower(path, settingAt(user, path));
-  // A default over what is left of the maximum would be a mistake of this code.
+  // The default budget must not exceed the lowered maximum.
   const budget = [...delegation, "tokenBudget"];
   const own = settingAt(user, [...budget, "default"]);
   found.lower([...budget, "default"], own ?? mostOf([...budget, "max"]));
@@ -215,7 +215,7 @@ function within(group: string, names: readonly string[]): readonly SettingPath[]
   return names.map((name) => [group, name]);
 }
 
-/** The settings of a file, by the names of its keys. */
+/** The settings of a file, by key. */
 type SettingsTree = Record<string, unknown>;
 
 type SettingPath = readonly string[];
@@ -230,7 +230,7 @@ function settingAt(tree: SettingsTree, path: SettingPath): unknown {
   );
 }
 
-/** What a found file says, while it is narrowed, and what was not taken of it as it stands. */
+/** The settings of a found file while they are narrowed, and which of them changed. */
 class FoundSettings {
   readonly tree: SettingsTree;
   readonly #notTaken: SettingPath[] = [];
@@ -243,7 +243,7 @@ class FoundSettings {
     return this.#notTaken;
   }
 
-  /** Where both say something, the found word is replaced by what allows least. */
+  /** Replaces a setting by the stricter of two values. */
   lower(
     path: SettingPath,
     most: unknown,
@@ -257,7 +257,7 @@ class FoundSettings {
     this.#notTaken.push(path);
   }
 
-  /** Undefined: as if the file had not said it. */
+  /** Undefined removes the setting. */
   replace(path: SettingPath, value: unknown): void {
     const holder = settingAt(this.tree, path.slice(0, -1)) as SettingsTree;
     const key = path.at(-1) ?? "";

@@ -5,23 +5,23 @@ import { MandateError } from "../ports/mandate-error.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where things lie on this machine. */
+/** The paths of Mandate on this machine. */
 interface Places {
-  /** MANDATE_HOME: outside every workspace, so that no child reaches its own contract or log. */
+  /** MANDATE_HOME, outside every workspace, so that no child can access its own contract or log. */
   readonly home: string;
   readonly database: string;
   readonly artifacts: string;
   readonly worktrees: string;
   readonly tokens: string;
-  /** The user's own configuration, below that of a project. */
+  /** The user's configuration; a project's configuration is merged over it. */
   readonly userConfig: string;
   readonly userAgents: string;
   readonly userSkills: string;
-  /** What no workspace may read or write, even where its root lies above. */
+  /** The paths that no workspace may read or write, even one that contains them. */
   readonly forbidden: readonly string[];
 }
 
-/** The home folder that an environment names; the system's answer where it names no absolute path. */
+/** The home folder in the environment, else the system's. */
 export function userHomeOf(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
@@ -29,7 +29,7 @@ export function userHomeOf(
   return absolute(environment[platform === "win32" ? "USERPROFILE" : "HOME"]) ?? homedir();
 }
 
-/** Pure: nothing is created or looked at. */
+/** Pure: no file is created or read. */
 export function findPlaces(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
@@ -66,12 +66,12 @@ export function findPlaces(
   }
 }
 
-/** The XDG specification: a relative value is to be ignored, as if it were not set. */
+/** By the XDG specification, a relative value counts as unset. */
 function absolute(path: string | undefined): string | undefined {
   return path !== undefined && isAbsolute(path) ? path : undefined;
 }
 
-/** Creates the home and the folders in it, for this user alone. What exists is left as it is. */
+/** Creates the home and its folders, private to this user. Existing folders are kept. */
 export function createHome(places: Places): void {
   try {
     for (const folder of [places.home, places.artifacts, places.worktrees]) {
@@ -89,7 +89,10 @@ export function createHome(places: Places): void {
   }
 }
 
-/** By hand: `recursive` never returns where a folder exists and cannot hold another, as in /proc. */
+/**
+ * Written by hand: `recursive` never returns where a folder exists and cannot hold another, as in
+ * /proc.
+ */
 function makeFolders(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
@@ -102,18 +105,18 @@ function makeFolders(path: string): void {
   }
 }
 
-/** Something of Mandate's own data that other users of this machine can reach. */
+/** A path of Mandate's own data that other users of this machine can access. */
 export interface ExposedPath {
   readonly path: string;
   /** Octal: "0755". */
   readonly mode: string;
-  /** The command that closes it. */
+  /** The command that removes the access. */
   readonly fix: string;
 }
 
 /**
- * The home, if group or others may do anything in it, and what they can then reach in it. New homes
- * are made for their user alone; one that exists keeps its mode, and this says so.
+ * The home, if group or others have any access, and what they can access in it. New homes are
+ * private to their user; the mode of an existing one is only reported.
  */
 export function exposedPaths({
   home,
@@ -140,7 +143,7 @@ function entriesOf(folder: string): readonly string[] {
   try {
     return readdirSync(folder).map((name) => join(folder, name));
   } catch {
-    // It is missing, or closed to us as well.
+    // The folder is missing or unreadable.
     return [];
   }
 }

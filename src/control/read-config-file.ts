@@ -14,13 +14,13 @@ import { unknownPool } from "./settle-models.ts";
 export const maximumConfigBytes = 1024 * 1024;
 const code = "config-invalid";
 
-/** One configuration file, checked as a whole. Throws a MandateError that names file and line. */
+/** Reads and validates a configuration file. Throws a MandateError that names file and line. */
 export function readConfigFile(file: string, userHome: string): ConfigLayer {
   const text = readTextFile(file, { code, maximumBytes: maximumConfigBytes });
   return parseText(text, file, userHome);
 }
 
-/** The same from bytes that were read already. */
+/** Validates a configuration file from its bytes. */
 export function parseConfig(bytes: Uint8Array, file: string, userHome: string): ConfigLayer {
   const decoded = decodeText(bytes);
   if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
@@ -29,13 +29,13 @@ export function parseConfig(bytes: Uint8Array, file: string, userHome: string): 
 
 function parseText(text: string, file: string, userHome: string): ConfigLayer {
   const { value, lineOf } = parseYaml(text, file, { code });
-  // A file that says nothing, or only has comments.
+  // An empty file, or one with only comments.
   if (value === null) return { settings: {}, file, lineOf };
   const settings = parseSettings(value, { file, lineOf });
   return { settings: withAbsoluteDirectory(settings, dirname(file), userHome), file, lineOf };
 }
 
-/** The same as data, as a program gives it; a relative folder is meant from `cwd`. */
+/** Validates the settings of a program; a relative folder is relative to `cwd`. */
 export function readConfigValue(value: unknown, cwd: string, userHome: string): ConfigLayer {
   const settings = parseSettings(value, { file: "config" });
   return { settings: withAbsoluteDirectory(settings, cwd, userHome) };
@@ -47,7 +47,7 @@ function parseSettings(value: unknown, source: Omit<ProblemSource, "schema">): C
   throw new MandateError(code, describeProblem(parsed.error, { ...source, schema: configSchema }));
 }
 
-/** A relative folder is meant from the file that names it, wherever the program was started. */
+/** A relative folder is relative to the file that names it. */
 function withAbsoluteDirectory(settings: ConfigFile, base: string, userHome: string): ConfigFile {
   const { agents } = settings;
   const directory = agents?.delegation?.profiles?.directory;
@@ -60,15 +60,15 @@ function withAbsoluteDirectory(settings: ConfigFile, base: string, userHome: str
 type Pools = Readonly<Record<string, readonly string[]>>;
 
 /**
- * The profiles that a configuration file holds itself: under `profiles`, with every key of a
- * profile, and under `tools.spawn.profiles`, in that format's own few words.
+ * The profiles in a configuration file: under `profiles`, with all keys of a profile, and under
+ * `tools.spawn.profiles`, with that format's few keys.
  */
 export function inlineProfiles(layer: ConfigLayer, pools: Pools): readonly ProfileLayer[] {
   return inlineFields(layer).map(({ fields, path, pool }) => {
     requirePool(pool, [...path, "pool"], layer, pools);
     const said = { name: path.at(-1) ?? "", fields, origin: placeOf(layer, path) };
     if (layer.isFound !== true) return said;
-    // The file is trusted as a whole, so its profiles need no trust of their own.
+    // The file is trusted as a whole; its profiles need no trust of their own.
     return { ...said, isProjects: true, promptFiles: layer.promptFiles ?? {} };
   });
 }
@@ -79,7 +79,7 @@ interface InlineFields {
   readonly pool: string | undefined;
 }
 
-/** What they say, each with its place in the file. */
+/** The fields of each profile, with its path in the file. */
 export function inlineFields({ settings }: ConfigLayer): readonly InlineFields[] {
   const { profiles = {}, tools } = settings;
   return [
@@ -104,7 +104,7 @@ function requirePool(
   throw layerProblem(layer, path, unknownPool(pool, pools));
 }
 
-/** In this format alone an empty list of tools means «all»; it becomes «not said», which inherits. */
+/** In this format alone an empty list of tools means «all»; it becomes absent, which inherits. */
 function spawnFields(name: string, settings: SpawnProfileSettings): ProfileFields {
   const prompt = settings.system_prompt?.trim() ?? "";
   return {

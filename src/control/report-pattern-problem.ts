@@ -4,8 +4,8 @@ import { protectionOf } from "../workspaces/protected/protection.ts";
 const longest = 300;
 
 /**
- * Why reports cannot be written by this pattern; undefined: they can. What a report says comes from
- * a model, so it is a Markdown file below the workspace, and in no place that a program obeys.
+ * The error in a pattern for report paths; undefined: none. A model writes reports, so the path is
+ * a Markdown file below the workspace, and none that a program reads as instructions.
  */
 export function reportPatternProblem(pattern: string): string | undefined {
   if (pattern.length > longest) return `must have at most ${longest} characters`;

@@ -3,8 +3,8 @@ import type { ModelsConfig } from "./config.ts";
 import { type ConfigLayer, layerProblem } from "./config-layer.ts";
 
 /**
- * What the layers together say about models, checked. `default` and `defaultPool` answer the same
- * question, so the last layer that says either has the word.
+ * Validates and merges the models of all layers. `default` and `defaultPool` exclude each other, so
+ * the last layer with either decides.
  */
 export function settleModels(models: ModelsConfig, layers: readonly ConfigLayer[]): ModelsConfig {
   checkPools(layers);
@@ -29,8 +29,8 @@ export function settleModels(models: ModelsConfig, layers: readonly ConfigLayer[
 }
 
 /**
- * A pool that names a model which its own file, or one before it, does not allow is a mistake. What
- * a later file takes away is no mistake of this one: it is left out when the pool is used.
+ * A pool with a model that its own or an earlier file does not allow is an error. A model that a
+ * later file forbids is skipped when the pool is used.
  */
 function checkPools(layers: readonly ConfigLayer[]): void {
   let allow: readonly string[] | undefined;
@@ -59,8 +59,9 @@ export function unknownPool(name: string, pools: Readonly<Record<string, unknown
 }
 
 /**
- * Whether a list such as `models.allow` lets a model through: by its whole name, or by a pattern that
- * ends in `*`. A pattern is let through when everything it stands for would be. No list: no limit.
+ * Whether a list such as `models.allow` allows a model: by its name, or by a pattern that ends in
+ * `*`. A pattern is allowed when all its models are. Without a list all are allowed.
+ * @example createModelAllowlist(["openai/*"])("openai/gpt-5") // true
  */
 export function createModelAllowlist(
   allow: readonly string[] | undefined,

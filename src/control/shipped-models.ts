@@ -1,14 +1,14 @@
 import type { PriceConfig } from "./config.ts";
 
-/** What is known of a model without asking anybody. */
+/** The known facts about a model. */
 interface ModelFacts {
-  /** Tokens, prompt and answer together. */
+  /** In tokens, prompt and answer together. */
   readonly contextWindow: number;
   readonly maxOutput: number;
   readonly price: PriceConfig;
 }
 
-/** The day on which the prices below were compared with those that the providers publish. */
+/** The date on which the prices were compared with those of the providers. */
 export const pricesAsOf = "2026-10-15";
 
 const window1M = { contextWindow: 1_000_000, maxOutput: 128_000 };
@@ -24,9 +24,9 @@ const opus5 = price(5, 25, 0.5, 6.25);
 const opus15 = price(15, 75, 1.5, 18.75);
 
 /**
- * US dollars for a million tokens; `models.prices` replaces them model by model. Costs are what caps
- * are counted by, so where two figures were published, or a discount ends on an announced day, the
- * higher one stands here. A model whose price is not known is left out rather than guessed.
+ * US dollars for a million tokens; `models.prices` overrides them by model. Caps on cost depend on
+ * these, so of two published prices, or before a discount ends, the higher one is listed. A model
+ * without a known price is absent.
  */
 const shippedModels: Readonly<Record<string, ModelFacts>> = {
   "anthropic/claude-fable-5-1": { ...window1M, price: price(10, 50, 0.25, 12.5) },
@@ -102,9 +102,9 @@ const shippedModels: Readonly<Record<string, ModelFacts>> = {
   "google/gemini-2.5-flash-lite": { ...windowGemini, price: price(0.1, 0.4, 0.01) },
 };
 
-/** By `provider/model`; a dated snapshot is known by its plain name. */
+/** The facts of a model by `provider/model`; a dated snapshot has those of its plain name. */
 export function findShippedModel(name: string): ModelFacts | undefined {
-  // Another way of speaking to the same provider.
+  // Another API of the same provider.
   return findModelEntry(shippedModels, name.replace(/^openai-chat\//, "openai/"));
 }
 
@@ -112,7 +112,10 @@ function price(input: number, output: number, cachedInput: number, cacheWrite?: 
   return { input, output, cachedInput, ...(cacheWrite === undefined ? {} : { cacheWrite }) };
 }
 
-/** OpenAI's rule for long prompts: twice the price of what is read, half as much again for the rest. */
+/**
+ * OpenAI's rule for long prompts: twice the price of input, one and a half times the price of
+ * output.
+ */
 function tiered(base: ReturnType<typeof price>): PriceConfig {
   const { input, output, cachedInput, cacheWrite } = base;
   const write = cacheWrite === undefined ? undefined : cacheWrite * 2;
@@ -121,10 +124,10 @@ function tiered(base: ReturnType<typeof price>): PriceConfig {
 }
 
 /**
- * Names that stand for models, tried in order: the first that can be reached and is allowed. These
- * are the words that agent files of other programs use; `models.pools` replaces them one by one.
- * After the family that the word means come models of about the same strength and price, so that an
- * agent written for one provider runs with the key of another.
+ * Pools: names for models, tried in order; the first that is available and allowed is used. Agent
+ * files of other programs use these names; `models.pools` overrides them one by one. Models of
+ * similar strength and price of other providers follow, so that an agent for one provider runs with
+ * the key of another.
  */
 export const shippedPools: Readonly<Record<string, readonly string[]>> = {
   opus: [
@@ -165,8 +168,8 @@ export const shippedPools: Readonly<Record<string, readonly string[]>> = {
 };
 
 /**
- * What a table says of a model. A dated snapshot (`gpt-5-2025-08-07`, `claude-haiku-4-5@20251001`)
- * that has no entry of its own is known by its plain name.
+ * The entry of a model in a table. A dated snapshot (`gpt-5-2025-08-07`,
+ * `claude-haiku-4-5@20251001`) without its own entry has that of its plain name.
  */
 export function findModelEntry<Entry>(
   entries: Readonly<Record<string, Entry>>,

@@ -5,13 +5,13 @@ import { type CommandPlace, EngineSteering, type SteeredRuntime } from "../engin
 import { type ProfileSummarySources, summarizeProfile } from "../summarize-profile.ts";
 import type { CommandContext } from "./command.ts";
 
-/** What commands need of a runtime. */
+/** The part of a runtime that commands use. */
 export interface CommandRuntime extends SteeredRuntime, ProfileSummarySources {
   readonly profiles: ProfileSummarySources["profiles"] & { all(): readonly Profile[] };
   readonly control: { readonly plane: ControlPlane };
 }
 
-/** What the commands of one person work on, in one place. The same for every surface. */
+/** The context of one person's commands in one place, for every surface. */
 export function commandContext(
   runtime: CommandRuntime,
   { id: user }: Pick<Principal, "id">,

@@ -54,7 +54,7 @@ function describe({ about, form, name, profile }: AnyCommand) {
   return { name, form, about, profile: profile ?? null };
 }
 
-/** Every command of every surface that is ours. A new one is a file and a line here. */
+/** All slash commands, on every surface. A new command needs a line here. */
 export const commandTable: readonly AnyCommand[] = [
   showHelp,
   showStatus,

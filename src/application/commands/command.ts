@@ -4,45 +4,45 @@ import type { PinContext } from "../../control/records/pins.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Steering } from "../steering.ts";
 
-/** What commands work on; the same for every surface. */
+/** The context of a command, the same for every surface. */
 export interface CommandContext {
   readonly controlPlane: ControlPlane;
-  /** Session, user and workspace in which the person spoke: their own, by the surface's word. */
+  /** Session, user and workspace of the person, as the surface knows them. */
   readonly pinContext: PinContext;
-  /** What replies say about a profile; undefined when no profile has this id. */
+  /** The summary of a profile for replies; undefined for an unknown id. */
   describeProfile(profileId: string): ProfileSummary | undefined;
-  /** Every profile that can be used now; each may bring words of its own. */
+  /** All usable profiles; each may define commands. */
   profiles(): readonly Profile[];
   readonly steering: Steering;
 }
 
-/** The same while a command is executed. */
+/** The context while a command is executed. */
 export interface ExecutionContext extends CommandContext {
-  /** All that there are at the moment, with the words that profiles bring. */
+  /** All commands, including those of profiles. */
   readonly commands: readonly AnyCommand[];
 }
 
 export interface ProfileSummary {
-  /** `provider/model`; absent when none is chosen yet. */
+  /** `provider/model`; absent when no model is chosen yet. */
   readonly model?: string | undefined;
-  /** The skills and servers that its agents have when a caller can hand on all of them. */
+  /** The skills and servers of the profile when the caller can delegate all of them. */
   readonly skills?: readonly string[];
   readonly servers?: readonly string[];
 }
 
-/** What a command says when it worked. The reply is fixed text: no model rewords it. */
+/** The result of a command. The reply is fixed text, which no model rewords. */
 export interface CommandResult {
   readonly reply: string;
-  /** The same for programs, as JSON. */
+  /** The result for programs, as JSON. */
   readonly data?: unknown;
 }
 
-/** Why a text is not a command of this form. */
+/** The reason why a text is invalid for a command. */
 export interface UsageProblem {
   readonly problem: string;
 }
 
-/** What can stand in a place of a command, for surfaces that complete what is typed. */
+/** The kind of an argument, for completion. */
 export type ArgumentKind =
   | "agent"
   | "ask"
@@ -52,27 +52,27 @@ export type ArgumentKind =
   | "run"
   | { readonly words: readonly string[] };
 
-/** One command. Refusals are thrown as MandateErrors, whose sentences are the fixed replies. */
+/** A slash command. It refuses by throwing a MandateError, whose message is the reply. */
 export interface CommandDefinition<Given extends object> {
-  /** After the slash: `agents register`. */
+  /** The name after the slash: `agents register`. */
   readonly name: string;
-  /** What follows the name, for people. */
+  /** The arguments, for people. */
   readonly form: string;
   readonly about: string;
-  /** Everything after the first white space belongs to the command, byte for byte. */
+  /** The arguments are everything after the first white space, byte for byte. */
   readonly takesRawText?: true;
-  /** What follows the name may have several lines, which are those of a task or an answer. */
+  /** The arguments may have several lines, of a task or an answer. */
   readonly takesLines?: true;
-  /** The one profile that it starts. */
+  /** The profile that the command starts. */
   readonly profile?: string;
-  /** What its words are, one after the other. */
+  /** The kinds of its arguments, in order. */
   readonly completes?: readonly ArgumentKind[];
-  /** Decides by the text alone. */
+  /** Parses the arguments, by the text alone. */
   parse(rest: string): Given | UsageProblem;
   execute(given: Given, context: ExecutionContext, principal: Principal): Promise<CommandResult>;
 }
 
-/** A command among others: what it was given is its own business. */
+/** A command in a list, whatever its arguments are. */
 export type AnyCommand = CommandDefinition<object>;
 
 export function defineCommand<Given extends object>(command: CommandDefinition<Given>): AnyCommand {

@@ -3,9 +3,9 @@ import type { AnyCommand, ArgumentKind, CommandContext } from "./command.ts";
 import { labelOf } from "./describe-run.ts";
 import { commandsWith } from "./profile-triggers.ts";
 
-/** What a text could become. */
+/** A completion of a typed text. */
 export interface Candidate {
-  /** The whole text, from its slash on. */
+  /** The whole text, with its slash. */
   readonly text: string;
   readonly description: string;
 }
@@ -15,8 +15,8 @@ const longestPrefix = 4000;
 const longestDescription = 100;
 
 /**
- * What can be typed after `prefix`: commands, their words, and what is there to be named now. Only
- * reads, and gives nothing for a text that is no beginning of a command.
+ * Completes a typed command: its name, and its arguments. Only reads; returns nothing for a text
+ * that begins no command.
  */
 export async function completeCommand(
   prefix: string,
@@ -34,7 +34,7 @@ export async function completeCommand(
   });
 }
 
-/** The command whose words follow: its name is there, and a blank after it. */
+/** The command that precedes the cursor, with a blank after its name. */
 function commandBefore(prefix: string, commands: readonly AnyCommand[]): AnyCommand | undefined {
   const named = commands.filter(({ name }) => prefix.startsWith(`/${name} `));
   const longest = named.sort((one, other) => other.name.length - one.name.length)[0];
@@ -42,7 +42,7 @@ function commandBefore(prefix: string, commands: readonly AnyCommand[]): AnyComm
   return isFamily ? undefined : longest;
 }
 
-/** First the first words; those of a family once it is chosen. */
+/** Completes first words; second words after a complete first one. */
 function names(prefix: string, commands: readonly AnyCommand[]): readonly Candidate[] {
   const isSecond = prefix.includes(" ");
   const found = new Map<string, string>();

@@ -7,12 +7,12 @@ import type { Cap, KnownRun, ResumedWork } from "../steering.ts";
 
 const titleLength = 100;
 
-/** `oracle#3f2a10`: who it is, and the id that commands take. */
+/** A delegation in replies: `oracle#3f2a10`, its name and id. */
 export function labelOf(delegation: Pick<Delegation, "client" | "id" | "profile">): string {
   return `${shownName(delegation)}#${delegation.id}`;
 }
 
-/** Tasks and titles come from people, models and files: one line, and nothing hidden in it. */
+/** A task or title as one line without hidden characters. */
 export function titleLine(text: string): string {
   return harmlessLine(text, titleLength);
 }
@@ -22,7 +22,7 @@ export function isWatching({ depth, parentId }: Delegation): boolean {
   return parentId === null && depth > 0;
 }
 
-/** What a delegation does now, or how it ended, in fixed words. */
+/** The state of a delegation in fixed words. */
 export function stateOf(
   delegation: Delegation,
   { isInterrupted, log }: { readonly log: RunState; readonly isInterrupted: boolean },
@@ -41,7 +41,7 @@ export function stateOf(
   return isBusy ? state : `${state} (${waitingOn.on})`;
 }
 
-/** It has given its answer, and closes after its background children. */
+/** The state of a delegation that answered and waits for background children. */
 export function describeAnswered(children: number): string {
   return `answered, ${children} sub-agent${children === 1 ? "" : "s"} at work`;
 }
@@ -59,14 +59,14 @@ export function runStateOf({ isInterrupted, state }: KnownRun): string {
   return state.outcome ?? (isInterrupted ? "interrupted" : "running");
 }
 
-/** `24300 tokens, $0.1100`, with a mark before each that is an estimate, and each cap behind its own. */
+/** Tokens and cost, with their caps: `24300 tokens, $0.1100`. Estimates are marked. */
 export function amountsOf(spent: Spent, cap: Cap | null = null): string {
   const tokens = `${spent.tokens}${cap === null ? "" : ` of ${cap.tokens}`} tokens`;
   const cost = `${dollars(spent.cost)}${cap?.cost == null ? "" : ` of ${dollars(cap.cost)}`}`;
   return `${atMost(tokens, spent)}, ${atMostCost(cost, spent)}${excessOf(spent, cap)}`;
 }
 
-/** A provider may report more than a request allowed: then a cap is exceeded. */
+/** The excess over a cap, which occurs when a provider reports more than the request allowed. */
 function excessOf({ cost, tokens }: Spent, cap: Cap | null): string {
   if (cap === null) return "";
   if (tokens > cap.tokens) return ` (over the cap by ${tokens - cap.tokens} tokens)`;
@@ -78,16 +78,16 @@ function dollars(cost: number): string {
   return `$${cost.toFixed(4)}`;
 }
 
-/** The first so many lines, and how many there would be. */
+/** The first lines, and the number of the others. */
 export function firstLines(lines: readonly string[], most: number): readonly string[] {
   if (lines.length <= most) return lines;
   return [...lines.slice(0, most), `… and ${lines.length - most} more.`];
 }
 
-/** What every surface says of a resumption: a line for each run. */
+/** The reply for resumed work on every surface: a line for each run. */
 export function describeResumed(
   { refused, runs }: Pick<ResumedWork, "refused" | "runs">,
-  /** As the person gave it. */
+  /** The id as the person typed it. */
   id: string,
 ): string {
   const isOne = runs.length + refused.length === 1;

@@ -12,8 +12,8 @@ export type CommandReply =
   | { readonly ok: false; readonly reply: string; readonly code: MandateErrorCode };
 
 /**
- * What a person typed in, what to answer out. Whatever comes of it, also a refusal or a text that
- * was no command after all, is in the log before the answer is given.
+ * Executes what a person typed, and returns the reply. Every outcome is logged before the reply,
+ * also a refusal or a text that is no command.
  */
 export async function executeCommand(
   said: UserText,
@@ -46,9 +46,8 @@ export async function executeCommand(
 const maximumLength = 500;
 
 /**
- * What the log keeps of a command. Of raw text the size and the hash, since a document may hold
- * what a person pasted by mistake; of what was no command only its name, since it may be
- * anything.
+ * The logged form of a command. Raw text is logged by size and hash, since it may contain a pasted
+ * secret; of an unknown command only the name is logged.
  */
 function describeForLog(
   text: string,
@@ -68,10 +67,10 @@ function describeForLog(
 declare const provenance: unique symbol;
 
 /**
- * Text that an authenticated person typed, with who it was. Commands are executed from this type
- * alone, and only `fromUser` makes it: a model's reply, a tool's output, a child's result, a task or
- * a file is a plain string, and no string is a command. Surfaces call `fromUser` where they receive
- * input, and nowhere else; the stages that run agents stand before this one and cannot import it.
+ * Text that an authenticated person typed, with the principal. Only this type can be executed as a
+ * command, and only `fromUser` creates it: the reply of a model, the output of a tool, the result
+ * of a child, a task or a file is a plain string. Surfaces call `fromUser` where they receive
+ * input, and nowhere else; the folders that run agents cannot import this module.
  */
 export interface UserText {
   readonly text: string;
@@ -79,7 +78,7 @@ export interface UserText {
   readonly [provenance]: "user";
 }
 
-/** Types vanish when the code runs; this stays, so that no cast and no JSON makes a user's text. */
+/** Types do not exist at run time: this set rejects casts and parsed JSON. */
 const made = new WeakSet<UserText>();
 
 export function fromUser(text: string, principal: Principal): UserText {

@@ -15,8 +15,8 @@ const nothing: Readonly<Record<Selection, string>> = {
 };
 
 /**
- * What waits for an answer stays in it until it has one; the rest is new to a reader once. Nothing
- * is taken out: `all` shows it again, and every reader has a place of their own.
+ * Shows the inbox. Open questions are shown until they are answered, other items once to each
+ * reader. Nothing is removed: `all` shows every item.
  */
 export const showInbox = defineCommand<{ readonly selection: Selection }>({
   name: "inbox",
@@ -56,7 +56,7 @@ function lineOf(item: InboxItem): string {
 
 type Ask = NonNullable<InboxItem["ask"]>;
 
-/** Of an approval both answers that there are, for it takes no other word, and nothing is a no. */
+/** How to answer. An approval takes only yes or no, and counts as no at the deadline. */
 function howToAnswer(kind: InboxItem["kind"], { deadlineAt, default: fallback, id }: Ask): string {
   const isApproval = kind === "approval";
   const answers = isApproval ? `/answer ${id} yes or /answer ${id} no` : `/answer ${id} …`;

@@ -2,7 +2,7 @@ import { agentIdProblem } from "../../control/records/agent-registry.ts";
 import { quote } from "../../control/records/shown-text.ts";
 import type { UsageProblem } from "./command.ts";
 
-/** `a | b | c`, with the blanks around each part gone. Quotes mean nothing, and no part is empty. */
+/** Splits `a | b | c` and trims each part. Quotes have no meaning; no part may be empty. */
 export function splitFields(
   rest: string,
   least: number,
@@ -26,27 +26,27 @@ export function isProblem(value: object): value is UsageProblem {
   return "problem" in value;
 }
 
-/** The problem of a handle, as a usage problem; undefined when it is one. */
+/** The usage error of a handle; undefined: it is valid. */
 export function handleProblem(agentId: string): UsageProblem | undefined {
   const problem = agentIdProblem(agentId);
   return problem === undefined ? undefined : { problem: `agentId: ${problem}` };
 }
 
-/** For commands that take one handle and nothing else. */
+/** For commands whose only argument is a handle. */
 export function parseHandle(rest: string): { readonly agentId: string } | UsageProblem {
   return handleProblem(rest) ?? { agentId: rest };
 }
 
-/** For commands that take nothing. */
+/** For commands without arguments. */
 export function parseNothing(rest: string): object {
   return rest === "" ? {} : { problem: "It takes nothing more." };
 }
 
-/** Of a delegation or a run (`r…`); with who it is, as replies write it. */
+/** The id of a delegation or a run (`r…`), optionally after a name: `oracle#3f2a10`. */
 const workForm = /^(?:[a-z0-9][a-z0-9_-]{0,63}#)?(r?[0-9a-f]{6}(?:[0-9a-f]{2})?)$/;
 const askForm = /^q[0-9a-f]{6}(?:[0-9a-f]{2})?$/;
 
-/** The id in one word: `3f2a10`, `oracle#3f2a10`, `r3f2a10`. */
+/** The id in a word: `3f2a10`, `oracle#3f2a10`, `r3f2a10`. */
 export function idIn(word: string): string | undefined {
   return workForm.exec(word)?.[1];
 }
@@ -65,7 +65,7 @@ export function parseOptionalId(rest: string): { readonly id?: string } | UsageP
   return rest === "" ? {} : parseId(rest);
 }
 
-/** The first word of a text, and what follows it, lines and all. */
+/** The first word of a text, and the rest with its lines. */
 export function splitFirstWord(rest: string): readonly [word: string, text: string] {
   const end = /[ \t\r\n]/.exec(rest)?.index ?? rest.length;
   return [rest.slice(0, end), rest.slice(end).trim()];

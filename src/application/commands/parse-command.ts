@@ -5,14 +5,14 @@ import { commandTable } from "./command-table.ts";
 
 export interface ParsedCommand {
   readonly name: string;
-  /** What the command made of the text after its name. */
+  /** The parsed arguments. */
   readonly given: object;
 }
 
-/** Not executed; `usage` says to the person what to type. */
+/** The error for a text that cannot be executed; `usage` says what to type. */
 export interface UsageError {
   readonly usage: string;
-  /** The command it was meant to be, where that is clear. */
+  /** The command that was meant, if that is clear. */
   readonly name?: string;
 }
 
@@ -21,21 +21,21 @@ const maximumLines = 32_000;
 const maximumRawText = 1_000_000;
 const mostWordsShown = 30;
 
-/** A slash and one word, and where commands come in families (`/agents pin`) the second one. */
+/** A slash and one word; for families of commands (`/agents pin`) two words. */
 const nameAt = /^\/([^ \t\r\n]*)(?:[ \t]+([^ \t\r\n]+))?/;
 
 /**
- * A text is a command when its first character is a slash, and only then: with a space before it,
- * in a code block, in quotes or further down, it is ordinary text.
+ * A text is a command if and only if its first character is a slash. With a space before it, in a
+ * code block or in quotes, it is ordinary text.
  */
 function isCommand(text: string): boolean {
   return text.startsWith("/");
 }
 
 /**
- * Decides by the text and the commands that there are: the same text always gives the same command
- * or the same usage error, and nothing is guessed. Words are parted by spaces and tabs; quotes mean
- * nothing; a command is one line, unless it takes several or raw text, and then all of them are its.
+ * Parses a command by the text and the known commands alone: the same text gives the same command
+ * or error, and nothing is guessed. Arguments are separated by spaces and tabs; quotes have no
+ * meaning; a command is one line, unless it takes several or raw text.
  */
 export function parseCommand(
   text: string,
@@ -72,7 +72,7 @@ function isFamily(first: string, commands: readonly AnyCommand[]): boolean {
   return commands.some(({ name }) => name.startsWith(`${first} `));
 }
 
-/** What follows the name, cut to what can be looked at, and what is wrong with it. */
+/** The text after the name, cut to the limit, and its error. */
 function restOf(
   { takesLines, takesRawText }: AnyCommand,
   after: string,
@@ -87,8 +87,8 @@ function restOf(
 }
 
 /**
- * Line ends before the text are no blanks of a line. Not by a pattern: in a text full of blanks,
- * one would search from each of them to the end.
+ * Trims blanks; line ends before the text only if the command takes lines. Without a regular
+ * expression, which would be quadratic for many blanks.
  */
 function trimBlanks(text: string, takesLines: boolean): string {
   const leading = takesLines ? " \t\r\n" : " \t";

@@ -4,23 +4,20 @@ import { type AnyCommand, defineCommand } from "./command.ts";
 import { commandTable } from "./command-table.ts";
 import { startingCommand, watchingCommand } from "./work-commands.ts";
 
-/** No profile gets one of these, whatever it says. */
+/** First words of built-in commands, which no profile can claim. */
 const builtInWords: ReadonlySet<string> = new Set(
   commandTable.map(({ name }) => name.split(" ")[0] ?? name),
 );
 
 const wordForm = /^[a-z][a-z0-9-]{0,31}$/;
 
-/**
- * Every command that there is while these profiles can be used: ours, and a word for each profile
- * that wants one. Untrusted profiles of a repository are not included.
- */
+/** All commands: the built-in ones, and those of usable profiles. Untrusted profiles have none. */
 export function commandsWith(profiles: readonly Profile[]): readonly AnyCommand[] {
   const words = wordsOf(profiles);
   return words.length === 0 ? commandTable : [...commandTable, ...words];
 }
 
-/** The words that profiles bring, in alphabetical order. */
+/** The commands of profiles, in alphabetical order. */
 function wordsOf(profiles: readonly Profile[]): readonly AnyCommand[] {
   const { contested, granted } = claimTriggers(profiles, "slash");
   const isFree = ([word]: readonly [string, unknown]): boolean =>
@@ -39,7 +36,7 @@ function commandOfProfile(name: string, profile: Profile): AnyCommand {
   return watchingCommand({ ...of, takesTask: capabilities.some((each) => each !== "watcher") });
 }
 
-/** A word that two profiles claim starts neither; the error names both. */
+/** A command that several profiles claim starts none; the error names them. */
 function contestedWord(name: string, claimants: readonly Profile[]): AnyCommand {
   const problem = `Several profiles claim /${name}: ${describeClaimants(claimants)}. Name one of them: /spawnagent ${claimants[0]?.name ?? "profile"} <prompt>`;
   return defineCommand({
@@ -52,23 +49,23 @@ function contestedWord(name: string, claimants: readonly Profile[]): AnyCommand 
   });
 }
 
-/** A key that does what typing its command would do. */
+/** A key that executes a command. */
 export interface Hotkey {
-  /** Modifiers in a fixed order, then the key: `ctrl+shift+p`. */
+  /** Modifiers in a fixed order, and the key: `ctrl+shift+p`. */
   readonly keys: string;
   readonly profile: string;
-  /** The command, or its beginning where a text is still to be typed. */
+  /** The command, or its beginning if it needs a text. */
   readonly command: string;
   readonly needsText: boolean;
 }
 
 export interface Hotkeys {
   readonly hotkeys: readonly Hotkey[];
-  /** Keys that lead nowhere since several profiles claim them, in sentences. */
+  /** Sentences about keys without effect, because several profiles claim them. */
   readonly conflicts: readonly string[];
 }
 
-/** The keys that profiles ask for, for surfaces that have a keyboard. They decide which they can take. */
+/** The hotkeys of profiles. A surface with a keyboard decides which it can use. */
 export function hotkeysOf(profiles: readonly Profile[]): Hotkeys {
   const { contested, granted } = claimTriggers(profiles, "hotkeys", normalise);
   const commands = commandsWith(profiles);
@@ -86,12 +83,12 @@ export function hotkeysOf(profiles: readonly Profile[]): Hotkeys {
 
 const modifiers = ["ctrl", "alt", "shift", "meta"];
 
-/** What everybody ends, leaves or stops programs with. */
+/** Keys that end, leave or stop programs. */
 const everybodys: ReadonlySet<string> = new Set(["ctrl+c", "ctrl+d", "ctrl+z"]);
 
 const chordForm = /^(?:(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]+|f[0-9]{1,2})$/;
 
-/** One key with modifiers, or a function key: what people type is text, whatever a profile says. */
+/** Whether this is a key with modifiers, or a function key; other keys are text input. */
 function isChord(keys: string): boolean {
   const [last = "", ...before] = keys.split("+").reverse();
   const isTyped = before.every((each) => each === "shift") && !/^f[0-9]{1,2}$/.test(last);
@@ -120,16 +117,15 @@ function hotkeyOf(keys: string, profile: Profile, commands: readonly AnyCommand[
 }
 
 interface TriggerClaims {
-  /** The profile that each word or key starts. */
+  /** The profile of each word or key. */
   readonly granted: ReadonlyMap<string, Profile>;
-  /** Claimed by several profiles, so it starts none. */
+  /** Words or keys that several profiles claim, and so start none. */
   readonly contested: ReadonlyMap<string, readonly Profile[]>;
 }
 
 /**
- * Who gets which word or key. What is shipped comes before what a user brings, and that before what
- * a project brings, so that no file can take over what people know; between equals none wins, and
- * both are named.
+ * Decides which profile gets a word or key. Shipped profiles come first, then the user's, then a
+ * project's, so that no file can take over a known word; between equals none gets it.
  */
 function claimTriggers(
   profiles: readonly Profile[],
@@ -160,7 +156,7 @@ function isProjects({ project }: Profile): boolean {
   return project !== undefined && project.own === undefined;
 }
 
-/** Whether the product itself says so: a project may add words to a shipped profile. */
+/** Whether the product defines this trigger: a project may add words to a shipped profile. */
 function isShipped({ origin, origins }: Profile, kind: keyof Triggers): boolean {
   return (origins?.[`triggers.${kind}`] ?? origin).startsWith("built in");
 }

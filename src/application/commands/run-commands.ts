@@ -91,7 +91,7 @@ interface Node {
   readonly level: number;
 }
 
-/** Parents before their children, each level in the order of its steps. */
+/** Parents before their children, siblings in the order of steps. */
 function nodesOf({ state }: KnownRun): readonly Node[] {
   if (state === null) return [];
   const children = childrenByParent(state);
@@ -130,7 +130,7 @@ async function ofRun(run: KnownRun, steering: Steering) {
   const delegations = [...(run.state?.delegations.values() ?? [])];
   const shown = delegations.slice(0, mostBudgets);
   const caps = await steering.capsOf(shown.map(({ id }) => id));
-  // A cap is about an agent and everybody below it, and so is what stands against it.
+  // A cap covers an agent and all of its descendants, so the spending does too.
   const rows = shown.map((delegation) => ({
     delegation,
     spent: spentBelow(run, delegation),
@@ -183,7 +183,7 @@ export const showSessions = defineCommand({
   },
 });
 
-/** In universal time, so that a reply is the same wherever it is read. */
+/** In UTC, so that a reply is the same everywhere. */
 function moment(time: number): string {
   return `${new Date(time).toISOString().slice(0, 16).replace("T", " ")} UTC`;
 }

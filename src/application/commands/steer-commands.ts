@@ -65,7 +65,7 @@ const sentences: Readonly<Record<WorkspaceMode, string>> = {
   writable: "The workspace is writable for the next runs of this session, where profiles allow it.",
 };
 
-/** `writable` takes `readonly` back. It gives nothing that the surface or a contract does not give. */
+/** `writable` revokes `readonly`, and grants nothing that the surface or a contract does not. */
 export const setWorkspace = defineCommand<{ readonly mode?: WorkspaceMode }>({
   name: "workspace",
   form: "[readonly|writable]",

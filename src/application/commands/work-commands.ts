@@ -5,7 +5,7 @@ import type { Steering, WorkRequest } from "../steering.ts";
 import { type AnyCommand, type CommandResult, defineCommand } from "./command.ts";
 import { handleProblem, idIn, splitFirstWord } from "./parse-arguments.ts";
 
-/** Starts an agent and says so; what comes of it is in the inbox, and never in a reply. */
+/** Starts an agent. Its result goes to the inbox, never into the reply. */
 async function startWork(
   steering: Steering,
   request: WorkRequest,
@@ -25,14 +25,14 @@ async function startWork(
 interface StartingCommand {
   readonly name: string;
   readonly profile: string;
-  /** What the text is: `question`, `goal`. */
+  /** The name of the argument: `question`, `goal`. */
   readonly takes: string;
   readonly about: string;
-  /** Those of one workspace are worked off one after the other. */
+  /** Goals of one workspace run one after the other. */
   readonly isGoal?: true;
 }
 
-/** A command that gives its text to one profile as a task. */
+/** A command that starts one profile with its argument as the task. */
 export function startingCommand(starting: StartingCommand): AnyCommand {
   const { about, isGoal, name, profile, takes } = starting;
   return defineCommand<{ readonly task: string }>({
@@ -51,7 +51,7 @@ interface WatchingCommand {
   readonly name: string;
   readonly profile: string;
   readonly about: string;
-  /** It also takes a task, as a task of its own. */
+  /** Whether any other text is a task for the profile. */
   readonly takesTask: boolean;
 }
 
@@ -60,8 +60,8 @@ type Given =
   | { readonly act: "task"; readonly task: string };
 
 /**
- * Has the session of the running root watched by a profile, or of what an id names; said twice, or
- * without a word, it is the switch that a hotkey needs. Any other text is a task.
+ * A command that switches a watcher on or off, for the running root or the given id. Without
+ * arguments it toggles, as a hotkey needs. Any other text is a task, if the profile takes one.
  */
 export function watchingCommand(about: WatchingCommand): AnyCommand {
   const { name, profile, takesTask } = about;
@@ -141,7 +141,7 @@ export const pair = watchingCommand({
   takesTask: true,
 });
 
-/** `main`, `main..topic`, `HEAD~3`: what git calls it is found out later, what it is not is refused. */
+/** A range of commits: `main`, `main..topic`, `HEAD~3`. Git decides later whether it exists. */
 const rangeForm = /^[A-Za-z0-9_][\w./~^@{}-]{0,400}$/;
 
 export const review = defineCommand<{ readonly range?: string }>({
@@ -155,7 +155,7 @@ export const review = defineCommand<{ readonly range?: string }>({
     return { problem: `${quote(rest)} is no range of commits, such as main..topic.` };
   },
   async execute({ range }, { steering }, principal) {
-    // Before the work of making a diff.
+    // Checked before the diff is computed.
     requireRole("start-work", principal);
     const changes = await steering.changes(range);
     if (changes.text === "") {

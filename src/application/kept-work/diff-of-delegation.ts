@@ -6,7 +6,7 @@ import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
 import { findWork, type KeptWorkParts, reasonFor, type Work } from "./find-work.ts";
 
 export interface DiffedFile {
-  /** Relative to the repository or folder that was copied, as in the text. */
+  /** Relative to the copied repository or folder, as in the text. */
   readonly path: string;
   readonly change: "added" | "changed" | "removed";
   /** Null: the file is binary, or its lines are after the place where the text was cut. */
@@ -36,8 +36,8 @@ export interface DiffOptions {
 const defaultMaximumBytes = 16 * 1024 * 1024;
 
 /**
- * The diff of the working copy while it exists, also of a running child; otherwise the diff in the
- * log. Throws `NoKeptWork` where neither exists.
+ * The diff of the working copy if it exists, also of a running child; otherwise the diff in the
+ * log. Throws `NoKeptWork` without either.
  */
 export async function diffOfDelegation(
   parts: KeptWorkParts,

@@ -22,7 +22,7 @@ export interface KeptWorkParts {
   readonly home: string;
 }
 
-/** A delegation, and its work that is not in its caller's folder. */
+/** A delegation, and its changes outside of its caller's folder. */
 export interface Work {
   readonly runId: string;
   readonly delegation: Delegation;
@@ -36,8 +36,8 @@ export interface Work {
 export type WorkWithCopy = Work & { readonly copy: WorkingCopy };
 
 /**
- * The work of a delegation. A run's id means its root; where `isMeant` is false for the root, the
- * only delegation below it for which it is true. If there are several, the error names them.
+ * Finds the work of a delegation. A run's id means its root, or the only delegation for which
+ * `isMeant` is true; if there are several, the error names them.
  */
 export async function findWork(
   { store, home }: KeptWorkParts,
@@ -92,7 +92,7 @@ function openCopy(home: string, { workspace }: Contract): WorkingCopy | undefine
   if (copy === undefined || !existsSync(home)) return undefined;
   const place = realpathSync.native(resolve(home));
   const record = readCopyRecord(place, copy.id);
-  // One home can serve several databases, in which the same id can occur: the base differs then.
+  // One home can serve several databases with the same ids; their bases differ.
   if (record === undefined || (base !== null && record.base !== base)) return undefined;
   return workingCopyOf(place, record);
 }
@@ -133,8 +133,8 @@ async function readDecision(
 }
 
 /**
- * Acts on a copy while no process can resume a delegation in it: resuming waits in the same queue.
- * The work is read again inside, since it may have changed before.
+ * Acts on a copy while no process can resume a delegation in it, because both use one lock. The
+ * work is read again under the lock.
  */
 export async function holdUnused<Result>(
   parts: KeptWorkParts,
@@ -153,7 +153,10 @@ export async function holdUnused<Result>(
   });
 }
 
-/** Changes that were made on top of another agent's copy are merged there, once that agent is closed. */
+/**
+ * Throws while the target is in use: changes on top of another agent's copy are merged into that
+ * copy, after that agent is closed.
+ */
 export async function requireTargetAtRest(
   { store }: KeptWorkParts,
   { delegation, copy }: WorkWithCopy,

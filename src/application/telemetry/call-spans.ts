@@ -16,11 +16,11 @@ const errorTypes: Readonly<Record<Exclude<EndOfCall, "agent.tool_completed">, st
   "agent.tool_outcome_unknown": "outcome_unknown",
 };
 
-/** `execute_tool` spans: one for each call, also for one that was refused. */
+/** Makes an `execute_tool` span for each call, also for a refused one. */
 export class CallSpans {
   readonly #tree: SpanTree;
   readonly #capturesContent: boolean;
-  /** What calls were asked for with, until they begin. */
+  /** The arguments of calls that have not started. */
   readonly #inputs = new Map<string, RecordedCall>();
 
   constructor(tree: SpanTree, capturesContent: boolean) {
@@ -57,7 +57,7 @@ export class CallSpans {
     const { call_id: id, tool } = event.payload;
     let call = delegation.calls.get(id);
     if (call?.span === undefined) {
-      // Refused before it began.
+      // The call was refused before it started.
       const { attempt } = delegation;
       call = { id, tool, startedAt: event.at, attempt, span: undefined };
       this.start(delegation, call, parent);
@@ -79,9 +79,9 @@ export class CallSpans {
     endSpan(span, startedAt, event.at);
   }
 
-  /** The call that made a child, while it is open. */
+  /** The open call that created a child. */
   parentFor(delegation: DelegationTrace, callId: string): SpanParent | undefined {
-    // A step of a plan says so after the plan's call.
+    // The call id of a plan's step begins with that of the plan.
     const planned = callId.slice(0, Math.max(0, callId.lastIndexOf("/")));
     const call = delegation.calls.get(callId) ?? delegation.calls.get(planned);
     return call?.span && { span: call.span, key: keyOf(delegation, call) };

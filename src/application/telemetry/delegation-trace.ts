@@ -3,25 +3,25 @@ import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { modelAttributes, names, shorten, usageAttributes } from "./gen-ai.ts";
 
-/** A call under way. */
+/** An open call. */
 export interface CallTrace {
   readonly id: string;
   readonly tool: string;
   readonly startedAt: number;
   readonly attempt: number;
-  /** Absent while the past is read. */
+  /** Absent while earlier events are read. */
   span: Span | undefined;
 }
 
-/** A request under way, with all its tries: one operation. */
+/** An open request, with all of its attempts. */
 export interface RequestTrace {
   readonly startedAt: number;
-  /** When the last try was over. */
+  /** When the last attempt ended. */
   settledAt: number | null;
   readonly retries: { readonly at: number; readonly what: string; readonly delayMs: number }[];
 }
 
-/** What has to be remembered of an open delegation to make its spans. */
+/** The state of an open delegation that its spans need. */
 export interface DelegationTrace {
   readonly id: string;
   readonly created: StoredEvent<"agent.subagent_created">;
@@ -47,7 +47,7 @@ export function newDelegationTrace(
   };
 }
 
-/** Follows what is under way; spans are exported elsewhere. */
+/** Updates the state by an event; spans are made elsewhere. */
 export function follow(delegation: DelegationTrace, event: StoredEvent): void {
   switch (event.type) {
     case "agent.subagent_attempt":
@@ -87,7 +87,7 @@ export function follow(delegation: DelegationTrace, event: StoredEvent): void {
   }
 }
 
-/** What is worth a mark on the span of a delegation: a name and what may be known of it. */
+/** The span event of a log event: a name and attributes. */
 export function markOf(event: StoredEvent): readonly [name: string, Attributes] | undefined {
   switch (event.type) {
     case "agent.asked": {
@@ -136,7 +136,7 @@ export function markOf(event: StoredEvent): readonly [name: string, Attributes] 
   }
 }
 
-/** What is known of a delegation from its beginning. */
+/** The attributes at the start of a delegation. */
 export function agentAttributes({
   run_id,
   sub_agent_id,
@@ -154,7 +154,7 @@ export function agentAttributes({
   };
 }
 
-/** What the runtime recorded of it in the end. */
+/** The attributes at the end of a delegation. */
 export function closingAttributes({ payload }: StoredEvent<"agent.subagent_closed">): Attributes {
   const { final_status: status, close_reason: reason, seal } = payload;
   return {

@@ -3,8 +3,8 @@ import type { RecordedCall, StoredEvent, TokenUsage } from "../../events/event.t
 import { clip } from "../../text.ts";
 
 /**
- * The words of OpenTelemetry's conventions for generative AI. They are still in development there,
- * so they stand here by themselves, and in one place.
+ * The attribute names of OpenTelemetry's conventions for generative AI. These are still in
+ * development, so they are defined here.
  */
 export const names = {
   operation: "gen_ai.operation.name",
@@ -21,14 +21,14 @@ export const names = {
   toolType: "gen_ai.tool.type",
   callId: "gen_ai.tool.call.id",
   errorType: "error.type",
-  // Only with the operator's consent: what was said.
+  // Content of messages and calls, only with the operator's consent.
   inputMessages: "gen_ai.input.messages",
   outputMessages: "gen_ai.output.messages",
   callArguments: "gen_ai.tool.call.arguments",
   callResult: "gen_ai.tool.call.result",
 } as const;
 
-/** Providers that the conventions call otherwise than we do. */
+/** Providers with another name in the conventions. */
 const providers: Readonly<Record<string, string>> = {
   google: "gcp.gemini",
   vertex: "gcp.vertex_ai",
@@ -72,7 +72,7 @@ export function usageAttributes({ prompt, completion, cost }: TokenUsage): Attri
   };
 }
 
-/** What a model said, in the conventions' own form. */
+/** The answer of a model, in the format of the conventions. */
 export function outputMessages(text: string, calls: readonly RecordedCall[]): string {
   const said = text === "" ? [] : [{ type: "text", content: text }];
   const called = calls.map(({ id, name, input }) => {
@@ -91,7 +91,7 @@ export function clipContent(text: string): string {
   return clip(text, longestContent);
 }
 
-/** Names that models and files made up: long enough to be told apart. */
+/** Shortens a name from a model or a file. */
 export function shorten(name: string): string {
   return clip(name, 120);
 }

@@ -1,6 +1,6 @@
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where traces are to be sent; undefined: nowhere. */
+/** The address for traces; undefined: none. */
 export function endpointOf(environment: Environment): string | undefined {
   if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined;
   const exporters = environment["OTEL_TRACES_EXPORTER"]?.split(",").map((word) => word.trim());

@@ -28,13 +28,13 @@ import {
 } from "./span-tree.ts";
 
 export interface TraceOptions {
-  /** Of our own provider. With another one, ids are its own. */
+  /** The ids of our own provider; another provider makes its own. */
   readonly ids?: SpanIds | undefined;
-  /** Also what was asked and answered. */
+  /** Include the content of messages and calls. */
   readonly capturesContent?: boolean | undefined;
 }
 
-/** One run as a tree of spans, made from its events and from nothing else. */
+/** The span tree of one run, made from its events alone. */
 export class RunTrace {
   readonly #tree: SpanTree;
   readonly #calls: CallSpans;
@@ -44,7 +44,10 @@ export class RunTrace {
   #root: string | undefined;
   #isPast: boolean;
 
-  /** From the past nothing is sent; what it left open is continued with `continueTrace`. */
+  /**
+   * While earlier events are read, no spans are made; `continueTrace` makes those that are still
+   * open.
+   */
   constructor(tracer: Tracer, { ids, capturesContent = false }: TraceOptions, isPast: boolean) {
     this.#tree = new SpanTree(tracer, ids);
     this.#calls = new CallSpans(this.#tree, capturesContent);
@@ -52,10 +55,10 @@ export class RunTrace {
     this.#isPast = isPast;
   }
 
-  /** The past is over: everything that is open has its span, as if it had been seen to begin. */
+  /** Ends the reading of earlier events: everything open gets its span. */
   continueTrace(): void {
     this.#isPast = false;
-    // In the order in which they were created: parents first.
+    // In the order of creation: parents first.
     for (const delegation of this.#delegations.values()) {
       this.#startAgent(delegation);
       for (const call of delegation.calls.values()) {
@@ -73,7 +76,7 @@ export class RunTrace {
     const about = event.type === "run.planned" ? event.payload.by : event.sub_agent_id;
     const delegation = this.#delegations.get(about ?? "");
     if (delegation === undefined) return;
-    // Ends are told while what they end is still known, beginnings once it is.
+    // An end is handled before the state changes, a beginning after it.
     if (!this.#isPast) this.#tellEnd(delegation, event);
     follow(delegation, event);
     if (!this.#isPast) this.#tellStart(delegation, event);
@@ -155,7 +158,10 @@ export class RunTrace {
     endSpan(span, delegation.created.at, event.at);
   }
 
-  /** The call that made a child, or the agent. Watchers have no caller, and are of the same run. */
+  /**
+   * The parent of a span: the call that created the child, or the agent. A watcher belongs to the
+   * root.
+   */
   #callerOf({ created }: DelegationTrace): SpanParent {
     const { parent_id: parentId, call_id: callId } = created.payload;
     const id = parentId ?? this.#root ?? "";
@@ -172,7 +178,7 @@ function parentOf({ id, span }: DelegationTrace): SpanParent {
   return { span, key: agentKey(id) };
 }
 
-/** A `chat` span: one request to a model with all its tries, when it is over. */
+/** Makes a `chat` span at the end of a request, with all of its attempts. */
 function tellRequest(
   tree: SpanTree,
   delegation: DelegationTrace,
@@ -206,7 +212,7 @@ function tellRequest(
   endSpan(span, startedAt, error === undefined ? event.at : (request?.settledAt ?? event.at));
 }
 
-/** It was never answered; which model it went to, the seal says. */
+/** Makes the span of a request without an answer; its model is in the seal. */
 function tellFailedRequest(
   tree: SpanTree,
   delegation: DelegationTrace,

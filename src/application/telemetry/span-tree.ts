@@ -14,26 +14,26 @@ import { names } from "./gen-ai.ts";
 
 interface SpanBeginning {
   readonly name: string;
-  /** What it is about, unique in its run. */
+  /** The key of the span, unique in its run. */
   readonly key: string;
   readonly kind: SpanKind;
   readonly at: number;
   readonly attributes: Attributes;
 }
 
-/** A span that others are below: open, or sent before and known by what it was about. */
+/** A parent span: open, or exported before and known by its key. */
 export interface SpanParent {
   readonly span: Span | undefined;
   readonly key: string;
 }
 
-/** Starts the spans of one run, each below another one. */
+/** Starts the spans of one run, each with its parent. */
 export class SpanTree {
   readonly #tracer: Tracer;
   readonly #ids: SpanIds | undefined;
   traceId = "";
 
-  /** Without `ids` they are the provider's own. */
+  /** Without `ids` the provider makes them. */
   constructor(tracer: Tracer, ids: SpanIds | undefined) {
     this.#tracer = tracer;
     this.#ids = ids;
@@ -56,7 +56,7 @@ export class SpanTree {
   }
 }
 
-/** What went wrong, as a word: sentences may hold what was said. */
+/** Marks a span as failed, by an error type: a message could contain content. */
 export function failSpan(span: Span, errorType: string): void {
   span.setAttribute(names.errorType, errorType);
   span.setStatus({ code: SpanStatusCode.ERROR });
@@ -68,14 +68,14 @@ export function endSpan(span: Span, startedAt: number, at: number): void {
 }
 
 /**
- * Ids of spans that follow from what they are about. A process that recovers a run gives its
- * spans the ids that they had before, so that what was sent already finds its parents.
+ * Deterministic span ids: a process that recovers a run gives its spans the same ids, so that
+ * exported spans find their parents.
  */
 export class SpanIds {
   #traceId: string | undefined;
   #spanId: string | undefined;
 
-  // What a tracer provider asks for.
+  // The interface of a tracer provider.
   readonly generateTraceId = (): string => this.#traceId ?? randomBytes(16).toString("hex");
   readonly generateSpanId = (): string => this.#spanId ?? randomBytes(8).toString("hex");
 
@@ -92,7 +92,7 @@ export class SpanIds {
   }
 }
 
-/** Ids of runs are short and every database counts from one; the hash of its beginning is its own. */
+/** Run ids repeat across databases, so the hash of the first event is included. */
 export function traceIdOf(runId: string, startHash: string): string {
   return digest(`${runId} ${startHash}`, 32);
 }
@@ -103,6 +103,6 @@ function spanIdOf(traceId: string, key: string): string {
 
 function digest(text: string, length: number): string {
   const hex = createHash("sha256").update(text).digest("hex").slice(0, length);
-  // All zeros means none.
+  // An id of zeros is invalid.
   return /^0+$/.test(hex) ? hex.replace(/.$/, "1") : hex;
 }

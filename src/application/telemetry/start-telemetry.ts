@@ -10,7 +10,7 @@ export type Telemetry =
   | {
       /** Of the program's own provider. */
       readonly tracer: Tracer;
-      /** Also what was asked and answered. */
+      /** Include the content of messages and calls. */
       readonly capturesContent?: boolean;
     };
 

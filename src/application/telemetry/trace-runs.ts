@@ -6,15 +6,15 @@ import { RunTrace, type TraceOptions } from "./run-trace.ts";
 
 type TracedStore = Pick<Store, "subscribe" | "readEvents" | "ownership">;
 
-/** A run that is being recovered: its new events wait for its past to be read. */
+/** A run that is being recovered: new events wait until its earlier events are read. */
 interface TakingUp {
   readonly waiting: StoredEvent[];
 }
 
 /**
- * Makes spans of the runs that this process works on, and of no others: every process that shares
- * the store does the same for its own. A run that was begun elsewhere is continued where its spans
- * were left open. Gives what ends it; what is open then is left to the process that recovers the run.
+ * Makes spans for the runs that this process executes; other processes on the store do the same. A
+ * run that another process began continues with its open spans. Returns a function that stops; open
+ * spans are left to the process that recovers the run.
  */
 export function traceRuns(
   store: TracedStore,
@@ -24,7 +24,7 @@ export function traceRuns(
   const traces = new Map<string, RunTrace | TakingUp>();
 
   function hear(event: StoredEvent): void {
-    // A process that was declared dead continues under another name.
+    // A process that was declared dead continues under another worker name.
     const { worker } = store.ownership;
     if (event.type === "run.started" && event.payload.worker === worker) {
       traces.set(event.run_id, new RunTrace(tracer, options, false));
@@ -52,7 +52,7 @@ export function traceRuns(
         if (++read % 500 === 0) await nextTurn();
       }
     } catch {
-      // The store was closed: there are no more events.
+      // The store was closed, so there are no more events.
       traces.delete(runId);
     }
     if (traces.get(runId) !== takingUp) return;

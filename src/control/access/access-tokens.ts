@@ -29,14 +29,14 @@ export interface NewAccessToken {
   readonly role: Role;
   readonly scopes?: "*" | readonly string[] | undefined;
   readonly expiresAt?: number | null | undefined;
-  /** For an operator; the other roles see all runs in any case. */
+  /** Only for an operator; the other roles see all runs in any case. */
   readonly allRuns?: boolean | undefined;
 }
 
 /**
- * Who may talk to a server: the holder of the installation's own token, which lies in a file that
- * only its user can read, and those of named ones, which are stored as hashes. A record is looked
- * up at every call, so what was revoked is refused at once, by every process.
+ * The tokens of a server: the installation's own, in a file that only its user can read, and named
+ * ones, which are stored as hashes. The record is read at every call, so every process refuses a
+ * revoked token at once.
  */
 export class AccessTokens {
   readonly #store: RecordStore;
@@ -49,7 +49,7 @@ export class AccessTokens {
     this.#clock = clock;
   }
 
-  /** Undefined for whatever is not a token that holds now. */
+  /** Undefined for anything but a valid token. */
   async authenticate(token: string): Promise<Principal | undefined> {
     const name = nameInToken(token);
     if (name === undefined) return undefined;
@@ -64,7 +64,7 @@ export class AccessTokens {
     return { id: name, role, scopes, ...(role === "operator" && allRuns && { allRuns }) };
   }
 
-  /** Gives the token itself; it cannot be had again. */
+  /** Returns the token itself, which cannot be read again. */
   async create(
     request: NewAccessToken,
     by: Principal,
@@ -110,7 +110,7 @@ export class AccessTokens {
     requireRole("manage-tokens", by);
     const record = await this.#store.readRecord(resourceType, name);
     if (record === undefined || isRevoked(record)) return false;
-    // The name stays taken: runs, tasks and pins are its holder's by that name.
+    // The name stays reserved: runs, tasks and pins of the holder carry it.
     const value = { revokedBy: by.id };
     const change = { resourceType, resourceId: name, expectedVersion: record.version, value };
     await this.#store.changeRecords([change], by.id);
@@ -127,7 +127,7 @@ function isRevoked({ value }: ControlRecord): boolean {
   return typeof value === "object" && value !== null && Object.hasOwn(value, "revokedBy");
 }
 
-/** Takes as long for a near miss as for any other. */
+/** Compares in constant time. */
 function isSame(token: string, hash: string): boolean {
   return timingSafeEqual(Buffer.from(hashOfToken(token), "hex"), Buffer.from(hash, "hex"));
 }
@@ -136,32 +136,32 @@ function withoutHash({ hash: _, ...about }: StoredToken): AccessToken {
   return about;
 }
 
-/** What is known of a token once it has been handed out. */
+/** An access token as others see it, without its secret. */
 interface AccessToken {
   readonly name: string;
   readonly role: Role;
-  /** What the contracts that its holder causes may hold of scopes. */
+  /** The scopes that contracts started by the holder may have. */
   readonly scopes: "*" | readonly string[];
-  /** Whether its holder sees the runs of every principal, or only those that it started. */
+  /** Whether the holder sees the runs of all principals, or only its own. */
   readonly allRuns: boolean;
   readonly createdBy: string;
   readonly createdAt: number;
-  /** Null: it holds until it is revoked. */
+  /** Null: the token is valid until it is revoked. */
   readonly expiresAt: number | null;
 }
 
-/** As it lies in the database: with the hash of its secret, which cannot be reversed. */
+/** The stored token: with the hash of its secret, which cannot be reversed. */
 interface StoredToken extends AccessToken {
   readonly hash: string;
 }
 
-/** The name of the installation's own token, and of the command line. */
+/** The name of the installation's own token, which is also the principal of the command line. */
 const installationName = "local";
 
 const namePattern = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const tokenPattern = /^mnd_([a-z0-9][a-z0-9-]{0,31})_([A-Za-z0-9_-]{43})$/;
 
-/** 256 random bits: no need for a slow hash. The name in front tells which record to look at. */
+/** A new token of 256 random bits, which need no slow hash. The name in it finds its record. */
 function newToken(name: string): string {
   return `mnd_${name}_${randomBytes(32).toString("base64url")}`;
 }
@@ -170,7 +170,7 @@ function hashOfToken(token: string): string {
   return sha256(token);
 }
 
-/** The name in a token, or undefined for what cannot be one. */
+/** The name in a token; undefined for a text that is no token. */
 function nameInToken(token: string): string | undefined {
   return tokenPattern.exec(token)?.[1];
 }
@@ -188,14 +188,14 @@ const storedSchema = z.strictObject({
   hash: z.string().regex(/^[0-9a-f]{64}$/),
   role: z.enum(roles as readonly [Role, ...Role[]]),
   scopes: z.union([z.literal("*"), z.array(z.string().min(1).max(200)).max(200)]),
-  // Older records are without it, and so are those that it adds nothing to.
+  // Absent in older records, and in those of other roles.
   allRuns: z.boolean().optional(),
   createdBy: z.string(),
   createdAt: z.number(),
   expiresAt: z.number().nullable(),
 });
 
-/** Undefined for a damaged record: it grants no access. */
+/** Undefined for a damaged record, which grants no access. */
 function readStoredToken({ resourceId, value }: ControlRecord): StoredToken | undefined {
   const parsed = storedSchema.safeParse(value);
   if (!parsed.success) return undefined;
@@ -203,8 +203,8 @@ function readStoredToken({ resourceId, value }: ControlRecord): StoredToken | un
 }
 
 /**
- * The token of this installation, made when it is first asked for. Every reader of the file is its
- * owner and may do everything, so a file that others can read is not accepted.
+ * The token of this installation, created at the first call. Every reader of the file has all
+ * rights, so a file that other users can read is refused.
  */
 export function installationToken(file: string): string {
   try {
@@ -214,7 +214,7 @@ export function installationToken(file: string): string {
   }
   const draft = writeDraft(file);
   try {
-    // Of two processes that come at once, the second finds what the first has put there.
+    // Of two concurrent processes, the second reads the token of the first.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
@@ -224,7 +224,7 @@ export function installationToken(file: string): string {
   return readToken(file);
 }
 
-/** Another one in its place; the old one is worth nothing from here on. */
+/** Replaces the token; the old one is invalid from now on. */
 export function rotateInstallationToken(file: string): string {
   renameSync(writeDraft(file), file);
   return readToken(file);
@@ -239,7 +239,7 @@ function writeDraft(file: string): string {
 }
 
 function readToken(file: string): string {
-  // A second look at the permissions would be of another file: what matters is who can read now.
+  // Checked on the path at every read: what matters is who can read the file now.
   const isOpenToOthers = process.platform !== "win32" && (statSync(file).mode & 0o077) !== 0;
   if (isOpenToOthers) {
     throw new MandateError(

@@ -7,13 +7,13 @@ import { everybody, type Owner } from "../records/principal.ts";
 
 type OwnerSource = Pick<Store, "readEvents" | "readContract">;
 
-/** Two short texts each: a few megabytes. */
+/** Each entry is two short texts, so this is a few megabytes. */
 const mostKept = 50_000;
 
-/** An embedded database never waits for anything: others get their turn after so many reads. */
+/** An embedded database never yields: after this many reads other work gets a turn. */
 const perTurn = 20;
 
-/** Who owns which run. An owner never changes, so what was read once stays true. */
+/** The owners of runs, cached: an owner never changes. */
 export class RunOwners {
   readonly #store: OwnerSource;
   readonly #owners = new Map<string, string>();
@@ -23,7 +23,7 @@ export class RunOwners {
     this.#store = store;
   }
 
-  /** Without reading: undefined also for a run that was not asked for yet. */
+  /** From the cache alone; undefined for a run that was not read yet. */
   known(runId: string): string | undefined {
     return this.#owners.get(runId);
   }
@@ -55,7 +55,7 @@ export class RunOwners {
       try {
         return (await this.#store.readContract(id)).principal.id;
       } catch (error) {
-        // A contract that cannot be trusted names no owner.
+        // An invalid contract names no owner.
         if (error instanceof MandateError && error.code === "contract-invalid") return undefined;
         throw error;
       }
@@ -64,10 +64,13 @@ export class RunOwners {
   }
 }
 
-/** The registry, pins, trusted content and profiles: every token reads them anyway. */
+/** Records of the registry, pins, trusted content and profiles, which every token may read. */
 const sharedRecords = ["policy/", "profile/"];
 
-/** The control log names runs, sessions and tokens: an entry belongs to the principal that caused it. */
+/**
+ * The owner of an entry of the control log: the principal that caused it, unless every token may
+ * read the record.
+ */
 export function ownerOfDecision(event: StoredEvent): Owner {
   switch (event.type) {
     case "control.record_changed": {
@@ -83,7 +86,7 @@ export function ownerOfDecision(event: StoredEvent): Owner {
 
 const byStore = new WeakMap<OwnerSource, RunOwners>();
 
-/** One memory for all who ask about a store. */
+/** One cache for each store. */
 export function runOwnersOf(store: OwnerSource): RunOwners {
   const owners = byStore.get(store) ?? new RunOwners(store);
   byStore.set(store, owners);

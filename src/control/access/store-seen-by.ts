@@ -26,8 +26,8 @@ const mostViews = 1000;
 const views = new WeakMap<Store, Map<string, Store>>();
 
 /**
- * The store as a principal may see it: without the runs of others, and without everything that
- * belongs to those. The same object for the same principal, so what is kept by store is kept apart.
+ * The store as a principal may see it: without the runs of others and all that belongs to them. The
+ * same object for the same principal, so that caches by store are separate.
  */
 export function storeSeenBy(store: Store, principal: Principal): Store {
   if (seesAllRuns(principal)) return store;
@@ -39,12 +39,12 @@ export function storeSeenBy(store: Store, principal: Principal): Store {
   return view;
 }
 
-/** Read at once where what is hidden is passed over; then others get their turn. */
+/** The rows of one read. Other work gets a turn after each, since hidden rows are skipped. */
 const portion = 500;
 
 /**
- * Nothing here is left to the one who asks: a method that is missing cannot be called, which is why
- * `inspect` and `prune`, which know of no principal, are.
+ * Every method filters by principal. A method that cannot, such as `inspect` and `prune`, is absent
+ * and cannot be called.
  */
 class SeenStore implements Store {
   readonly #store: Store;
@@ -136,7 +136,7 @@ class SeenStore implements Store {
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
     const { limit = 50 } = query;
     let { before } = query;
-    // The place of a run that does not exist has nothing after it.
+    // A run that the principal may not see is no valid position.
     if (before !== undefined && !(await this.#sees(before))) return [];
     const found: RunRow[] = [];
     for (;;) {
@@ -175,7 +175,7 @@ class SeenStore implements Store {
     return this.#store.readCursor(reader);
   }
 
-  /** "Never past what there is" would tell where the items of others end. */
+  /** Limited to the last visible item: the limit of the store would reveal the items of others. */
   async moveCursor(reader: string, to: number): Promise<number> {
     const [last] = await this.readInbox({ limit: 1 });
     return this.#store.moveCursor(reader, Math.min(to, last?.id ?? 0));
@@ -205,7 +205,7 @@ class SeenStore implements Store {
     return this.#store.keepText(text);
   }
 
-  /** By a hash that only the log of a run has. */
+  /** By a hash that only the log of a run contains. */
   readText(hash: string): Promise<string | undefined> {
     return this.#store.readText(hash);
   }
@@ -214,7 +214,7 @@ class SeenStore implements Store {
     return this.#store.keepArtifact(body);
   }
 
-  /** By a hash that only the log of a run has. */
+  /** By a hash that only the log of a run contains. */
   readArtifact(hash: string): Promise<string | undefined> {
     return this.#store.readArtifact(hash);
   }
@@ -227,7 +227,7 @@ class SeenStore implements Store {
     return this.#store.isWorkerAlive(worker);
   }
 
-  /** Later than the commit, since an owner may have to be read first; still in order. */
+  /** Delivered after the commit, because an owner may have to be read; still in order. */
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void {
     let isWanted = true;
     let before = Promise.resolve();
@@ -237,7 +237,7 @@ class SeenStore implements Store {
       if (isWanted && seen.length > 0) listener(seen);
     };
     const unsubscribe = this.#store.subscribe((events) => {
-      // The store was closed, or a listener broke: neither is for those who commit.
+      // The store was closed or a listener failed; neither may fail the commit.
       before = before.then(() => pass(events)).catch(() => undefined);
     });
     return () => {
@@ -246,7 +246,7 @@ class SeenStore implements Store {
     };
   }
 
-  /** It is the owner of the store who closes it. */
+  /** The owner of the store closes it. */
   async close(): Promise<void> {}
 
   async #findMemories(query: MemoryQuery): Promise<readonly Memory[]> {
@@ -266,7 +266,7 @@ class SeenStore implements Store {
     }
   }
 
-  /** One may stand in the place of another principal's, whose id is not told. */
+  /** A memory can replace one of another principal, whose id is hidden. */
   async #seenMemory(memory: Memory): Promise<Memory | undefined> {
     if (!(await this.#sees(memory.runId))) return undefined;
     if (memory.supersedes === null) return memory;
@@ -286,7 +286,7 @@ class SeenStore implements Store {
 
 const holders = new WeakMap<Store, WeakMap<object, object>>();
 
-/** What holds a store, such as a runtime, with the store as a principal may see it. */
+/** An object that has a store, such as a runtime, with the store as a principal may see it. */
 export function seenBy<Holder extends { readonly store: Store }>(
   holder: Holder,
   principal: Principal,

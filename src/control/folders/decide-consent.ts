@@ -2,33 +2,32 @@ import { parse } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 
 /**
- * How agents may work in a folder. `copy`: in a working copy, and a person approves the changes
- * before they reach the folder.
+ * How agents may work in a folder. `copy`: in a working copy, and a person approves the changes.
  */
 export type ConsentMode = "in-place" | "copy" | "read-only";
 
-/** From the one that allows most to the one that allows least. */
+/** From the mode that allows most to the mode that allows least. */
 export const consentModes: readonly ConsentMode[] = ["in-place", "copy", "read-only"];
 
-/** What a person answered for a folder and everything below it. */
+/** The answer of a person for a folder and everything below it. */
 export interface RememberedConsent {
   /** A real path. */
   readonly folder: string;
   readonly mode: ConsentMode;
-  /** The user id that owned the folder then; null where the system has none. */
+  /** The user id of the folder's owner at that time; null where the system has none. */
   readonly owner: number | null;
 }
 
 export interface ConsentQuestion {
-  /** A real path: links are resolved by the caller, who has the file system. */
+  /** A real path; the caller resolves links. */
   readonly folder: string;
   readonly owner: number | null;
   readonly remembered: readonly RememberedConsent[];
-  /** The answer that a person gave with this call. */
+  /** The answer that came with this call. */
   readonly answer?: ConsentMode | undefined;
-  /** The call names the folder, and that counts as consent: a program's own call, or a server's. */
+  /** The call names the folder, which is consent: for a program or a server. */
   readonly isNamed?: boolean | undefined;
-  /** The caller insists on a folder that is too broad. */
+  /** The caller accepts a folder that is too broad. */
   readonly force?: boolean | undefined;
   /** A person at a terminal can be asked. */
   readonly canAsk?: boolean | undefined;
@@ -38,11 +37,11 @@ export interface ConsentQuestion {
 
 export interface PersonalFolder {
   readonly folder: string;
-  /** For the sentence: "your home folder". */
+  /** The folder in messages: "your home folder". */
   readonly what: string;
 }
 
-/** An answer is remembered; a name and force count for the process that used them. */
+/** The origin of the consent. An answer is stored; a name and force apply to the process. */
 export type ConsentSource = "answer" | "memory" | "name" | "force";
 
 export type ConsentDecision =
@@ -51,9 +50,9 @@ export type ConsentDecision =
   | { readonly kind: "refused"; readonly sentence: string };
 
 /**
- * Whether agents may work in a folder, and how. A broad folder needs `force`, which counts for the
- * call alone: it is never remembered, so it never covers the folders below. An answer replaces what
- * was remembered; naming a folder does not.
+ * Decides whether agents may work in a folder, and how. A broad folder needs `force`, which applies
+ * to this call alone and is never stored, so it never covers the folders below. An answer replaces
+ * a stored one; a named folder does not.
  */
 export function decideConsent(question: ConsentQuestion): ConsentDecision {
   const { answer, folder, force, personal } = question;
@@ -76,15 +75,15 @@ export function narrowerMode(left: ConsentMode, right: ConsentMode): ConsentMode
   return consentModes.indexOf(left) > consentModes.indexOf(right) ? left : right;
 }
 
-/** What a folder holds that no project folder holds; undefined: it is an ordinary folder. */
+/** The reason why a folder is too broad; undefined for an ordinary folder. */
 export function breadthOf(folder: string, personal: readonly PersonalFolder[]): string | undefined {
   if (parse(folder).root === folder) return "the whole file system";
   return personal.find((one) => isBelow(one.folder, folder))?.what;
 }
 
 /**
- * The nearest folder above decides, so that a part of a project can have an answer of its own. A
- * folder that belongs to another user than the one it belonged to is a different folder.
+ * The stored mode of the nearest folder above, so that a part of a project can have its own. A
+ * folder with another owner is a different folder.
  */
 function rememberedMode({
   folder,

@@ -18,13 +18,13 @@ import {
 export interface FolderConsentsOptions {
   readonly plane: Pick<ControlPlane, "consents" | "consent">;
   readonly environment: Environment;
-  /** Every call of this program names the folders it works in, and that is consent. */
+  /** Every call of this program names its folders, which is consent. */
   readonly isNamed: boolean;
-  /** Also to broad folders. */
+  /** Consent covers broad folders too. */
   readonly force: boolean;
 }
 
-/** What one call says of a folder. */
+/** The part of one call in the decision. */
 export interface ConsentCall {
   readonly answer?: ConsentMode | undefined;
   readonly isNamed?: boolean | undefined;
@@ -32,19 +32,16 @@ export interface ConsentCall {
   readonly canAsk?: boolean | undefined;
 }
 
-/** Consent of this process alone, to a folder and what is below it. */
+/** Consent of this process to a folder and everything below it. */
 interface Permit {
   readonly folder: string;
   readonly mode: ConsentMode;
   readonly force: boolean;
-  /** Whose answers for folders below it narrow it. */
+  /** The user whose stored answers for folders below narrow the permit. */
   readonly user: string;
 }
 
-/**
- * The one place that knows where agents may work: what people answered, which is in records, and
- * what calls of this process said, which ends with it.
- */
+/** Decides where agents may work: by answers in records, and by the calls of this process. */
 export class FolderConsents {
   readonly #options: FolderConsentsOptions;
   readonly #personal: readonly PersonalFolder[];
@@ -70,8 +67,8 @@ export class FolderConsents {
   }
 
   /**
-   * Acts on a decision: remembers an answer, or permits the folder to this process alone. `folder` is
-   * the real path that was decided about: what a link has put in its place since is another folder.
+   * Stores an answer, or permits the folder for this process. `folder` is the real path of the
+   * decision: a link that changed since leads to another folder.
    */
   async accept(
     folder: string,
@@ -89,8 +86,8 @@ export class FolderConsents {
   }
 
   /**
-   * How agents may work in a folder, asked by the engine for every run that is about to begin.
-   * Throws "refused-by-policy" where there is no consent.
+   * The mode of a folder, which the engine asks for before every run. Throws "refused-by-policy"
+   * without consent.
    */
   async modeOf(folder: string, user: string): Promise<ConsentMode> {
     const permit = this.#permitFor(realPathOf(folder));
@@ -104,7 +101,7 @@ export class FolderConsents {
     throw new MandateError("refused-by-policy", refusalOf(decision, folder));
   }
 
-  /** The nearest one. A broad folder below a permitted one is permitted by force alone. */
+  /** The permit of the nearest folder above. For a broad folder only a forced permit counts. */
   #permitFor(folder: string): Permit | undefined {
     const isBroad = breadthOf(folder, this.#personal) !== undefined;
     return this.#permits
@@ -120,7 +117,7 @@ function replaced(folder: string): MandateError {
   );
 }
 
-/** One that would be asked about is refused where the question cannot be put. */
+/** The refusal; also for an open question that no person can be asked. */
 export function refusalOf(
   decision: Exclude<ConsentDecision, { kind: "allowed" }>,
   folder: string,
@@ -130,7 +127,7 @@ export function refusalOf(
     : `Nothing was started: there is no consent to work in ${JSON.stringify(folder)}.`;
 }
 
-/** Why a folder needs `force`; undefined: it does not. */
+/** The reason why a folder needs `force`; undefined: it needs none. */
 export function refusalOfBroad(folder: string, environment: Environment): string | undefined {
   const real = realPathOf(folder);
   const personal = personalFolders(environment);
@@ -153,7 +150,7 @@ function personalFolders(environment: Environment): readonly PersonalFolder[] {
   ].map(({ folder, what }) => ({ folder: realPathOf(folder), what }));
 }
 
-/** Links resolved as far as the folder exists. */
+/** The real path, links resolved as far as the folder exists. */
 export function realPathOf(folder: string): string {
   return nearestRealPath(resolve(folder)).path;
 }

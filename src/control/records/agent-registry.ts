@@ -3,13 +3,19 @@ import { escapeXml, oneLine } from "../../text.ts";
 import { countCharacters, findHiddenCharacter, nameCharacter, quote } from "./shown-text.ts";
 import { checkKeys, readJson, refuseProblems } from "./strict-json.ts";
 
-/** The value of `policy/agent-registry:default`: the handles that can be delegated to. */
+/**
+ * The value of `policy/agent-registry:default`: the registered agents, which can be delegated to by
+ * their handle.
+ */
 export interface AgentRegistry {
   readonly version: 1;
   readonly agents: readonly AgentEntry[];
 }
 
-/** Absent `allowed…` adds no restriction, `[]` allows none; absent `default…` forwards none. */
+/**
+ * A registered agent. An absent `allowed…` list adds no restriction, `[]` allows none; an absent
+ * `default…` list forwards none.
+ */
 export interface AgentEntry {
   /** `@writer` */
   readonly agentId: string;
@@ -24,10 +30,10 @@ export interface AgentEntry {
 
 export const emptyRegistry: AgentRegistry = { version: 1, agents: [] };
 
-/** Whether a profile of this id exists; what does not exist cannot be registered. */
+/** Whether a profile with this id exists; only such a profile can be registered. */
 export interface IsKnownProfile {
   (profileId: string): boolean;
-  /** The reason why a defined agent cannot be used. */
+  /** The reason why a defined profile cannot be used. */
   readonly problemOf?: (profileId: string) => string | undefined;
 }
 
@@ -42,7 +48,7 @@ const nameLists = [
 ];
 const entryKeys = ["agentId", "profileId", "description", ...nameLists, "tags"];
 
-/** The entries of a registry. What is wrong with them goes to `problems`, each with its path. */
+/** Validates the entries of a registry. Errors are added to `problems`, each with its path. */
 export function checkAgents(
   list: unknown,
   isKnownProfile: IsKnownProfile,
@@ -65,7 +71,7 @@ export function checkAgents(
   });
 }
 
-/** `path` is where the entry stands; empty when it stands by itself. */
+/** Validates one entry. `path`: its place in the document; empty for a single entry. */
 function checkAgentEntry(
   value: unknown,
   path: string,
@@ -127,7 +133,7 @@ export function descriptionProblem(description: string): string | undefined {
   return hidden === undefined ? undefined : `contains ${hidden}, which is invisible`;
 }
 
-/** Names are compared whole, so a pattern or a space would silently match nothing. */
+/** Names are compared whole: a pattern or a name with a space would match nothing. */
 function nameProblem(name: unknown): string | undefined {
   const isName = typeof name === "string" && /^[^\s*]{1,256}$/.test(name);
   if (isName && findHiddenCharacter(name) === undefined) return undefined;
@@ -141,8 +147,8 @@ function tagProblem(tag: unknown): string | undefined {
 }
 
 /**
- * The registry out of JSON text or data, whole or not at all: one wrong entry refuses the update,
- * since half of it was not what anybody decided. Every problem names its path.
+ * Parses the registry from JSON text or data. A single invalid entry refuses the whole update,
+ * since part of an update is not what a person decided. Every error names its path.
  */
 export function parseAgentRegistry(source: unknown, isKnownProfile: IsKnownProfile): AgentRegistry {
   const value = readJson(source, "the agent registry");
@@ -158,7 +164,7 @@ export function parseAgentRegistry(source: unknown, isKnownProfile: IsKnownProfi
   return { version: 1, agents };
 }
 
-/** One entry, judged as the registry judges it. */
+/** Parses one entry by the rules of the registry. */
 export function parseAgentEntry(source: unknown, isKnownProfile: IsKnownProfile): AgentEntry {
   const problems: string[] = [];
   const entry = checkAgentEntry(readJson(source, "the agent"), "", isKnownProfile, problems);
@@ -169,8 +175,9 @@ export function parseAgentEntry(source: unknown, isKnownProfile: IsKnownProfile)
 const agentId = /^@[a-z0-9_-]{2,32}$/;
 
 /**
- * What is wrong with a handle; undefined when nothing is. Letters that merely look like the allowed
- * ones are named by their code points, since people cannot tell them apart.
+ * The error in a handle; undefined: none. A letter that looks like an allowed one is named by its
+ * code point, since people cannot tell them apart.
+ * @example agentIdProblem("@writer") // undefined
  */
 export function agentIdProblem(text: string): string | undefined {
   if (agentId.test(text)) return undefined;
@@ -182,9 +189,9 @@ export function agentIdProblem(text: string): string | undefined {
 }
 
 /**
- * What an orchestrator is told about the agents it can delegate to: handle, description, tags.
- * Profiles, records and models are not shown there. Sorted, so that the same registry gives
- * the same text, which providers can cache. Empty when there are none.
+ * The registered agents in a prompt: handle, description and tags, without profiles, records and
+ * models. Sorted, so that the same registry gives the same text, which providers can cache. Empty
+ * without agents.
  */
 export function agentsBlock(entries: readonly AgentEntry[]): string {
   if (entries.length === 0) return "";
@@ -197,7 +204,7 @@ export function agentsBlock(entries: readonly AgentEntry[]): string {
   return ["<available_agents>", ...lines, "</available_agents>"].join("\n");
 }
 
-/** By handle; not by the order of registration, which says nothing. */
+/** Sorts by handle. */
 export function sortAgents(entries: readonly AgentEntry[]): readonly AgentEntry[] {
   return entries.toSorted((left, right) => (left.agentId < right.agentId ? -1 : 1));
 }

@@ -24,9 +24,8 @@ import { checkKeys, type JsonRecord, readJson, refuseProblems } from "./strict-j
 
 /**
  * The control plane as one document, to be exported, edited and applied. `agents` is the whole
- * registry; of profiles and pins it changes those that it names, and null takes one away. What it
- * leaves out stays as it is. Pins are `global` and `workspace:<id>`: those of sessions and users are
- * their own.
+ * registry. Of profiles and pins only the named ones change; null deletes one. Pins are `global`
+ * and `workspace:<id>`; pins of sessions and users are not included.
  */
 export interface ControlDocument {
   readonly version: 1;
@@ -35,12 +34,14 @@ export interface ControlDocument {
   readonly pins?: Readonly<Record<string, string | null>>;
 }
 
-/** Throws when the value cannot be a profile of this id. */
+/** Throws when the value is no valid profile with this id. */
 type JudgeProfile = (id: string, value: unknown) => unknown;
 
 const documentBytes = 1024 * 1024;
 
-/** Whole or not at all; profiles that the document brings count as known in the rest of it. */
+/**
+ * Parses the whole document or throws. Profiles in the document count as known in its other parts.
+ */
 function parseControlDocument(
   source: unknown,
   isStored: IsKnownProfile,
@@ -114,7 +115,7 @@ function checkPins(
   return pins;
 }
 
-/** How many of each the document speaks of, and how many records were changed for it. */
+/** The numbers of agents, profiles and pins in the document, and of changed records. */
 export interface Applied {
   readonly agents: number;
   readonly profiles: number;
@@ -123,8 +124,8 @@ export interface Applied {
 }
 
 /**
- * Registry, profiles and pins in one transaction, or nothing. Agents that are gone take no pin with
- * them: a pin names a profile, and that is still there, or using the pin is an error.
+ * Applies registry, profiles and pins in one transaction. Pins of removed agents stay: a pin names
+ * a profile, and if that is missing, the use of the pin is an error.
  */
 export function applyDocument(
   parts: ControlParts,
@@ -151,7 +152,7 @@ export function applyDocument(
   }, parts.clock);
 }
 
-/** Also written when it stays the same and a profile goes: see `deleteProfileRecord`. */
+/** Also written unchanged when a profile is deleted: see `deleteProfileRecord`. */
 async function registryChange(
   { store }: ControlParts,
   { agents, profiles = {} }: ControlDocument,
@@ -159,7 +160,7 @@ async function registryChange(
   const gone = Object.keys(profiles).filter((id) => profiles[id] === null);
   if (agents === undefined && gone.length === 0) return [];
   const record = await store.readRecord("policy", registryId);
-  // A whole registry also replaces one that cannot be read any more.
+  // A whole registry also replaces an unreadable one.
   const next: AgentRegistry =
     agents === undefined
       ? (await readRegistry(store)).registry
@@ -179,7 +180,7 @@ async function valueChanges(
   for (const [resourceId, value] of values) {
     const record = await store.readRecord(resourceType, resourceId);
     if (isDeepStrictEqual(record?.value ?? null, value)) continue;
-    // The cap of one record, which is smaller than that of a document.
+    // The size limit of one record is smaller than that of a document.
     if (value !== null) readJson(value, `${resourceType}/${resourceId}`);
     changes.push({ resourceType, resourceId, expectedVersion: versionOf(record), value });
   }
@@ -190,7 +191,7 @@ function toPin([scope, profileId]: readonly [string, string | null]) {
   return [`profile-pin:${scope}`, profileId === null ? null : { profileId }] as const;
 }
 
-/** What `applyDocument` would take. `isWhole` adds profile records and pins to the public part. */
+/** The document for `applyDocument`. `isWhole` adds profile records and pins to the public part. */
 export async function exportDocument(
   { store }: ControlParts,
   { isWhole }: { readonly isWhole: boolean },

@@ -41,7 +41,9 @@ export function removeConsent(parts: ControlParts, folder: string, user: string)
   return removePolicy(parts, recordIdOf(folder, user), user);
 }
 
-/** A record that does not parse, or is not the record of its own folder, is no consent. */
+/**
+ * The valid consents of a user. An invalid record, or one under another folder's id, is no consent.
+ */
 export async function readConsents(
   store: ControlStore,
   user: string,
@@ -63,7 +65,7 @@ function parseConsent(value: unknown): RememberedConsent | undefined {
   return { folder, mode, owner };
 }
 
-/** Paths can be longer than ids and hold any byte: the id has their hash. */
+/** The id has the hash of the path: a path can be longer than an id and contain any byte. */
 function recordIdOf(folder: string, user: string): string {
   return `${prefix}${user}:${createHash("sha256").update(folder).digest("hex")}`;
 }

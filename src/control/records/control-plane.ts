@@ -56,9 +56,9 @@ import {
 } from "./trust-records.ts";
 
 /**
- * Who can be delegated to, what is pinned, what is trusted: records that people change. Every
- * method that changes one takes who asks and checks the role first, so a surface that forgets to
- * ask cannot give anything away. Reading is public.
+ * The records that people change: registered agents, pins, trust, consent, profiles. Every method
+ * that changes one takes the principal and checks the role first, so that no surface can forget the
+ * check. Reading is public.
  */
 export class ControlPlane {
   readonly #parts: ControlParts;
@@ -71,12 +71,15 @@ export class ControlPlane {
     return readRegistry(this.#parts.store);
   }
 
-  /** Throws "unknown-agent". The profile it leads to may be gone; running it would tell. */
+  /**
+   * Throws "unknown-agent". The profile of the agent may be missing, which is an error when the
+   * agent is used.
+   */
   async entry(agentId: string): Promise<AgentEntry> {
     return requireEntry((await this.registry()).registry.agents, agentId);
   }
 
-  /** Adds an agent, or changes one: fields that the entry does not give stay as they were. */
+  /** Registers an agent, or changes one: fields that the entry does not give stay. */
   async register(entry: AgentEntry, by: Principal): Promise<StoredRegistry> {
     requireRole("register", by);
     return changeAgents(this.#parts, by.id, (agents, isKnown) => withEntry(agents, entry, isKnown));
@@ -94,7 +97,10 @@ export class ControlPlane {
     return changeAgents(this.#parts, by.id, (agents) => withoutEntry(agents, agentId));
   }
 
-  /** JSON text or data. Throws "conflict" when the registry is not at the version any more. */
+  /**
+   * Replaces the registry by JSON text or data. Throws "conflict" when the registry has another
+   * version.
+   */
   async replaceRegistry(
     source: unknown,
     expectedVersion: number,
@@ -105,26 +111,29 @@ export class ControlPlane {
     return replaceRegistry(this.#parts, registry, expectedVersion, by.id);
   }
 
-  /** Registry, profile records and shared pins in one transaction. */
+  /** Applies registry, profile records and shared pins in one transaction. */
   async apply(document: unknown, by: Principal): Promise<Applied> {
     requireRole("apply", by);
     return applyDocument(this.#parts, document, by.id);
   }
 
-  /** The registry is public; prompts and servers in profile records are for operators. */
+  /**
+   * Exports the registry; for operators also profile records, which hold prompts and servers, and
+   * pins.
+   */
   async exportDocument(by: Principal): Promise<ControlDocument> {
     requireRole("read", by);
     return exportDocument(this.#parts, { isWhole: holdsRole("operator", by) });
   }
 
-  /** For editors of records as JSON; see `editRecord` for what can be edited. */
+  /** Replaces a record by JSON, for editors; `editRecord` says which records. */
   async editAllowlisted(
     record: string,
     source: unknown,
     expectedVersion: number,
     by: Principal,
   ): Promise<ControlRecord | null> {
-    // Their own pin is for a person to set, whatever their role.
+    // A person may set their own pin, in any role.
     const isOwnPin = record === `policy/${pinRecordId("user", { user: by.id }) ?? ""}`;
     requireRole(isOwnPin ? "pin-user" : "edit", by);
     return editRecord(this.#parts, { record, source, expectedVersion }, by.id);
@@ -140,7 +149,7 @@ export class ControlPlane {
     return writePin(this.#parts, { scope, profileId, context }, by.id);
   }
 
-  /** Pins the profile that the agent leads to now; the pin stays when the agent is gone. */
+  /** Pins the current profile of the agent; the pin stays when the agent is removed. */
   async pinAgent(
     scope: PinScope,
     agentId: string,
@@ -159,17 +168,20 @@ export class ControlPlane {
     return removePin(this.#parts, { scope, context }, by.id);
   }
 
-  /** Every pin that applies, broken ones too: those have a `problem`. */
+  /** Every pin that applies, including broken ones, which have a `problem`. */
   pins(context: PinContext): Promise<readonly ListedPin[]> {
     return readPins(this.#parts, context);
   }
 
-  /** The pins of every scope and everybody, so many at most. */
+  /** All pins of all scopes and users, up to a limit. */
   storedPins(most: number): Promise<readonly StoredPin[]> {
     return readStoredPins(this.#parts, most);
   }
 
-  /** Throws "unknown-profile" for a pin whose profile is gone; no other pin takes its place. */
+  /**
+   * The pin that applies. Throws "unknown-profile" when its profile is missing; no other pin is
+   * used instead.
+   */
   effectivePin(context: PinContext): Promise<EffectivePin | undefined> {
     return decidePin(this.#parts, context);
   }
@@ -218,18 +230,18 @@ export class ControlPlane {
     return this.trustedHashes();
   }
 
-  /** The folders in which a user lets agents work. */
+  /** The stored consents of a user. */
   consents(user: string): Promise<readonly StoredConsent[]> {
     return readConsents(this.#parts.store, user);
   }
 
-  /** Remembers how agents may work in a folder, for the user who says so; replaces an older answer. */
+  /** Stores how agents may work in a folder for this user; replaces an earlier answer. */
   async consent(consent: RememberedConsent, by: Principal): Promise<void> {
     requireRole("consent", by);
     await writeConsent(this.#parts, consent, by.id);
   }
 
-  /** False when the user has given none for exactly this folder. */
+  /** False when the user gave none for exactly this folder. */
   async withdrawConsent(folder: string, by: Principal): Promise<boolean> {
     requireRole("consent", by);
     return removeConsent(this.#parts, folder, by.id);
@@ -249,22 +261,21 @@ export class ControlPlane {
     return writeProfile(this.#parts, { id, source, expectedVersion }, by.id);
   }
 
-  /** Throws "refused-by-policy" while an agent leads to it. */
+  /** Throws "refused-by-policy" while a registered agent has this profile. */
   async deleteProfile(id: string, expectedVersion: number, by: Principal): Promise<void> {
     requireRole("change-profile", by);
     await deleteProfileRecord(this.#parts, id, expectedVersion, by.id);
   }
 
-  /** For the log: who said what, and what came of it. */
+  /** Logs a command, its principal and its outcome. */
   async noteCommand(command: string, by: Principal, outcome: string): Promise<void> {
     await this.#parts.store.noteCommand(command, by.id, outcome);
   }
 }
 
 /**
- * For editors that show a record as JSON. Two kinds of records can be edited that way, the registry
- * and pins (null deletes a pin), and both are judged as everywhere else; whatever else there is
- * among the policies is out of reach.
+ * Edits the registry or a pin as JSON, with the usual validation; null deletes a pin. Other records
+ * cannot be edited.
  */
 async function editRecord(
   parts: ControlParts,

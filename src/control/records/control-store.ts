@@ -4,22 +4,22 @@ import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import type { Store } from "../../ports/store.ts";
 import type { IsKnownProfile } from "./agent-registry.ts";
 
-/** What the control plane needs of a store: its records, and the log of commands. */
+/** The part of a store that the control plane uses: records, and the log of commands. */
 export type ControlStore = RecordStore & Pick<Store, "noteCommand">;
 
-/** The profiles that are not records: shipped, in files, in the configuration. */
+/** The profiles that are no records: shipped, in files, in the configuration. */
 interface ProfileCatalog {
   has(id: string): boolean;
   /** The reason why a defined profile cannot be used. */
   problemOf?(id: string): string | undefined;
-  /** Takes in what was acknowledged a moment ago. */
+  /** Reads content again that was just trusted. */
   refresh?(): Promise<void>;
 }
 
 export interface ControlParts {
   readonly store: ControlStore;
   readonly profiles: ProfileCatalog;
-  /** The workspace of those who do not name one. */
+  /** The default workspace. */
   readonly defaultWorkspace?: string | undefined;
   readonly clock?: Clock;
 }
@@ -27,7 +27,7 @@ export interface ControlParts {
 export const registryId = "agent-registry:default";
 export const trustedPrefix = "acknowledged:";
 
-/** Records as they are now: another process may have written or deleted one since. */
+/** Reads the records, since another process may have written or deleted one. */
 export async function knownProfiles({ store, profiles }: ControlParts): Promise<IsKnownProfile> {
   await profiles.refresh?.();
   const stored = new Set((await store.listRecords("profile")).map(({ resourceId }) => resourceId));
@@ -35,7 +35,7 @@ export async function knownProfiles({ store, profiles }: ControlParts): Promise<
   return Object.assign(isKnown, { problemOf: (id: string) => profiles.problemOf?.(id) });
 }
 
-/** What a change has to expect: 0 where there is no record. */
+/** The version that a change expects; 0 without a record. */
 export function versionOf(record: ControlRecord | undefined): number {
   return record?.version ?? 0;
 }
@@ -44,8 +44,8 @@ const maximumTries = 64;
 const maximumWaitMs = 50;
 
 /**
- * For changes that hold whatever the record said before: reads and writes again when another writer
- * wrote in between. Waits for a random while first, or those who met once would meet again.
+ * Repeats a change until no other writer interferes, for changes that do not depend on the record's
+ * content. Waits a random time between attempts, so that concurrent writers separate.
  */
 export async function retryOnConflict<Value>(
   attempt: () => Promise<Value>,

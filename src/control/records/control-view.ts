@@ -8,8 +8,8 @@ import type { ControlPlane } from "./control-plane.ts";
 import { layerOfRecord } from "./layer-of-record.ts";
 
 /**
- * The control plane as this process last read it, for those who cannot wait: who decides whether a
- * delegation may start does so in one step. The log says when something has changed.
+ * A cached copy of the control plane, for decisions that cannot wait for a read. Events of the log
+ * mark it as stale.
  */
 export class ControlView implements ProfileSource {
   readonly #plane: ControlPlane;
@@ -29,7 +29,10 @@ export class ControlView implements ProfileSource {
     });
   }
 
-  /** Reads again what has changed since, or always; undefined when there is nothing to wait for. */
+  /**
+   * Reads the records again if they changed, or always; undefined when there is nothing to wait
+   * for.
+   */
   refresh(always = false): Promise<void> | undefined {
     if (!this.#isStale && !always) return this.#reading;
     this.#isStale = false;
@@ -44,7 +47,7 @@ export class ControlView implements ProfileSource {
     return this.#byId.get(agentId);
   }
 
-  /** The same list as long as nothing has changed. */
+  /** The same list while nothing has changed. */
   all(): readonly AgentEntry[] {
     return this.#agents;
   }
@@ -53,12 +56,12 @@ export class ControlView implements ProfileSource {
     return this.#trustedHashes;
   }
 
-  /** The places whose content was trusted once, whatever they hold now. */
+  /** The files whose content was trusted once, whatever they contain now. */
   trustedFiles(): ReadonlySet<string> {
     return this.#trustedFiles;
   }
 
-  /** Profiles that are records: the operators' last word on a name. */
+  /** The profile records, which override the profiles of earlier sources. */
   read(): SourceContent {
     return this.#profiles;
   }
@@ -77,7 +80,7 @@ export class ControlView implements ProfileSource {
       this.#trustedFiles = new Set(trusted.map(({ file }) => file));
       this.#profiles = collect(await this.#plane.profileRecords());
     } catch (error) {
-      // What could not be read is read the next time; until then what was known stays.
+      // Read again at the next call; until then the previous values stay.
       this.#isStale = true;
       throw error;
     }

@@ -5,9 +5,8 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { quote } from "./shown-text.ts";
 
 /**
- * What a profile record says, as a source of profiles; records are the operators' own and need no
- * acknowledgement. Throws "profile-invalid" for what cannot be a profile: it is judged before it is
- * stored, and again when it is read.
+ * The layer of a profile record. Records belong to the operators and need no trust. Throws
+ * "profile-invalid" for an invalid profile, before it is stored and when it is read.
  */
 export function layerOfRecord(id: string, value: unknown): ProfileLayer {
   const origin = `record: profile/${id}`;

@@ -12,12 +12,12 @@ import {
 import { requireProfile } from "./registry-record.ts";
 import { quote } from "./shown-text.ts";
 
-/** Where a pin applies. The first scope of `pinScopes` that has one decides. */
+/** The scope of a pin. The first scope of `pinScopes` with a pin decides. */
 export type PinScope = "session" | "user" | "workspace" | "global";
 
 export const pinScopes: readonly PinScope[] = ["session", "user", "workspace", "global"];
 
-/** Who asks, in the words of the scopes; a scope without an id has no pin. */
+/** The ids for the scopes of the caller; a scope without an id has no pin. */
 export interface PinContext {
   readonly session?: string | undefined;
   readonly user?: string | undefined;
@@ -27,35 +27,35 @@ export interface PinContext {
 export interface EffectivePin {
   readonly scope: PinScope;
   readonly profileId: string;
-  /** The record it comes from: `profile-pin:session:abc`. */
+  /** The id of its record: `profile-pin:session:abc`. */
   readonly source: string;
 }
 
-/** A pin as it is stored, usable or not: one that is broken must not hide the others. */
+/** A stored pin, usable or not: a broken pin must not hide the others. */
 export interface ListedPin extends Pick<EffectivePin, "scope" | "source"> {
-  /** Null: the record does not name one. */
+  /** Null: the record names no profile. */
   readonly profileId: string | null;
-  /** Why it cannot be used, and how to remove it; null: it can. */
+  /** The reason why the pin cannot be used, and how to remove it; null: it can be used. */
   readonly problem: string | null;
 }
 
 const prefix = "profile-pin:";
 
-/** The record of a scope's pin; undefined when the context does not say whose. */
+/** The id of a scope's pin record; undefined when the context has no id for the scope. */
 export function pinRecordId(scope: PinScope, context: PinContext): string | undefined {
   if (scope === "global") return `${prefix}global`;
   const id = context[scope];
   return id === undefined || !isScopeId(id) ? undefined : `${prefix}${scope}:${id}`;
 }
 
-/** Whether a record's id is that of a pin: one of the four forms, and nothing that resembles them. */
+/** Whether this is the id of a pin record, in one of the four forms. */
 export function isPinRecordId(resourceId: string): boolean {
   if (resourceId === `${prefix}global`) return true;
   const [, id] = /^profile-pin:(?:session|user|workspace):(.+)$/su.exec(resourceId) ?? [];
   return id !== undefined && isScopeId(id);
 }
 
-/** Sessions, users and folders have names that can be read and stored as they are. */
+/** Whether the id is short, and without control characters. */
 function isScopeId(id: string): boolean {
   return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(id);
 }
@@ -91,7 +91,7 @@ export function removePin(
   return removePolicy(parts, requirePinId(scope, within(parts, context)), actor);
 }
 
-/** All pins that apply in this context, the deciding one first. */
+/** All pins that apply, the deciding one first. */
 export async function readPins(
   parts: ControlParts,
   context: PinContext,
@@ -110,11 +110,11 @@ export async function readPins(
 export interface StoredPin
   extends ControlRecord,
     Pick<ListedPin, "scope" | "profileId" | "problem"> {
-  /** Whose it is; null: everybody's. */
+  /** The id of the session, user or workspace; null for a global pin. */
   readonly id: string | null;
 }
 
-/** The pins of every scope and everybody, by their records' ids. */
+/** All stored pins, by the ids of their records. */
 export async function readStoredPins(
   parts: ControlParts,
   most: number,
@@ -131,7 +131,7 @@ export function describeStored(record: ControlRecord, isKnown: IsKnownProfile): 
   return { ...record, scope, id, ...describePin(record, scope, isKnown) };
 }
 
-/** What a stored pin names, and why that cannot be used. */
+/** The profile of a stored pin, and the reason why it cannot be used. */
 function describePin(
   { resourceId, value }: Pick<ControlRecord, "resourceId" | "value">,
   scope: PinScope,
@@ -150,8 +150,8 @@ function describePin(
 }
 
 /**
- * The pin that decides. One that cannot be used is an error and never a reason to look further: a
- * wider scope may have pinned a profile that may do more.
+ * The pin that decides. A broken pin is an error: a wider scope may have pinned a profile that
+ * allows more.
  */
 export async function decidePin(
   parts: ControlParts,

@@ -2,7 +2,7 @@ import type { Selection } from "../../contracts/selection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { PinContext, PinScope } from "./pins.ts";
 
-/** Who asks. A role holds what those before it hold. */
+/** The role of a principal. Each role includes those before it. */
 export type Role = "viewer" | "operator" | "admin";
 
 /** From the least to the most. */
@@ -11,13 +11,13 @@ export const roles: readonly Role[] = ["viewer", "operator", "admin"];
 export interface Principal {
   readonly id: string;
   readonly role: Role;
-  /** What the contracts that they cause may hold of scopes; absent: no further limit. */
+  /** The scopes that contracts of this principal may have; absent: no further limit. */
   readonly scopes?: Selection | undefined;
-  /** An operator with it sees the runs of every principal; viewers and admins do without it. */
+  /** Whether an operator sees the runs of all principals; viewers and admins always do. */
   readonly allRuns?: boolean | undefined;
 }
 
-/** Everything that can be asked of the control plane, by what it takes to be allowed. */
+/** The actions that require a role. */
 type ControlAction =
   | "read"
   | "register"
@@ -72,8 +72,9 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
 };
 
 /**
- * The only place that knows which role may do what; surfaces say who asks and nothing more. A role
- * that is not known, whichever path let it through, holds nothing.
+ * Throws "refused-by-policy" when the role of the principal is too low; an unknown role has no
+ * rights. The only place that knows which action needs which role; surfaces only pass the
+ * principal.
  */
 export function requireRole(action: ControlAction, principal: Principal): void {
   const { least, what } = rules[action];
@@ -86,8 +87,8 @@ export function holdsRole(least: Role, { role }: Principal): boolean {
 }
 
 /**
- * Session and user pins are for one's own scope. Whose session it is, the surface knows: it puts
- * the session in the context in which the person spoke. A user pin names its user, so it is checked.
+ * Checks the role for a pin. Session and user pins are for one's own scope: the surface sets the
+ * session of the person in the context, and the user is compared here.
  */
 export function requirePinRole(scope: PinScope, context: PinContext, principal: Principal): void {
   requireRole(`pin-${scope}`, principal);
@@ -95,21 +96,21 @@ export function requirePinRole(scope: PinScope, context: PinContext, principal: 
   throw new MandateError("refused-by-policy", "User pin is for your own user only.");
 }
 
-/** The owner of what every principal may see: records that all of them share. */
+/** The owner of records that every principal may see. */
 export const everybody: unique symbol = Symbol("everybody");
 
-/** The principal that a run's root contract names; undefined: unknown, so no principal's own. */
+/** The principal in the contract of a run's root. Undefined: unknown, and no principal's own. */
 export type Owner = string | typeof everybody | undefined;
 
 /**
- * The rule for every surface: a principal sees its own runs, or all of them. To see covers to steer,
- * as far as the role allows that. A run that a principal may not see does not exist for it.
+ * The rule for every surface: a principal sees its own runs, or all. Who sees a run may steer it,
+ * as far as the role allows. A run that a principal may not see does not exist for it.
  */
 export function maySee(principal: Principal, owner: Owner): boolean {
   return seesAllRuns(principal) || owner === everybody || owner === principal.id;
 }
 
-/** A team looks at one board, and an admin manages it; an operator is confined unless that is said. */
+/** Viewers and admins see all runs; an operator only with `allRuns`. */
 export function seesAllRuns({ allRuns, role }: Pick<Principal, "allRuns" | "role">): boolean {
   return role === "viewer" || role === "admin" || (role === "operator" && allRuns === true);
 }

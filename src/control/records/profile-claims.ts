@@ -6,10 +6,10 @@ import type { EntryClaims, ProfileClaims } from "../../contracts/narrow.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import type { AgentEntry } from "./agent-registry.ts";
 
-/** What the claims of a profile depend on besides the profile. */
+/** The values outside of a profile that its claims depend on. */
 interface ClaimSources {
   readonly workspace: string | null;
-  /** The models that its policy allows, in the order in which they are tried. */
+  /** The models of its policy, in the order in which they are tried. */
   readonly models: readonly string[];
   /** The tools that load skills. */
   readonly loadingTools: readonly string[];
@@ -17,7 +17,7 @@ interface ClaimSources {
   declared(name: string): McpServer | undefined;
 }
 
-/** The claims of a profile, in the words of contracts. */
+/** The claims of a profile, in the terms of contracts. */
 export function claimsOf(profile: Profile, from: ClaimSources): ProfileClaims {
   const { limits, model, servers } = profile;
   const [first = "", ...fallbacks] = from.models;
@@ -28,7 +28,7 @@ export function claimsOf(profile: Profile, from: ClaimSources): ProfileClaims {
     addedRules: profile.addedRules,
     skills: skillNames(profile.skills),
     mcp_servers: profile.mcpServers,
-    // A declared server that equals the configured one of that name is the configured one.
+    // A declared server that equals the configured one of its name is no server of its own.
     ownServers:
       servers &&
       Object.keys(servers).filter((name) => !isSameServer(servers[name], from.declared(name))),
@@ -56,7 +56,7 @@ function writeRoots(
   return workspace === null ? undefined : policy?.writeRoots?.map((path) => `${workspace}/${path}`);
 }
 
-/** A profile that names skills gets the tool that loads them. */
+/** Adds the tool that loads skills to a profile with skills. */
 function withSkillTools(
   { skills, tools }: Profile,
   loading: readonly string[],
@@ -79,7 +79,10 @@ function handOver({ mcpServers, skills, waysOut, ...same }: MayDelegate): Partia
   };
 }
 
-/** Ids in the registry may have a prefix for their kind: `skill:writing`, `mcp:docs`. */
+/**
+ * The claims of a registered agent. Ids may have a prefix for their kind: `skill:writing`,
+ * `mcp:docs`.
+ */
 export function claimsOfEntry(entry: AgentEntry): EntryClaims {
   const server = (id: string): string => id.replace(/^mcp:/, "");
   const { allowedForwardSkills, allowedMcpServers, defaultForwardSkills, defaultMcpServers } =

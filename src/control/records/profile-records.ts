@@ -25,8 +25,8 @@ export async function writeProfile(
 }
 
 /**
- * Deletes the record unless an agent leads to it. The registry is written with it, unchanged: its
- * version moves on, so that a concurrent registration of such an agent has to read again.
+ * Deletes a profile record that no registered agent has. The registry is written unchanged in the
+ * same transaction: its new version makes a concurrent registration read again.
  */
 export async function deleteProfileRecord(
   parts: ControlParts,
@@ -37,7 +37,7 @@ export async function deleteProfileRecord(
   const { store } = parts;
   const refusal = await retryOnConflict(async () => {
     const record = await store.readRecord("profile", id);
-    // Given back rather than thrown: trying again would not bring the caller's version back.
+    // Returned, not thrown: a retry would not restore the caller's version.
     if (record?.version !== expectedVersion) return movedOn(id, expectedVersion, record?.version);
     const { registry, version } = await readRegistry(store);
     requireUnused(id, registry);

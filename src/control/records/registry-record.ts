@@ -21,18 +21,18 @@ import { readJson } from "./strict-json.ts";
 
 export interface StoredRegistry {
   readonly registry: AgentRegistry;
-  /** 0 while no agent is registered. */
+  /** 0 before the first registration. */
   readonly version: number;
 }
 
-/** What a change says of an agent: what it leaves out stays, null takes it away. */
+/** A change of a registered agent: absent fields stay, null removes one. */
 export type AgentChange = {
   readonly [Key in Exclude<keyof AgentEntry, "agentId">]?: AgentEntry[Key] | null;
 };
 
 /**
- * Profiles in files come and go, so an entry whose profile is gone is still an entry: it can be
- * shown, changed and taken out, and delegating to it is an error.
+ * Reads the registry. The profile of an entry may be missing, since files change; such an entry can
+ * be shown, changed and removed, but not delegated to.
  */
 export async function readRegistry(store: ControlStore): Promise<StoredRegistry> {
   const record = await store.readRecord("policy", registryId);
@@ -58,7 +58,7 @@ export async function replaceRegistry(
   return { registry, version: record?.version ?? 0 };
 }
 
-/** Reads, changes and writes until no other writer came in between. */
+/** Changes the registry, and retries while other writers interfere. */
 export function changeAgents(
   parts: ControlParts,
   actor: string,
@@ -67,15 +67,15 @@ export function changeAgents(
   return retryOnConflict(async () => {
     const { registry, version } = await readRegistry(parts.store);
     const agents = change(registry.agents, await knownProfiles(parts));
-    // Once more as a whole, for what no single entry can be blamed for: the size.
+    // Validated again as a whole, for the size.
     const next = parseAgentRegistry({ version: 1, agents }, () => true);
     return replaceRegistry(parts, next, version, actor);
   }, parts.clock);
 }
 
 /**
- * An agent that is registered again keeps the fields that the new entry does not give: a restriction must not
- * vanish because of a better description.
+ * Registers an entry. A registered agent keeps the fields that the new entry does not give: a new
+ * description must not drop a restriction.
  */
 export function withEntry(
   agents: readonly AgentEntry[],
@@ -99,7 +99,7 @@ export function withChange(
   const before = requireEntry(agents, agentId);
   const said = Object.entries({ ...before, ...change, agentId });
   const kept = Object.fromEntries(said.filter(([, value]) => value !== null));
-  // A profile that is gone is no reason to refuse a change that is not about it.
+  // A missing profile does not prevent other changes.
   const after = checked(kept, "profileId" in change ? isKnown : () => true);
   return agents.map((each) => (each === before ? after : each));
 }

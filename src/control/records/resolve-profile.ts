@@ -8,7 +8,9 @@ import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.t
 import type { AgentEntry } from "./agent-registry.ts";
 import { claimsOfEntry } from "./profile-claims.ts";
 
-/** The profile of a delegation, and what the registry says where a handle was asked for. */
+/**
+ * The profile of a delegation, and the claims of the registered agent, if a handle was requested.
+ */
 export interface Resolved {
   readonly profile: Profile;
   readonly agent?: string;
@@ -19,17 +21,17 @@ export interface Resolved {
 export type Unresolved = {
   readonly rule: string;
   readonly reason: string;
-  /** A suggestion for people: the words that models get are fixed. */
+  /** A suggestion for people; the texts for models are fixed. */
   readonly hint?: string;
-  /** Of an unknown name: the names that would have been accepted. */
+  /** The valid names, for an unknown name. */
   readonly known?: readonly string[];
-  /** The machine is in the way, not the request: the run cannot succeed by passing over it. */
+  /** The environment is at fault, not the request: to skip the request would not help the run. */
   readonly isFault?: true;
-  /** The code of the error for a caller that is no agent; absent: refused by policy. */
+  /** The error code for a caller that is no agent; absent: refused by policy. */
   readonly code?: MandateErrorCode;
 };
 
-/** How a delegation is asked for. */
+/** The way in which a delegation is requested. */
 export type StartWay = DelegationWay | "root" | "session" | "watch";
 
 export interface ProfileLookup {
@@ -48,14 +50,14 @@ export function resolveProfile(
 ): Resolved | Unresolved {
   const handle = handleIn(request);
   if (handle !== undefined) return resolveAgent(from, handle, way);
-  // A job without a profile has its caller's tools and the default files.
+  // A delegation without a profile has its caller's tools and the default files.
   const isUnnamed = way === "spawn" && request.profile === undefined;
   const wasUnnamed = request.resumedFrom !== undefined && request.profile === unnamedProfile.name;
   if (isUnnamed || wasUnnamed) return { profile: unnamedProfile, receipt: [] };
   return resolveName(from, request.profile ?? "general", way);
 }
 
-/** A profile may be named by a handle: the registry is asked first, then the profiles. */
+/** A profile can be named by a handle: then the registry is used. */
 function handleIn({ agent, profile }: DelegationRequest): string | undefined {
   return agent ?? (profile?.startsWith("@") ? profile : undefined);
 }
@@ -92,7 +94,7 @@ function resolveAgent(from: ProfileLookup, agent: string, way: StartWay): Resolv
 function resolveName(from: ProfileLookup, asked: string, way: StartWay): Resolved | Unresolved {
   const { limits, profiles } = from;
   const found = profiles.get(asked);
-  // A profile that is defined and cannot be used is not replaced by the one for unknown names.
+  // A broken profile is not replaced by the profile for unknown names.
   const problem = found === undefined ? profiles.problemOf(asked) : undefined;
   if (problem !== undefined) return { rule: "profile_unusable", reason: problem.message };
   const profile =
@@ -112,7 +114,7 @@ function resolveName(from: ProfileLookup, asked: string, way: StartWay): Resolve
   return { profile, receipt: [line] };
 }
 
-/** The registered agents that can be delegated to: their profile exists and takes tasks this way. */
+/** The registered agents whose profile exists and accepts this way. */
 export function agentsFor(
   {
     agents,
@@ -131,7 +133,7 @@ function others(asked: string, known: readonly string[]): Pick<Unresolved, "hint
   return { known, ...(name !== undefined && { hint: `Did you mean '${name}'?` }) };
 }
 
-/** The names that would have been accepted, after the fixed text of the refusal. */
+/** The valid names, to append to the fixed text of a refusal. */
 export function knownNames(known: readonly string[] | undefined): string {
   if (known === undefined) return "";
   if (known.length === 0) return " Known: none.";
@@ -141,7 +143,7 @@ export function knownNames(known: readonly string[] | undefined): string {
 
 const mostNames = 50;
 
-/** A refused run has no log that could hold the refusal: the caller gets an error. */
+/** The error for a refused run, which has no log. */
 export function refusal({
   code = "refused-by-policy",
   hint,
@@ -158,7 +160,7 @@ export function refusal({
   return new MandateError(code, reason);
 }
 
-/** Whether this profile can be what it is asked to be, and its promises can be kept. */
+/** The reason why a profile cannot be used this way; undefined: it can. */
 function unfit(profile: Profile, way: StartWay): Unresolved | undefined {
   const { capabilities, name, workspace } = profile;
   const isChild = way === "spawn" || way === "delegate";
@@ -171,7 +173,7 @@ function unfit(profile: Profile, way: StartWay): Unresolved | undefined {
     const reason = `"${name}" is a profile for ${capabilities.join(" and ")} agents only, and cannot be given a task this way.`;
     return { rule: "capability", reason };
   }
-  // A promise of the profile that cannot be kept is refused, never taken for less.
+  // A condition of the profile that cannot be enforced is refused, not ignored.
   const { approval, checks, isolation = "sandbox" } = workspace ?? {};
   if (isolation !== "sandbox" && (approval === true || (checks?.length ?? 0) > 0)) {
     const reason = `"${name}" works in place (${isolation}), where nothing is merged: its checks and its approval could not be kept. Leave out its isolation, or say copy.`;
@@ -190,9 +192,9 @@ interface LookupForModels extends Pick<ProfileLookup, "agents"> {
 }
 
 /**
- * Throws when a named profile or handle has no model that can be reached, so that nothing is written
- * for work that cannot start; unknown names are refused by the start itself. Without names, throws
- * when no profile at all has a model.
+ * Throws when a named profile or handle has no available model, so that nothing is stored for work
+ * that cannot start. Unknown names are refused at the start. Without names, throws when no profile
+ * has a model.
  */
 export function requireModel(from: LookupForModels, names: readonly string[]): void {
   const { agents, models, profiles } = from;

@@ -3,7 +3,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
 import { quote } from "./shown-text.ts";
 
-/** What one record may hold. */
+/** The size limits of one record. */
 const recordCaps: JsonCaps = { bytes: 256 * 1024, depth: 32 };
 
 const maximumProblems = 10;
@@ -11,8 +11,8 @@ const maximumProblems = 10;
 export type JsonRecord = Readonly<Record<string, unknown>>;
 
 /**
- * JSON data from text, or from a value that goes through the same text: what has no JSON form
- * (circles, functions, inherited keys, endless depth) ends here.
+ * Reads JSON from text, or from a value by way of its text, which removes everything without a JSON
+ * form.
  */
 export function readJson(source: unknown, what: string, caps: JsonCaps = recordCaps): unknown {
   const text = typeof source === "string" ? source : serialise(source);
@@ -29,7 +29,7 @@ function serialise(value: unknown): string | undefined {
   }
 }
 
-/** An unknown key may be a restriction with a typo in it. */
+/** Adds an error for each unknown key: it may be a misspelt restriction. */
 export function checkKeys(
   value: JsonRecord,
   known: readonly string[],
@@ -45,7 +45,7 @@ export function checkKeys(
   }
 }
 
-/** Throws what was found, one problem a line. */
+/** Throws all errors, one a line. */
 export function refuseProblems(problems: readonly string[]): void {
   if (problems.length === 0) return;
   const shown = problems.slice(0, maximumProblems);
@@ -53,20 +53,20 @@ export function refuseProblems(problems: readonly string[]): void {
   throw new MandateError("config-invalid", shown.join("\n"));
 }
 
-/** Read as data, or why it is not; the reason completes a sentence about the text. */
+/** The value, or the reason why the text is invalid. */
 export type StrictJson = { readonly value: unknown } | { readonly problem: string };
 
 interface JsonCaps {
   readonly bytes: number;
   readonly depth: number;
-  /** The most values in one document: checking takes time for each. */
+  /** The most values in one document, since each takes time to check. */
   readonly values?: number;
 }
 
 /**
- * RFC 8259, and of that only what means one thing: a key that is there twice would leave open which
- * of the two was checked, and `__proto__` is no data. Size, depth and number are looked at in the
- * text, before anything is built from it.
+ * Parses JSON by RFC 8259, and refuses duplicate keys, where it is unclear which one was checked,
+ * and `__proto__`. Size, depth and number of values are checked in the text, before anything is
+ * allocated.
  */
 export function parseStrictJson(text: string, caps: JsonCaps): StrictJson {
   if (Buffer.byteLength(text) > caps.bytes) {
@@ -84,7 +84,7 @@ export function parseStrictJson(text: string, caps: JsonCaps): StrictJson {
   return key === undefined ? { value } : { problem: key };
 }
 
-/** Counts outside of strings; what is not JSON at all is found by the parser after it. */
+/** Counts outside of strings; the parser finds invalid JSON afterwards. */
 function findExcess(text: string, caps: JsonCaps): string | undefined {
   const { depth: deepest, values: most = Number.POSITIVE_INFINITY } = caps;
   let depth = 0;
@@ -117,7 +117,7 @@ function isClosing(code: number): boolean {
   return code === 0x5d || code === 0x7d;
 }
 
-/** The place after a string that begins here. Each character is looked at once, whatever it is. */
+/** The position after the string that begins at `start`. Linear in the length of the string. */
 function endOfString(text: string, start: number): number {
   for (let at = text.indexOf('"', start + 1); at !== -1; at = text.indexOf('"', at + 1)) {
     let escapes = 0;
@@ -133,7 +133,9 @@ interface Level {
   step: string | number;
 }
 
-/** For valid JSON: a string is a key when a colon follows. Escapes are resolved before comparing. */
+/**
+ * For valid JSON: a string before a colon is a key. Escapes are decoded before keys are compared.
+ */
 function findAmbiguousKey(text: string): string | undefined {
   const levels: Level[] = [];
   for (let at = 0; at < text.length; at++) {
@@ -172,7 +174,7 @@ function renderPath(levels: readonly Level[]): string {
   }, "");
 }
 
-/** The parser says where for some mistakes; for others, the first thing that is no JSON word. */
+/** The position of an error, from the parser's message or from the first invalid token. */
 function placeOf(error: unknown, text: string): string {
   const message = error instanceof Error ? error.message : "";
   const [, position] = /at position (\d+)/.exec(message) ?? [];

@@ -15,7 +15,7 @@ export interface TrustedFile {
   readonly name: string;
 }
 
-/** Trusts exactly this content. A file that changes has another hash, and needs trust again. */
+/** Trusts exactly this content. A changed file has another hash, and needs trust again. */
 export function trustContent(
   { clock, store }: ControlParts,
   hash: string,
