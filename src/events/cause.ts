@@ -1,7 +1,7 @@
 /**
- * Why something stopped, failed, was cancelled, refused or retried, as codes with typed details.
- * Programs decide by these; the sentences for people and models are made from them here, and nothing
- * reads a sentence back. A `text` is what a person, a provider, a tool or git said.
+ * Causes: why something stopped, failed, was cancelled, refused or retried, as codes with typed details.
+ * Programs decide by codes. The sentences for people and models are made here, and nothing parses a
+ * sentence. A `text` comes from a person, a provider, a tool or git.
  */
 import { unpriced } from "../contracts/narrow-limits.ts";
 import type { ModelFaultKind } from "../ports/model.ts";
@@ -15,7 +15,7 @@ export type Cause =
   | { readonly code: "idle"; readonly ms: number }
   | { readonly code: "model_stalled"; readonly token: "first" | "next"; readonly ms: number }
 
-  // Ended by others: a person or program, its caller, another process.
+  // Ended from outside: by a person or program, its caller, another process.
   | { readonly code: "cancelled"; readonly text: string }
   | { readonly code: "call_withdrawn" }
   | { readonly code: "token_revoked" }
@@ -23,7 +23,7 @@ export type Cause =
   | { readonly code: "caller_cancelled" }
   | { readonly code: "caller_interrupted" }
   | { readonly code: "caller_closed" }
-  /** Its caller was closed from outside, as this. */
+  /** Its caller was closed from outside, with this reason. */
   | { readonly code: "caller_ended"; readonly closed_as: CloseReason }
   | { readonly code: "watched_closed" }
   | { readonly code: "session_closed" }
@@ -72,17 +72,17 @@ export type Cause =
   | { readonly code: "cost_too_small"; readonly needed: number; readonly left: number }
   | { readonly code: "tokens_too_small"; readonly needed: number }
 
-  // The exit rule. Where a model said something last, the sentence ends with that.
+  // The exit rule. `text` is the model's last answer, where the sentence ends with it.
   | { readonly code: "exit_missing"; readonly tools: readonly string[]; readonly text: string }
   | { readonly code: "exit_unanswered"; readonly tools: readonly string[] }
   | { readonly code: "review_missing"; readonly profile: string; readonly text: string }
   | { readonly code: "evidence_missing"; readonly evidence: "tool_calls" | "files" }
   | { readonly code: "schema_unmet"; readonly text: string }
   | { readonly code: "plan_incomplete"; readonly steps: readonly string[] }
-  /** `refused`: by a rule or a person, so nothing is wrong with the plan itself. */
+  /** `refused`: by a rule or a person; otherwise the plan itself is invalid. */
   | { readonly code: "plan_not_run"; readonly refused: boolean; readonly text: string }
 
-  // Its changes.
+  // Its changes to files.
   | { readonly code: "wrote_outside"; readonly paths: readonly string[]; readonly total: number }
   | { readonly code: "wrote_protected"; readonly paths: readonly string[]; readonly total: number }
   /** `answered`: a person said no; otherwise the question expired. */
@@ -96,15 +96,15 @@ export type Cause =
   | { readonly code: "check_failed"; readonly text: string }
   | { readonly code: "merge_refused"; readonly text: string }
 
-  /** Written by an earlier version, in words that none of the codes above stands for. */
+  /** A sentence of an earlier version that matches none of the codes above. */
   | { readonly code: "unclassified"; readonly closed_as: CloseReason; readonly text: string };
 
-/** Who cancels says why in words, unless a rule of the product cancels. */
+/** The reason of a cancel: a text, or a cause where the product itself cancels. */
 export type Cancellation = string | CauseOf<"call_withdrawn" | "token_revoked">;
 
 type CauseOf<Code extends Cause["code"]> = Extract<Cause, { readonly code: Code }>;
 
-/** The close reason of each cause, and its sentence. A new code does not compile without both. */
+/** The close reason and the sentence of each cause. A new code does not compile without both. */
 const causes: {
   readonly [Code in Cause["code"]]: readonly [
     closesAs: CloseReason | ((cause: CauseOf<Code>) => CloseReason),
@@ -115,7 +115,7 @@ const causes: {
     "timeout",
     ({ blocked, ms }) =>
       blocked
-        ? `It took longer than ${ms} ms, and kept its process from doing anything else.`
+        ? `It took longer than ${ms} ms, and blocked its process.`
         : `It took longer than ${ms} ms.`,
   ],
   attempt_deadline: ["timeout", ({ ms }) => `An attempt took longer than ${ms} ms.`],
@@ -127,16 +127,16 @@ const causes: {
   ],
 
   cancelled: ["cancelled", textOf],
-  call_withdrawn: ["cancelled", "The program that asked for it took its call back."],
+  call_withdrawn: ["cancelled", "The calling program withdrew its call."],
   token_revoked: ["cancelled", "Its token was revoked."],
   not_watchable: ["cancelled", ({ text }) => `It cannot be watched: ${text}`],
   caller_cancelled: ["cancelled", "Its caller was cancelled."],
   caller_interrupted: ["cancelled", "Its caller was interrupted."],
   caller_closed: ["parent_closed", "Its caller ended before it did."],
   caller_ended: [({ closed_as: reason }) => reason, "Its caller was ended."],
-  watched_closed: ["parent_closed", "The session that it watched is over."],
+  watched_closed: ["parent_closed", "The session that it watched has ended."],
   session_closed: ["report_accepted", "The session ended."],
-  program_gone: ["parent_crash", "The program that held this session is gone."],
+  program_gone: ["parent_crash", "The program that held this session has ended."],
   ended_outside: ["cancelled", "It was ended from outside."],
   already_closed: ["cancelled", "It has ended."],
   paused: ["cancelled", "It is paused."],
@@ -144,7 +144,7 @@ const causes: {
   storage_full: ["storage_full", textOf],
   store_failed: ["worker_lost", textOf],
   end_not_written: ["worker_lost", "Its end could not be written."],
-  log_conflict: ["worker_lost", "Its log and this process could not agree."],
+  log_conflict: ["worker_lost", "Its log contradicts the state of this process."],
   owned_elsewhere: ["worker_lost", "Another process works on it now."],
   resumptions_exhausted: [
     "worker_lost",
@@ -162,7 +162,7 @@ const causes: {
     ({ text, wait_ms: wait }) =>
       wait === undefined
         ? text
-        : `${text} It asks to wait ${wait} ms, which is longer than the delegation has left.`,
+        : `${text} The provider asks to wait ${wait} ms, which is longer than the delegation has left.`,
   ],
   model_mismatch: [
     "model_mismatch",
@@ -173,9 +173,9 @@ const causes: {
     ({ text }) => `The conversation does not fit the model's window: ${text}`,
   ],
   turn_refused: ["policy_denied", ({ text }) => `The turn was refused: ${text}`],
-  answer_filtered: ["truncated", "The provider's filter ended the answer."],
+  answer_filtered: ["truncated", "The provider's content filter ended the answer."],
   answer_cut: ["truncated", "The provider cut the answer at its length limit, twice."],
-  answer_empty: ["empty_output", "The model answered with nothing, twice."],
+  answer_empty: ["empty_output", "The model gave an empty answer, twice."],
   same_call: ["no_progress", ({ times }) => `It made the same call ${times} times in a row.`],
   denied_streak: [
     "policy_denied",
@@ -189,13 +189,13 @@ const causes: {
   model_unpriced: ["budget_exhausted", ({ cost, model }) => unpriced(model, cost)],
   budget_overrun: [
     "budget_exhausted",
-    "The provider reported more tokens than the request allowed, so nothing more is sent, and there is no answer yet.",
+    "The provider reported more tokens than were reserved, so no further request is sent, and there is no answer yet.",
   ],
-  cost_spent: ["budget_exhausted", "What it may cost is spent, and there is no answer yet."],
+  cost_spent: ["budget_exhausted", "Its cost cap is spent, and there is no answer yet."],
   cost_too_small: [
     "budget_exhausted",
     ({ left, needed }) =>
-      `A single answer may cost ${dollars(needed)} here, and ${dollars(left)} are left of what it may cost.`,
+      `A single answer may cost ${dollars(needed)} here, and ${dollars(left)} are left of its cost cap.`,
   ],
   tokens_too_small: [
     "budget_exhausted",
@@ -215,54 +215,54 @@ const causes: {
   review_missing: [
     "exit_rule_unmet",
     ({ profile, text }) =>
-      `What it makes has to be approved by "${profile}", and was not handed in for that. It said last: ${text}`,
+      `Its output must be approved by "${profile}", and was not submitted for review. It said last: ${text}`,
   ],
   evidence_missing: [
     "exit_rule_unmet",
     ({ evidence }) =>
       evidence === "files"
-        ? "The contract asks for changed files as evidence, and nothing was changed."
-        : "The contract asks for evidence, and not a single tool call was completed.",
+        ? "The contract requires changed files as evidence, and nothing was changed."
+        : "The contract requires evidence, and no tool call was completed.",
   ],
   schema_unmet: [
     "invalid_model_output",
-    ({ text }) => `The result does not fit the schema it was asked for, after one repair: ${text}`,
+    ({ text }) => `The result does not match the requested schema, after one repair: ${text}`,
   ],
   plan_incomplete: [
     "exit_rule_unmet",
-    ({ steps }) => `Not completed of the plan: ${firstNames(steps)}.`,
+    ({ steps }) => `Steps of the plan that were not completed: ${firstNames(steps)}.`,
   ],
   plan_not_run: [({ refused }) => (refused ? "policy_denied" : "invalid_model_output"), textOf],
 
   wrote_outside: [
     "policy_denied",
     (cause) =>
-      `It changed ${pathsIn(cause)}, where its contract does not let it write. Nothing of it was taken over.`,
+      `It changed ${pathsIn(cause)}, where its contract does not let it write. None of its changes were merged.`,
   ],
   wrote_protected: [
     "policy_denied",
     (cause) =>
-      `It changed ${pathsIn(cause)}, which is configuration that the next start obeys. Nothing of it was taken over.`,
+      `It changed ${pathsIn(cause)}, which is a protected path. None of its changes were merged.`,
   ],
   merge_not_approved: [
     "policy_denied",
     ({ answered }) =>
       answered
-        ? "A person did not want its changes merged."
+        ? "A person rejected the merge of its changes."
         : "No person approved the merge of its changes in time.",
   ],
   changes_too_many: [
     "policy_denied",
     ({ files }) =>
-      `A person has to approve its changes, and even their names are too many to be shown (${files} files).`,
+      `A person has to approve its changes, and there are too many to show (${files} files).`,
   ],
   changes_not_packed: [
     "merge_interrupted",
-    ({ text }) => `Its changes could not be handed in: ${text}`,
+    ({ text }) => `Its changes could not be packed: ${text}`,
   ],
   changes_not_merged: [
     "merge_interrupted",
-    ({ text }) => `Its changes could not be taken over: ${text}`,
+    ({ text }) => `Its changes could not be merged: ${text}`,
   ],
   changes_refused: ["policy_denied", textOf],
   merge_conflict: ["merge_conflict", textOf],
@@ -283,9 +283,9 @@ export function describeCause(cause: Cause): string {
   return typeof sentence === "string" ? sentence : sentence(cause);
 }
 
-/** The table is total over the union; the pairing of code and details is what the compiler loses. */
+/** The table is total over the union, but the compiler cannot pair a code with its details. */
 function entryOf({ code }: Cause): readonly [Table<CloseReason>, Table<string>] {
-  // A stored code may be that of a later version.
+  // A stored code may come from a later version.
   const entry = Object.hasOwn(causes, code) ? causes[code] : (["worker_lost", code] as const);
   return entry as readonly [Table<CloseReason>, Table<string>];
 }
@@ -294,17 +294,17 @@ type Table<Value extends string> = Value | ((cause: Cause) => Value);
 
 /** Why a call failed, or has no result. */
 export type CallCause =
-  /** The text of the event is the tool's own. */
+  /** The event contains the tool's own message. */
   | { readonly code: "tool_error" }
-  /** The same, and it failed because a person did not consent. */
+  /** The event contains the tool's own message: a person did not consent. */
   | { readonly code: "not_approved" }
   /** The delegation was closed while the call ran. */
   | { readonly code: "delegation_closed" }
   | { readonly code: "tool_deadline"; readonly tool: string; readonly ms: number }
-  /** The process died while the call ran, and it is not repeated by this rule. */
+  /** The process died while the call ran, and this rule forbids to repeat it. */
   | { readonly code: "call_interrupted"; readonly rule: string; readonly text: string };
 
-/** `isUnknown`: whether the call did anything. */
+/** `isUnknown`: the call may have had an effect. */
 export function describeCallCause(
   cause: Exclude<CallCause, { code: "tool_error" | "not_approved" }>,
   tool: string,
@@ -324,7 +324,7 @@ export function describeCallCause(
   }
 }
 
-/** What the runtime says to a model without being asked. */
+/** A message of the runtime to a model. */
 export type Reminder =
   | { readonly code: "answer_empty" }
   | { readonly code: "answer_cut" }
@@ -345,7 +345,7 @@ export type Reminder =
       readonly text: string;
     };
 
-/** Why a background child was ended on purpose: no agent waits for its result. */
+/** Causes by which a background child is ended on purpose: its failure need not reach its caller. */
 export const givenUp: ReadonlySet<string> = new Set<Cause["code"]>([
   "cancelled",
   "caller_interrupted",
@@ -384,7 +384,7 @@ export function describeReminder(reminder: Reminder): string {
   }
 }
 
-/** What arrived when nothing waited for it any more. */
+/** A result that arrived after its delegation or caller had ended. */
 export type LateCause =
   | { readonly code: "late_answer" }
   | { readonly code: "late_tool_result"; readonly tool: string }
@@ -406,7 +406,7 @@ export function describeLateCause(cause: LateCause): string {
   }
 }
 
-/** Why a run finished as it did: its root's cause, or what was left undone below a root that completed. */
+/** Why a run finished: its root's cause, or incomplete work below a completed root. */
 export type RunCause =
   | Cause
   | { readonly code: "all_closed" }
@@ -414,7 +414,7 @@ export type RunCause =
   | { readonly code: "failures_undelivered"; readonly delegations: readonly string[] }
   | { readonly code: "child_not_started"; readonly text: string };
 
-/** Whether a run ended as its root did. */
+/** Whether the cause of a run is that of its root. */
 export function isOfRoot(cause: RunCause): cause is Cause {
   return Object.hasOwn(causes, cause.code);
 }
@@ -424,7 +424,7 @@ export function describeRunCause(cause: RunCause): string {
     case "all_closed":
       return "every delegation is closed";
     case "steps_open":
-      return `not completed of the plan: ${firstNames(cause.steps)}`;
+      return `steps of the plan that were not completed: ${firstNames(cause.steps)}`;
     case "failures_undelivered":
       return `the failure of ${cause.delegations.join(", ")} never reached its caller`;
     case "child_not_started":
@@ -438,7 +438,7 @@ function textOf({ text }: { readonly text: string }): string {
   return text;
 }
 
-/** Of very many the first. */
+/** At most ten names. */
 function firstNames(steps: readonly string[]): string {
   return steps.length > 10 ? `${steps.slice(0, 10).join(", ")}, …` : steps.join(", ");
 }
@@ -449,7 +449,7 @@ function pathsIn({ paths, total }: CauseOf<"wrote_outside" | "wrote_protected">)
   return more > 0 ? `${shown.join(", ")} and ${more} more` : shown.join(", ");
 }
 
-/** Cents of cents, and of cheap models what there is. */
+/** Four digits after the point, or nine below a cent. */
 function dollars(amount: number): string {
   const digits = amount >= 0.01 ? 4 : 9;
   return `$${amount.toFixed(digits).replace(/(\.\d{2,}?)0+$/, "$1")}`;

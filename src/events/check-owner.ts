@@ -4,32 +4,35 @@ import type { NewEvent } from "./event.ts";
 import type { RunState } from "./run-state.ts";
 
 /**
- * Throws unless the writer may append: the run has not moved past what they decided by, and they
- * still own what they write about. The same in every store.
+ * The write guard of every store. Throws "conflict" when the run has events that the writer has not
+ * read, and "fenced" when the writer does not own what it writes about. Imports run state only.
  */
 export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): void {
   if (ifRunSeq !== undefined && ifRunSeq !== run.lastRunSeq) {
-    throw new MandateError("conflict", `Run ${run.id} has moved on in the meantime.`);
+    throw new MandateError(
+      "conflict",
+      `Run ${run.id} has new events since it was read. Read it again.`,
+    );
   }
   if (by === "operator" || events[0]?.type === "run.started") return;
   if (run.spread !== null) {
     checkShares(run, by, events);
     return;
   }
-  // Taking a run over is itself an append, by its new owner, one fence higher.
+  // A claim is itself an append of the new owner, with the next fence.
   if (events[0]?.type === "run.resumed" && by.fence === run.fence + 1) return;
   if (!isOwner(by, run)) throw fenced(`Run ${run.id}`);
 }
 
-/** Where a run is spread, everything that is written about a delegation is its worker's to write. */
+/** In a distributed run only the worker of a delegation may write events about it. */
 function checkShares(run: RunState, by: Ownership, events: readonly NewEvent[]): void {
-  /** Who is made, or claimed, in this very append. */
+  /** Delegations that this append creates, with their parent; then those that it claims. */
   const above = new Map<string, string | null>();
   const claimed = new Set<string>();
   for (const event of events) {
     const { sub_agent_id: id } = event;
     if (event.type === "agent.claimed" && id !== undefined) {
-      // Whether the fence is the next one is for the fold to say: the loser of a race is refused.
+      // The fold checks that the fence is the next one, so the loser of a race is refused.
       if (!isOwner(by, event.payload)) throw fenced(`Delegation ${id}`);
       claimed.add(id);
       continue;
@@ -37,15 +40,15 @@ function checkShares(run: RunState, by: Ownership, events: readonly NewEvent[]):
     if (event.type === "agent.subagent_created" && id !== undefined) {
       above.set(id, event.payload.parent_id);
     }
-    const about = aboutWhom(run, event);
+    const about = subjectOf(run, event);
     const named = about !== null && above.has(about) ? (above.get(about) ?? null) : about;
     if (named !== null && claimed.has(named)) continue;
     if (!isOwner(by, ownerOf(run, named))) throw fenced(`Delegation ${named ?? id ?? run.id}`);
   }
 }
 
-/** Whose worker may write it; null: the root's. */
-function aboutWhom(run: RunState, event: NewEvent): string | null {
+/** The delegation whose worker may write the event; null: the root. */
+function subjectOf(run: RunState, event: NewEvent): string | null {
   if (event.sub_agent_id !== undefined) return event.sub_agent_id;
   if (event.type === "run.planned") return event.payload.by;
   return event.type === "run.late_result" && run.delegations.has(event.payload.sub_agent_id)
@@ -54,8 +57,8 @@ function aboutWhom(run: RunState, event: NewEvent): string | null {
 }
 
 /**
- * The worker of a delegation of a distributed run: the one that has claimed it, or else the worker of
- * its caller. Watchers, which have no caller, go with the root, and the root with the run.
+ * The owner of a delegation in a distributed run: the worker that claimed it, or else the owner of its
+ * caller. Watchers, which have no caller, belong to the root's owner, and the root to the run's.
  */
 export function ownerOf(run: RunState, id: string | null): Ownership {
   for (let one = id === null ? undefined : run.delegations.get(id); one !== undefined; ) {
@@ -71,7 +74,7 @@ export function ownerOf(run: RunState, id: string | null): Ownership {
   return { worker: share.worker, fence: share.fence };
 }
 
-/** Whether the owner of a delegation, by the log, is the one that asks. */
+/** Whether `by` owns a delegation, according to the log. */
 export function owns(by: Ownership, run: RunState, id: string): boolean {
   return isOwner(by, ownerOf(run, id));
 }

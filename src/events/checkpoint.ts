@@ -1,14 +1,14 @@
 import { createHash, type Hash } from "node:crypto";
 import type { LogHead, LogSpan } from "../ports/inspection.ts";
 
-/** Where a run's log ends: how many events it has, the number of the last one, the hash after it. */
+/** The end of a run's log: the number of its events, and the number and hash of the last one. */
 export interface RunEnd extends LogHead {
   readonly events: number;
 }
 
 /**
- * What a store's log was at one time, for keeping elsewhere. The hash at the end of a run commits to
- * every event of it, so a later log can be held against this and each run that differs be named.
+ * The state of a store's log at one time, to be kept elsewhere. The last hash of a run commits to all of
+ * its events, so `mandate verify --against` can name each run that differs.
  */
 export interface Checkpoint {
   readonly version: 1;
@@ -16,15 +16,15 @@ export interface Checkpoint {
   readonly at: number;
   /** The last sequence number, over all runs. */
   readonly seq: number;
-  /** Which run has which sequence numbers. */
+  /** The digest of `OrderHash`. */
   readonly order: string;
-  /** The control log, and every run that was stored then. */
+  /** The control log, and every stored run. */
   readonly runs: readonly RunEnd[];
 }
 
 /**
- * A hash of which run has which sequence numbers, up to one of them. Runs that were pruned since
- * count by the numbers in their receipts, so that pruning does not change it.
+ * A hash over the assignment of sequence numbers to runs, up to one number. Pruned runs count by the
+ * numbers in their receipts, so that pruning does not change the hash.
  */
 export class OrderHash {
   readonly #through: number;
@@ -50,7 +50,7 @@ export class OrderHash {
     this.#current = { runId, firstSeq, count };
   }
 
-  /** The last number that it has taken in. */
+  /** The last number that was added. */
   get last(): number {
     return this.#last;
   }

@@ -1,4 +1,4 @@
-/** Why a delegation ended. The list is closed: a surface that shows reasons can know them all. */
+/** Why a delegation ended. The list is fixed, so that surfaces can handle every reason. */
 export const closeReasons = [
   "integrated",
   "report_accepted",

@@ -3,7 +3,7 @@ import type { CloseReason } from "./close-reason.ts";
 import type { ArtifactReference, Keeps, SentMessage, TokenUsage } from "./event.ts";
 import type { Seal } from "./seal.ts";
 
-/** What an open delegation waits on: exactly one thing, and never «nothing in particular». */
+/** What an open delegation waits for. */
 export type WaitingOn =
   | { readonly on: "slot" }
   | { readonly on: "model"; readonly until?: number }
@@ -19,7 +19,7 @@ export type WaitingOn =
 interface Common {
   readonly id: string;
   readonly parentId: string | null;
-  /** The call of the parent that made it, so that a call repeated after a crash finds its child. */
+  /** The call of the parent that created it, so that a call repeated after a crash finds its child. */
   readonly callId: string | null;
   readonly stepIdx: number;
   readonly depth: number;
@@ -29,7 +29,7 @@ interface Common {
   readonly title: string;
   readonly contractHash: string;
   readonly resumedFrom: string | null;
-  /** The last event of that one that it shares; null: all of them. */
+  /** The last event of `resumedFrom` that it shares; null: all of them. */
   readonly resumedAt: number | null;
   readonly createdAt: number;
   readonly startedAt: number | null;
@@ -37,38 +37,38 @@ interface Common {
   readonly turns: number;
   readonly toolCalls: number;
   readonly attempt: number;
-  /** How many of its requests are settled as estimates; absent: none. */
+  /** The number of its requests that are settled as estimates; absent: none. */
   readonly estimates?: number;
-  /** A provider reported more than was reserved: nothing more is reserved here or below. */
+  /** A provider reported more than was reserved: no further request is made here or below. */
   readonly overrun?: true;
   /** Only in a distributed run. */
   readonly share?: Share;
-  /** Messages to it that are not delivered, in the order in which they were sent; absent: none. */
+  /** Undelivered messages, in the order in which they were sent; absent: none. */
   readonly mail?: readonly SentMessage[];
 }
 
-/** So many messages can wait for one delegation. A lower number would make stored logs illegal. */
+/** The most undelivered messages of one delegation. A lower number would make stored logs illegal. */
 export const mostMail = 100;
 
-/** In a distributed run: the worker of a delegation, its part of the budget, and its copy. */
+/** In a distributed run: the worker of a delegation, its budget, and the bundles of its working copy. */
 export interface Share {
   readonly tokens: number;
-  /** In dollars; absent: as much as those above it may. */
+  /** The cost cap in dollars; absent: that of its ancestors. */
   readonly cost?: number;
   /** Null: the worker of its caller. */
   readonly worker: string | null;
-  /** Grows with each claim. What an earlier worker still writes is refused. */
+  /** Grows with each claim. Writes with an older fence are refused. */
   readonly fence: number;
-  /** The bundle of its copy as it was made; absent: its copy does not travel. */
+  /** The bundle of its new working copy; absent: the copy stays on its machine. */
   readonly start?: ArtifactReference;
-  /** The bundle of what it had changed when it handed in its work. */
+  /** The bundle of its changes, since it handed in its output. */
   readonly changes?: ArtifactReference;
 }
 
 export interface Reservation {
   readonly request: number;
   readonly tokens: number;
-  /** Of the tokens, those that the prompt can be at most; absent in logs of earlier versions. */
+  /** The part of `tokens` for the prompt; absent in logs of earlier versions. */
   readonly prompt?: number;
   readonly cost?: number;
 }
@@ -76,9 +76,9 @@ export interface Reservation {
 export interface OpenAsk {
   readonly id: string;
   readonly callId: string;
-  /** Whether the call may be made at all; absent: the call itself asks. */
+  /** The runtime asks whether the call may be made; absent: the call itself asks. */
   readonly kind?: "approval";
-  /** A hash of what the runtime asks about; absent: an agent asks, or an earlier version did. */
+  /** A hash of the subject of the runtime's question; absent for an agent's question, and in earlier versions. */
   readonly about?: string;
   readonly question: string;
   readonly deadlineAt: number;
@@ -88,15 +88,15 @@ export interface OpenAsk {
 export interface Running {
   readonly status: "running";
   readonly waitingOn: WaitingOn;
-  /** A request that left, or is about to, and is not settled yet. */
+  /** The reservation of the request under way; null: none. */
   readonly reservation: Reservation | null;
   readonly requests: number;
-  /** Kept back for its report; absent: it has no results of children to read. */
+  /** Kept back to read results of children; absent: there are none. */
   readonly keeps?: Keeps;
   readonly ask: OpenAsk | null;
-  /** How often it was recovered after a crash since it last made progress. */
+  /** The number of recoveries since it last made progress. */
   readonly resumptions: number;
-  /** Set when its caller was interrupted. `resumed`: those below it were resumed without it. */
+  /** Set when its caller was interrupted. `resumed`: its descendants were resumed without it. */
   readonly interruption: { readonly cause: Cause; readonly resumed: boolean } | null;
   readonly lastEventAt: number;
 }
@@ -107,9 +107,9 @@ export interface Output {
   readonly path: string | null;
   readonly truncated: boolean;
   readonly reason: CloseReason | null;
-  /** Set when it was too large to be poured into the caller's conversation. */
+  /** The whole output, when it is too large for the caller's conversation. */
   readonly artifact: ArtifactReference | null;
-  /** Its background children when it answered: it closes after them. Absent: none ran. */
+  /** The background children that ran when it answered: it closes after them. Absent: none. */
   readonly running?: readonly string[];
 }
 
@@ -119,7 +119,7 @@ export interface Failure {
   readonly error: string;
 }
 
-/** A status carries exactly what is true then. */
+/** Each status has exactly the fields that exist in it. */
 export type Delegation =
   | (Common & { readonly status: "created" })
   | (Common & Running)
@@ -128,7 +128,7 @@ export type Delegation =
       readonly output: Output;
       /** Whether its changes may be merged. */
       readonly ask: OpenAsk | null;
-      /** Its background children were paused, and it waits until a person resumes the run. */
+      /** Its background children are paused until a person resumes the run. */
       readonly isPaused?: true;
     })
   | (Common & {
@@ -158,12 +158,12 @@ interface Named {
   readonly client?: string | undefined;
 }
 
-/** The name that people know it by: that of the program which runs it, or of its profile. */
+/** The name for people: that of the program that runs the agent, or of the profile. */
 export function shownName({ client, profile }: Named): string {
   return client ?? profile;
 }
 
-/** What it keeps back for its report. */
+/** What a delegation keeps back to read results of children. */
 export function keptBy(delegation: Delegation): Keeps | undefined {
   return delegation.status === "running" ? delegation.keeps : undefined;
 }
@@ -172,7 +172,7 @@ export function isOpen(delegation: Delegation): boolean {
   return delegation.status !== "closed";
 }
 
-/** The question that it waits to have answered. */
+/** The unanswered question of a delegation. */
 export function openAskOf(delegation: Delegation): OpenAsk | null {
   const { status } = delegation;
   return status === "running" || status === "waiting_for_merge" ? delegation.ask : null;

@@ -1,7 +1,6 @@
 /**
- * What can happen. One union, JSON only; every other view of a run (its state, its transcripts, its
- * costs, its timeline) is a fold of these facts. Token deltas are streamed and never stored, so they
- * are not here.
+ * The events of the log: one union, JSON only. Every view of a run (state, transcripts, costs, timeline)
+ * is a fold of its events. Token deltas are streamed and never stored, so they are not events.
  */
 import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
@@ -15,7 +14,7 @@ export interface TokenUsage {
   readonly completion: number;
   /** In US dollars, by the configured prices; 0 when the model has none. */
   readonly cost: number;
-  /** Part of it was not reported by the provider: it is at most so much. */
+  /** Part of it is an estimate: the real usage is at most this. */
   readonly estimated?: true;
 }
 
@@ -27,49 +26,49 @@ export interface RecordedCall {
   readonly malformed?: string;
 }
 
-/** Large outputs live outside the log; the event keeps what is needed to find and verify them. */
+/** Refers to a large body outside the log. */
 export interface ArtifactReference {
   readonly hash: string;
   readonly bytes: number;
 }
 
-/** A memory is stored beside the log; the event of the call that saved it has a hash of all of it. */
+/** Refers to a memory, which is stored beside the log, with the hash of all of it. */
 export interface MemoryReference {
   readonly id: string;
   readonly hash: string;
 }
 
-/** `state`: it asks how children stand; `results`: it takes their results, which has them merged. */
+/** `state`: the call reads the status of children; `results`: it takes their results, which merges them. */
 export type Polls = "state" | "results";
 
 /**
- * What the definition of a tool says of its calls, as far as folds of the log need it. Except for
- * `changes`, what does not apply is absent. Events of earlier versions get it when they are read.
- */
-/**
- * What a delegation keeps back to read the results of its children and to answer. No request below
- * it is paid from that.
+ * What a delegation keeps back to read the results of its children and to answer. Its descendants
+ * cannot spend it.
  */
 export interface Keeps {
-  /** Its next prompt with those results, and an answer. */
+  /** Tokens for its next prompt with those results, and an answer. */
   readonly tokens: number;
   /** The same in dollars; absent: its tokens have no known price. */
   readonly cost?: number;
-  /** There is room for so many unread results. */
+  /** The number of unread results that it covers. */
   readonly results: number;
-  /** A result enters its conversation with at most so many tokens of text. */
+  /** The most tokens of one result in its conversation. */
   readonly result: number;
 }
 
+/**
+ * The properties of a tool that folds of the log need. Except for `changes`, a field that does not apply
+ * is absent. Events of earlier versions get them when they are read.
+ */
 export interface StartedTool {
   /**
-   * What the call itself may change in the workspace: nothing, the files that its completion names,
-   * or any file. Always there: a start without it is one of an earlier version.
+   * What the call may change in the workspace: nothing, the files that its completion names, or any file.
+   * Only events of earlier versions lack it.
    */
   readonly changes: "none" | "reported" | "any";
   /** It waits for children. */
   readonly joins?: true;
-  /** Making the same call again is how an agent waits. */
+  /** An agent repeats the same call to wait. */
   readonly polls?: Polls;
   /** It can save a memory. */
   readonly saves_memory?: true;
@@ -83,40 +82,40 @@ export interface PlannedStep {
   readonly profile: string;
   readonly depends_on: readonly string[];
   readonly owns: readonly string[];
-  /** Of a continued plan: the delegation that completed it for the planner's predecessor. */
+  /** Only in a continued plan: the delegation that completed the step before. */
   readonly done_by?: string;
 }
 
 export interface EventPayloads {
-  // A run: one user request, the root of a tree of delegations.
+  // A run: one request of a user, and the tree of its delegations.
   "run.started": {
     readonly task: string;
     readonly application: string;
     readonly workspace: string | null;
     readonly budget: { readonly tokens: number };
-    /** The session of a surface that it was started in; `read_only`: only that kept it from writing. */
+    /** The session that started it; `read_only`: the run is read-only because of the session's mode. */
     readonly session?: { readonly id: string; readonly read_only?: true };
-    /** It is a goal, and waits until those before it in its workspace have ended; the one before it. */
+    /** The run is a goal, and waits for earlier goals in its workspace. `behind`: the last of them. */
     readonly goal?: { readonly behind: string | null };
     /**
-     * Its delegations are worked on by the workers that claim them, not by the process that started it. At
-     * most so many: no worker knows alone how many there are.
+     * The run is distributed: workers claim its delegations. The log enforces the most delegations, because
+     * no single worker knows all of them.
      */
     readonly spread?: { readonly delegations: number };
     readonly worker: string;
     readonly fence: number;
   };
   "run.resumed": { readonly worker: string; readonly fence: number };
-  /** What an orchestrator is going to do; a later plan of the same agent supersedes the one before. */
+  /** The plan of an orchestrator; a later plan of the same agent replaces it. */
   "run.planned": {
     readonly by: string;
     readonly call_id: string;
     /**
-     * The index of the first step; the others follow in the order of the plan. Absent in earlier
-     * versions, where children were counted as they were made.
+     * The index of the first step; the others follow in the order of the plan. Absent in events of earlier
+     * versions, which counted children as they were created.
      */
     readonly first_step?: number;
-    /** The places of the steps in the order of their merges; absent: the order of the plan. */
+    /** The indices of the steps in the order of their merges; absent: the order of the plan. */
     readonly merge_order?: readonly number[];
     readonly steps: readonly PlannedStep[];
   };
@@ -131,7 +130,7 @@ export interface EventPayloads {
     readonly reason: string;
   };
 
-  // The lifecycle of one delegation (what the tables and tools call sub-agent).
+  // The lifecycle of one delegation (in tables and tools: sub-agent).
   "agent.subagent_created": {
     readonly parent_id: string | null;
     readonly call_id: string | null;
@@ -139,22 +138,22 @@ export interface EventPayloads {
     readonly depth: number;
     readonly profile: string;
     /**
-     * Of an agent that another program runs: the name of that program. Earlier versions recorded it
+     * Of an agent that another program runs: the name of that program. Earlier versions recorded the name
      * as the profile.
      */
     readonly client?: string;
     readonly title: string;
     readonly contract_hash: string;
-    /** In a run that is spread: what it may spend, so that every worker holds it to that. */
+    /** In a distributed run: its budget, which every worker enforces. */
     readonly budget?: { readonly tokens: number; readonly cost?: number };
-    /** In a run that is spread: what its copy was when it was made, for workers on other machines. */
+    /** In a distributed run: the bundle of its new working copy, for workers on other machines. */
     readonly bundle?: ArtifactReference;
     readonly resumed_from?: string;
-    /** Of a fork: the last event of that one that it shares; absent: all that was said. */
+    /** Of a fork: the last event of `resumed_from` that it shares; absent: all of them. */
     readonly resumed_at?: number;
     readonly receipt?: readonly ReceiptLine[];
   };
-  /** In a run that is spread: who works on it from here on. What its last worker still writes is refused. */
+  /** In a distributed run: the new worker. Writes of the old one are refused. */
   "agent.claimed": { readonly worker: string; readonly fence: number };
   "agent.subagent_started": {
     readonly strategy: string;
@@ -170,9 +169,9 @@ export interface EventPayloads {
     readonly truncated?: true;
     readonly reason?: CloseReason;
     readonly artifact?: ArtifactReference;
-    /** What it changed in its copy, where that may lie on another machine than its caller's. */
+    /** In a distributed run: the bundle of its changes. */
     readonly bundle?: ArtifactReference;
-    /** Its children that still run: it has answered, and closes after them. */
+    /** Its children that still run: it closes after them. */
     readonly running?: readonly string[];
   };
   "agent.worktree_merged": {
@@ -180,9 +179,9 @@ export interface EventPayloads {
     readonly conflicted_files: readonly string[];
     /** The child's commit, under `refs/mandate/<id>`; null when it changed nothing. */
     readonly commit: string | null;
-    /** What changed in its caller's folder; absent when nothing did. */
+    /** The files that changed in its caller's folder; absent: none. */
     readonly files?: readonly FileEvidence[];
-    /** What it changed, as people read it. */
+    /** The diff for people. */
     readonly diff?: ArtifactReference;
   };
   "agent.subagent_completed": { readonly integrator: string; readonly reason: CloseReason };
@@ -207,21 +206,21 @@ export interface EventPayloads {
     readonly finish_reason: string;
     readonly text?: string;
     readonly calls?: readonly RecordedCall[];
-    /** The budget was nearly spent: tools were withdrawn and the best result asked for. */
+    /** The budget was nearly spent: tools were withdrawn, and the best result was requested. */
     readonly last?: true;
-    /** What the provider wants to see again in the next request (thinking blocks and the like). */
+    /** Data that the provider needs in the next request, such as thinking blocks. */
     readonly provider_data?: unknown;
-    /** No model was asked: the delegation of an earlier run whose answer this was. */
+    /** The answer was reused from this delegation of an earlier run, without asking a model. */
     readonly taken_from?: string;
   };
   "agent.budget_reserved": {
     readonly request: number;
     readonly tokens: number;
-    /** Of the tokens, those that the prompt can be at most. Absent in logs of earlier versions. */
+    /** The part of `tokens` for the prompt. Absent in logs of earlier versions. */
     readonly prompt?: number;
     /** In dollars, at the contract's prices; absent where it has none. */
     readonly cost?: number;
-    /** Kept back besides, for results of children that it has not read. */
+    /** Kept back in addition, for unread results of children. */
     readonly keeps?: Keeps;
   };
   "agent.budget_settled": {
@@ -230,27 +229,27 @@ export interface EventPayloads {
     readonly prompt: number;
     readonly completion: number;
     readonly cost: number;
-    /** The provider did not report it: the bound of the prompt, and the output that had arrived. */
+    /** The provider did not report it: these are the bound of the prompt and the output received. */
     readonly estimated?: true;
-    /** The provider reported more than was reserved; nothing is reserved from here on. */
+    /** The provider reported more than was reserved; no further request is made. */
     readonly overrun?: true;
-    /** What had arrived when the request failed. */
+    /** The output received before the request failed. */
     readonly partial?: string;
   };
-  /** The provider reported after all what a request has used that was settled as an estimate. */
+  /** A late report of the provider about a request that was settled as an estimate. */
   "agent.budget_corrected": {
     readonly request: number;
     readonly prompt: number;
     readonly completion: number;
     readonly cost: number;
-    /** What it was settled as. */
+    /** The estimate. */
     readonly replaces: TokenUsage;
     readonly overrun?: true;
   };
   "agent.tool_started": {
     readonly call_id: string;
     readonly tool: string;
-    /** Of the first call of a turn that makes children. Absent in events of earlier versions. */
+    /** In the first call of a turn that creates children. Absent in events of earlier versions. */
     readonly keeps?: Keeps;
   } & StartedTool;
   "agent.tool_completed": {
@@ -261,17 +260,17 @@ export interface EventPayloads {
     readonly hash?: string;
     readonly truncated?: true;
     readonly artifact?: ArtifactReference;
-    /** Delegations whose results reached this agent with this output. */
+    /** The delegations whose results are in this output. */
     readonly delivered?: readonly string[];
     /** The output is the result of a child that did not complete: the model sees an error. */
     readonly is_error?: true;
-    /** What the tool did to files, for the seal's evidence. */
+    /** The files that the tool changed, for the seal. */
     readonly files?: readonly FileEvidence[];
     /** Of a command that the tool ran. */
     readonly exit_code?: number;
-    /** Of a call that saved one; absent in events of earlier versions. */
+    /** The memory that the call saved; absent in events of earlier versions. */
     readonly memory?: MemoryReference;
-    /** It may be untrusted input: from here on the agent, and every agent that it passes text to, is tainted. */
+    /** The output may be untrusted input: the agent, and every agent that it sends text to, is tainted. */
     readonly untrusted?: true;
     /** An accepted exit: the delegation ends with this output. */
     readonly exit?: string;
@@ -281,7 +280,7 @@ export interface EventPayloads {
     readonly tool: string;
     readonly cause: CallCause;
     readonly error: string;
-    /** A child could not be started because of the machine: a missing git, a read-only folder. */
+    /** A child could not be started because of the machine: no git, or a read-only folder. */
     readonly spawn_failed?: true;
     readonly exit_code?: number;
     readonly untrusted?: true;
@@ -301,9 +300,9 @@ export interface EventPayloads {
   "agent.asked": {
     readonly ask_id: string;
     readonly call_id: string;
-    /** It is asked whether the call may be made; absent: the call itself asks. */
+    /** The runtime asks whether the call may be made; absent: the call itself asks. */
     readonly kind?: "approval";
-    /** What a question of the runtime is about, as a hash: it is the same one however it is worded. */
+    /** A hash of the subject of the runtime's question, independent of its wording. */
     readonly about?: string;
     readonly question: string;
     readonly deadline_at: number;
@@ -315,97 +314,96 @@ export interface EventPayloads {
     readonly by: "person" | "default" | "expired";
   };
   "agent.retried": {
-    /** `model`: the next one of those that may answer is asked. */
+    /** `model`: the next fallback is asked. */
     readonly what: "request" | "attempt" | "model";
     readonly cause: Cause;
-    /** The model that is asked next. */
+    /** The next model. */
     readonly next?: string;
     readonly reason: string;
     readonly delay_ms: number;
   };
   "agent.resumed": { readonly fence: number; readonly resumption: number };
   /**
-   * A message to an agent that has not ended. Until `agent.interjected` delivers it, it is in the
-   * agent's mail and not in its conversation.
+   * A message to an open delegation. It enters the conversation when `agent.interjected` delivers it.
    */
   "agent.message_sent": SentMessage;
   /**
-   * A sentence that enters the agent's conversation from outside: a watcher's, the runtime's own, or
-   * a message that was sent to it.
+   * A text that enters the agent's conversation from outside: a watcher's remark, a message of the
+   * runtime, or a sent message.
    */
   "agent.interjected": {
     readonly from: string;
     readonly severity: "info" | "warn" | "critical";
-    /** Of what the runtime itself says. */
+    /** Of a message of the runtime. */
     readonly cause?: Reminder;
     readonly message: string;
-    /** Of what a watcher is shown: the last event that it tells about. */
+    /** Of a summary for a watcher: the number of the last event in it. */
     readonly up_to?: number;
-    /** Of a message that was sent to the agent: this delivers it. */
+    /** The sent message that this event delivers. */
     readonly message_id?: string;
     /** As in `agent.message_sent`. */
     readonly carries?: readonly Carried[];
   };
-  /** The conversation was shortened by a pure function of these numbers, so it can be rebuilt. */
+  /** The conversation was shortened, by a pure function of these numbers. */
   "agent.compacted": {
     readonly before_messages: number;
-    /** Lengths are in characters. Absent in events of the first version, which had one way to shorten. */
+    /** Lengths are in characters. Absent in events of the first version, which had fixed numbers. */
     readonly shortening?: {
-      /** The results of so many latest turns are recent, those of earlier turns are old. */
+      /** The number of latest turns whose results are recent; those of earlier turns are old. */
       readonly keep: number;
       readonly old: number;
-      /** Absent: recent results stay whole. */
+      /** The length of recent results; absent: whole. */
       readonly recent?: number;
-      /** Of earlier answers, and of each argument of their calls. */
+      /** The length of earlier answers, and of each argument of their calls. */
       readonly said?: number;
-      /** So many latest turns are left. */
+      /** The number of latest turns that stay. */
       readonly turns?: number;
     };
   };
-  /** Why it is suspended: `budget`, until others have settled; `interrupt`, until the run is resumed. */
+  /** Suspended: for `budget`, until other requests are settled; for `interrupt`, until the run is resumed. */
   "agent.paused": { readonly reason: "budget" | "interrupt" };
-  /** Its caller stopped: it takes no further turn, and ends when those below it have. */
+  /** Its caller was interrupted: it makes no further turn, and ends after its descendants. */
   "agent.interrupted": {
     readonly cause: Cause;
     readonly reason: string;
     readonly closes_as: CloseReason;
-    /** Its descendants were resumed, and not itself: they continue, whatever their contracts say. */
+    /** Only its descendants were resumed: they continue, whatever their contracts say. */
     readonly resumed?: true;
   };
 
-  // What was asked for and not granted.
+  // Requests that were granted only in part.
   "agent.model_clamped": { readonly requested: string; readonly granted: string };
   "agent.skills_clamped": {
     readonly requested: readonly string[];
     readonly granted: readonly string[];
   };
 
-  // People and programs steering the product: the control log, and nothing else is in that.
+  // The control log: decisions of people and programs. These types are in no run.
   "control.record_changed": {
     /** `policy/agent-registry:default` */
     readonly record: string;
     readonly actor: string;
-    /** The version that it has from now on; a deletion takes one as well. */
+    /** The new version; a deletion has one as well. */
     readonly version: number;
-    /** Of the stored text of its value; null where there was or is none. */
+    /** Hashes of the stored text; null where there is none. */
     readonly before_hash: string | null;
     readonly after_hash: string | null;
   };
-  /** A finished run was removed as a whole. This is what is left of it, and explains the gap. */
+  /** The receipt of a pruned run, which explains the gap in the sequence numbers. */
   "control.pruned": {
     readonly run: string;
     readonly actor: string;
     readonly outcome: RunOutcome;
     readonly started_at: number;
     readonly finished_at: number;
-    /** How many events it had, and the hash after the last of them. */
+    /** The number of its events, and the hash of the last one. */
     readonly events: number;
     readonly head: string;
     /** Their sequence numbers. */
     readonly spans: readonly NumberSpan[];
     /** The numbers behind the ids of the run, its delegations and its asks. */
     readonly numbers: readonly NumberSpan[];
-    /** How many memories it left, which stay, and a hash of all of them (absent: an older receipt). */
+    /** The number of its memories, which stay, and a hash of all of them (absent in older receipts). */
     readonly memories: number;
     readonly memories_hash?: string;
     readonly spent: readonly SpentLine[];
@@ -418,8 +416,8 @@ export interface EventPayloads {
 }
 
 /**
- * Who sends messages to a running agent: `caller`, an agent above it or the program behind the run;
- * `person`, a person who typed the message at a surface of ours.
+ * The sender of a message to a running agent: `caller`, an ancestor or the program behind the run;
+ * `person`, a person who typed the message at one of our surfaces.
  */
 export type MessageSender = "caller" | "person";
 
@@ -428,7 +426,7 @@ export interface SentMessage {
   readonly message_id: string;
   readonly from: MessageSender;
   readonly message: string;
-  /** `untrusted`: its sender had read untrusted input. `private`: the sender could also read private data. */
+  /** `untrusted`: the sender is tainted. `private`: the sender can read private data. */
   readonly carries?: readonly Carried[];
 }
 
@@ -443,11 +441,11 @@ export interface FileEvidence {
 
 export type EventType = keyof EventPayloads;
 
-/** A fact about to be stored. The store adds sequence numbers, the time and the hash. */
+/** An event before it is stored. The store adds sequence numbers, the time and the hash. */
 export type NewEvent<Type extends EventType = EventType> = {
   [T in Type]: {
     readonly type: T;
-    /** The delegation it is about; absent for facts of the whole run. */
+    /** The delegation; absent for events of the whole run. */
     readonly sub_agent_id?: string;
     readonly payload: EventPayloads[T];
   };
@@ -457,9 +455,9 @@ export type StoredEvent<Type extends EventType = EventType> = NewEvent<Type> & {
   readonly seq: number;
   readonly run_seq: number;
   readonly run_id: string;
-  /** Milliseconds since 1970, by the clock of the process that appended it. Order is by `seq`. */
+  /** Milliseconds since 1970, by the clock of the appending process. The order is that of `seq`. */
   readonly at: number;
-  /** One line for a condensed timeline, as `summarize` wrote it. */
+  /** One line for a timeline, made by `summarize`. */
   readonly summary: string;
   readonly hash: string;
 };

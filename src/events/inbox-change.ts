@@ -4,17 +4,16 @@ import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
 import type { RunState } from "./run-state.ts";
 
-/** What one event does to the inbox. */
+/** The change of the inbox by one event. */
 export interface InboxChange {
   readonly item: InboxItem | undefined;
-  /** The ask that waits for no answer from now on. */
+  /** The ask that no longer waits for an answer. */
   readonly closes: string | undefined;
 }
 
 /**
- * What an event does to the inbox, from the delegation as it was `before` the event and the run as
- * it is after it. The inbox is the fold of this over the log; stores keep it so that reading it is
- * not reading the log.
+ * The change of the inbox by one event, from the delegation `before` the event and the run after it. The
+ * inbox is the fold of these changes over the log; stores keep it, so that reading it does not read logs.
  */
 export function inboxChangeOf(
   event: StoredEvent,
@@ -33,7 +32,7 @@ export function inboxChangeOf(
 const longestTitle = 160;
 const longestText = 240;
 
-/** The item that an event is, or undefined when no person has to know of it. */
+/** The item for an event; undefined: people need not know about it. */
 function inboxItemOf(
   event: StoredEvent,
   run: RunState,
@@ -138,7 +137,7 @@ function sayAnswer(
   return { kind: "answer", severity: "info", title, text: answer };
 }
 
-/** What is deeper than this is its parents' business, unless it went wrong. */
+/** Ends of deeper delegations are shown only when they failed. */
 const depthOfInterest = 1;
 
 function sayEnd(
@@ -169,18 +168,18 @@ function sayEnd(
   };
 }
 
-/** Tells the sender that a message came too late. */
+/** Tells the sender that a message was not read. */
 function withoutReading(messages: number): string {
   if (messages === 0) return "";
   return ` without reading ${messages === 1 ? "a message" : `${messages} messages`}`;
 }
 
-/** It ended because an ancestor ended, or was cancelled: that end is the news. */
+/** Whether it ended because of another end, which has an item of its own. */
 function isConsequence(reason: string): boolean {
   return reason === "cancelled" || reason === "parent_closed";
 }
 
-/** By its name, which is all that the log has: `reviewer`, `code-reviewer`, `team/review`. */
+/** By its name, because the log has nothing else: `reviewer`, `code-reviewer`, `team/review`. */
 function isReviewer(profile: string): boolean {
   return /(?:^|[^a-z])review(?:er)?$/i.test(profile);
 }

@@ -13,31 +13,31 @@ export const inboxKinds = [
 
 export type InboxKind = (typeof inboxKinds)[number];
 
-/** Something that a person should know, or has to decide. It follows from one event. */
+/** Something that a person should know or decide. Each item is derived from one event. */
 export interface InboxItem {
-  /** The sequence number of its event: items are in order, and ids are never used twice. */
+  /** The sequence number of its event. */
   readonly id: number;
   readonly at: number;
   readonly runId: string;
-  /** The delegation that it is about; absent: the whole run. */
+  /** The delegation; absent: the item is about the whole run. */
   readonly delegationId?: string;
   readonly kind: InboxKind;
   readonly severity: "info" | "warn" | "critical";
   readonly title: string;
   /** One line of at most 240 characters, without control characters. */
   readonly text: string;
-  /** Of asks and approvals: whether an answer would still count. */
+  /** Only of asks and approvals: whether they can still be answered. */
   readonly isOpen?: boolean;
   readonly ask?: {
     readonly id: string;
     readonly deadlineAt: number;
     readonly default: string | null;
-    /** The whole question while it is open. Not stored. */
+    /** The whole question, while it is open. Not stored. */
     readonly question?: string;
   };
 }
 
-/** What can become an item. */
+/** Events that can become an item. */
 const told: ReadonlySet<EventType> = new Set<EventType>([
   "agent.asked",
   "agent.answered",
@@ -49,7 +49,7 @@ const told: ReadonlySet<EventType> = new Set<EventType>([
   "run.finished",
 ]);
 
-/** What else can end an ask. */
+/** Further events that can close an ask. */
 const ending: ReadonlySet<EventType> = new Set<EventType>([
   "agent.tool_completed",
   "agent.subagent_waiting_for_merge",
@@ -57,7 +57,7 @@ const ending: ReadonlySet<EventType> = new Set<EventType>([
   "agent.subagent_failed",
 ]);
 
-/** Whether an event of this type can be news; all others cost nothing. */
+/** Whether an event of this type can become an item. */
 export function isInboxType(type: EventType): boolean {
   return told.has(type);
 }

@@ -3,12 +3,12 @@ import type { WorkerRow } from "../ports/workers.ts";
 import { isOpen } from "./delegation.ts";
 import { isPaused, type RunState } from "./run-state.ts";
 
-/** What tells who lives. */
+/** The part of a store that knows which workers are alive. */
 export type Liveness = Pick<Store, "isWorkerAlive" | "workers">;
 
 export type AskWorkers = () => Promise<readonly WorkerRow[]>;
 
-/** For callers that look at several runs: the first that is spread has the list read, for all of them. */
+/** For callers that check several runs: reads the list of workers at most once. */
 export function askWorkersOnce(store: Liveness): AskWorkers {
   let asked: Promise<readonly WorkerRow[]> | undefined;
   return () => {
@@ -18,10 +18,9 @@ export function askWorkersOnce(store: Liveness): AskWorkers {
 }
 
 /**
- * Whether a process works on a run that has not ended, or will without being told. One that is
- * spread has no worker of its own, and the process that started it may have ended: its delegations are at
- * work with those who claimed them, or wait in queues, where any worker that lives also puts back
- * what a lost one had.
+ * Whether a process works on an open run, or will do so by itself. A distributed run has no worker of its
+ * own: its delegations belong to the workers that claimed them, or wait in queues. Any live queue worker
+ * also re-enqueues orphaned delegations.
  */
 export async function isWorkedOn(
   store: Liveness,
@@ -29,16 +28,16 @@ export async function isWorkedOn(
   workers: AskWorkers = askWorkersOnce(store),
 ): Promise<boolean> {
   if (run.spread === null) return store.isWorkerAlive(run.worker);
-  // First, because it is the answer as a rule, and looks at no delegation.
+  // First, because it usually decides, and reads no delegation.
   if ((await workers()).some(({ executor, isAlive }) => executor !== null && isAlive)) return true;
   const open = [...run.delegations.values()].filter(isOpen);
   const holders = new Set(open.flatMap(({ share }) => share?.worker ?? []));
   for (const worker of holders) if (await store.isWorkerAlive(worker)) return true;
-  // What is not claimed yet may still be on its way into a queue.
+  // Unclaimed delegations may not have been enqueued yet by the process that started the run.
   return holders.size === 0 && store.isWorkerAlive(run.worker);
 }
 
-/** It has not finished, and no process works on it. */
+/** Whether a run is open, and no process works on it. */
 export async function isRunInterrupted(
   store: Liveness,
   run: RunState,

@@ -157,7 +157,7 @@ describe("the mail of a delegation", () => {
 
   it("is bounded", () => {
     const full = lifeOf(started, ...Array.from({ length: 100 }, (_, index) => sent(`m${index}`)));
-    expect(() => apply(full, sent("one more"))).toThrow(/100 messages that it has not read yet/);
+    expect(() => apply(full, sent("one more"))).toThrow(/100 unread messages/);
     expect(() => apply(apply(full, delivered("m0")), sent("one more"))).not.toThrow();
   });
 

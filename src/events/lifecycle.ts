@@ -1,6 +1,6 @@
 /**
- * The life of a delegation, in one table and one function. Runtime, stores, checker and surfaces
- * all fold events through `apply`, so no transition can hide anywhere else.
+ * The lifecycle of a delegation: one table of legal events and one fold. Runtime, stores, checker and
+ * surfaces all use `apply`; there are no other transitions.
  */
 import { MandateError } from "../ports/mandate-error.ts";
 import {
@@ -13,7 +13,7 @@ import {
 } from "./delegation.ts";
 import type { EventPayloads, EventType, NewEvent, TokenUsage } from "./event.ts";
 
-/** What the fold needs of an event: what happened, and when by the clock of who wrote it. */
+/** An event with its time, by the clock of the appending process. */
 export type TimedEvent<Type extends EventType = EventType> = NewEvent<Type> & {
   readonly at: number;
 };
@@ -60,7 +60,7 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
     "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
-    // Its background children rest, or continue.
+    // Its background children are suspended or resumed.
     "agent.paused",
     "agent.resumed",
     "agent.worktree_merged",
@@ -83,7 +83,7 @@ function accepted(status: DelegationStatus, type: EventType): boolean {
   return accepts[status].has(type);
 }
 
-/** The first event of a delegation makes it. */
+/** The delegation after its first event. */
 export function create(event: TimedEvent<"agent.subagent_created">): Delegation {
   const { payload } = event;
   const created: Delegation = {
@@ -105,7 +105,7 @@ export function create(event: TimedEvent<"agent.subagent_created">): Delegation 
     toolCalls: 0,
     attempt: 0,
   };
-  // Few have either, and only those are copied for it.
+  // Copied only for the few delegations that have one of them.
   const { budget, bundle, client } = payload;
   if (budget === undefined && client === undefined) return created;
   return {
@@ -117,7 +117,10 @@ export function create(event: TimedEvent<"agent.subagent_created">): Delegation 
   };
 }
 
-/** Every later event moves it, or is illegal. */
+/**
+ * The delegation after an event. Throws "illegal-transition".
+ * @example delegation = apply(delegation, event);
+ */
 export function apply(delegation: Delegation, event: TimedEvent): Delegation {
   if (!accepted(delegation.status, event.type)) throw illegalTransition(delegation, event.type);
   if (event.type === "agent.claimed") return claim(delegation, event);
@@ -163,7 +166,7 @@ function applyToCreated(delegation: In<"created">, event: TimedEvent): Delegatio
   }
 }
 
-/** Answers and the like still reach one that was paused; it stays suspended until it is resumed. */
+/** A paused delegation accepts answers and the like, but stays paused until it is resumed. */
 function applyToRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const next = moveRunning(delegation, event);
   const isResting = delegation.waitingOn.on === "paused" && !wakes.has(event.type);
@@ -243,7 +246,7 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         lastEventAt,
       };
     case "agent.answered":
-      // The first answer counts: a second one, or a deadline that passed before, is too late.
+      // Only the first answer counts: later ones and expired deadlines are illegal.
       if (delegation.ask?.id !== event.payload.ask_id)
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
@@ -291,14 +294,14 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   }
 }
 
-/** The next request pays for what was kept back; it says what is kept back after it. */
+/** A new request may spend what was kept back. Its event tells what is kept back from then on. */
 function withoutKeeps(delegation: In<"running">): In<"running"> {
   if (delegation.keeps === undefined) return delegation;
   const { keeps: _, ...others } = delegation;
   return others;
 }
 
-/** Other outputs of the same turn join the prompt; room for results was kept back before. */
+/** Other outputs of the same turn make the next prompt longer. */
 function grownKeeps(
   { keeps }: In<"running">,
   output: string,
@@ -310,7 +313,7 @@ function grownKeeps(
   return { keeps: { ...keeps, tokens, cost: (cost / keeps.tokens) * tokens } };
 }
 
-/** The fold runs in the browser too. */
+/** Without `Buffer`, because the fold also runs in browsers. */
 function bytesOf(text: string): number {
   return encoder.encode(text).length;
 }
@@ -382,7 +385,7 @@ function fail(
   return { ...common(delegation), status: "failed", failure: { code, cause, error }, output };
 }
 
-/** The claiming worker writes from there on, one fence higher than the worker before. */
+/** The claiming worker owns the delegation, with the next fence. */
 function claim(delegation: Delegation, { payload }: TimedEvent<"agent.claimed">): Delegation {
   const { share } = delegation;
   if (share === undefined || payload.fence !== share.fence + 1) {
@@ -391,7 +394,7 @@ function claim(delegation: Delegation, { payload }: TimedEvent<"agent.claimed">)
   return { ...delegation, share: { ...share, ...payload } };
 }
 
-/** A message changes the mail and nothing else: a paused delegation stays paused. */
+/** A sent message changes only the mail: a paused delegation stays paused. */
 function receive(
   delegation: Delegation,
   { payload, type }: TimedEvent<"agent.message_sent">,
@@ -403,13 +406,13 @@ function receive(
   if (mail.length >= mostMail) {
     throw new MandateError(
       "refused-by-policy",
-      `${delegation.id} has ${mostMail} messages that it has not read yet, and takes no more. Send again after its next turn.`,
+      `${delegation.id} has ${mostMail} unread messages, which is the limit. Send the message again after its next turn.`,
     );
   }
   return { ...delegation, mail: [...mail, payload] };
 }
 
-/** Each message once: the first delivery takes it out of the mail. */
+/** Removes a delivered message from the mail. A second delivery is illegal. */
 function deliver(
   delegation: In<"running">,
   { message_id: id }: EventPayloads["agent.interjected"],
@@ -421,7 +424,7 @@ function deliver(
   return left.length === 0 ? others : { ...others, mail: left };
 }
 
-/** What was handed in is the caller's to take over, and so is its worker's part in it. */
+/** After the output is handed in, the caller's worker owns the delegation and merges its changes. */
 function handedIn(
   { parentId, share }: Delegation,
   { bundle, running }: EventPayloads["agent.subagent_waiting_for_merge"],
@@ -430,7 +433,7 @@ function handedIn(
   return { share: { ...share, worker: null, ...(bundle && { changes: bundle }) } };
 }
 
-/** What stays when a status ends: the fields of the next status are added by the caller. */
+/** The fields that every status has; the caller adds those of the new status. */
 function common(delegation: Delegation): Omit<In<"created">, "status"> {
   const { client, estimates, mail, overrun, share } = delegation;
   return {

@@ -2,7 +2,7 @@ import type { StoredMemory } from "../ports/inspection.ts";
 import type { Memory } from "../ports/memory-store.ts";
 import { sha256 } from "./hash-chain.ts";
 
-/** Everything of a memory that never changes; what people decide about it later is in records. */
+/** The hash of a stored memory. Decisions of people about it are records, and not part of it. */
 export function storedMemoryHash(memory: Omit<StoredMemory, "number" | "slot">): string {
   const { callId, createdAt, delegationId, id, key, lineage, profile } = memory;
   const { scope, supersedes, tags, text, workspace } = memory;
@@ -10,7 +10,7 @@ export function storedMemoryHash(memory: Omit<StoredMemory, "number" | "slot">):
   return sha256(JSON.stringify([...origin, key, tags, text, supersedes, createdAt]));
 }
 
-/** The same of a memory that was read or saved: what the event of its call commits to. */
+/** The hash of a memory, as in the event of the call that saved it. */
 export function memoryHash(memory: Memory): string {
   const { lineage, tags } = memory;
   return storedMemoryHash({
@@ -20,16 +20,16 @@ export function memoryHash(memory: Memory): string {
   });
 }
 
-/** Of the memories that a run leaves behind when it is pruned, in the order of their numbers. */
+/** The hash of all memories of a pruned run, in the order of their numbers. */
 export function memoriesHash(memories: readonly StoredMemory[]): string {
   const sorted = memories.toSorted((left, right) => left.number - right.number);
   return sha256(sorted.map(storedMemoryHash).join("\n"));
 }
 
 /**
- * Memories of one slot replace each other: the latest counts. Only an agent that could have saved a
- * memory can replace it: of a delegated one its own delegation, of a shared one every agent that may
- * save shared ones in the same workspace.
+ * The slot of a memory; null: it has no key. A memory replaces the earlier one in its slot. A delegated
+ * memory can be replaced only by its own delegation, a shared one by every agent that may save shared
+ * memories in the same workspace.
  */
 export function memorySlot(memory: {
   readonly delegationId: string;

@@ -2,22 +2,22 @@ import type { EventPayloads } from "./event.ts";
 
 type Planned = EventPayloads["run.planned"];
 
-/** A step is tried once, and again at most three times; each try is a child of its own. */
+/** The most tries of a step. Each try is a child of its own. */
 export const mostTries = 4;
 
-/** What the child of a step's n-th try is called within its plan: `form`, `form-2`, `form-3`. */
+/** The key of the child for the n-th try of a step: `form`, `form-2`, `form-3`. */
 export function keyOfTry(key: string, number: number): string {
   return number === 1 ? key : `${key}-${number}`;
 }
 
-/** The plans that still count: of each orchestrator its last one. */
+/** The last plan of each orchestrator. */
 export function standingPlans(plans: Iterable<Planned>): readonly Planned[] {
   const last = new Map<string, Planned>();
   for (const plan of plans) last.set(plan.by, plan);
   return [...last.values()];
 }
 
-/** The keys of the steps that are not completed, given whose call completed something. */
+/** The keys of the incomplete steps. `isCompleted` tells whether the child of a call id completed. */
 export function openSteps(plan: Planned, isCompleted: (callId: string) => boolean): string[] {
   const isDone = (key: string): boolean => {
     for (let number = 1; number <= mostTries; number++) {
@@ -30,20 +30,20 @@ export function openSteps(plan: Planned, isCompleted: (callId: string) => boolea
     .map(({ key }) => key);
 }
 
-/** The places of its steps in the order in which what they made is merged. */
+/** The indices of its steps in the order of their merges. */
 export function orderOfMerges({ merge_order: order, steps }: Planned): readonly number[] {
   return order ?? [...steps.keys()];
 }
 
-/** The step that a child of a plan works for. */
+/** The step of a child of a plan. */
 export interface StepOfKey {
-  /** Its place in the plan, from 0. */
+  /** Its index in the plan. */
   readonly place: number;
-  /** What the child is, other than the first try: "", "-2", "-review", "-2-review". */
+  /** The child's role: "" for the first try, "-2", "-review", "-2-review". */
   readonly suffix: string;
 }
 
-/** Finds the step by the key of one of its children; `places` are the keys of the steps. */
+/** Finds the step by the key of one of its children. `places` has the index of each step's key. */
 export function stepOfKey(places: ReadonlyMap<string, number>, key: string): StepOfKey | undefined {
   const place = places.get(key);
   if (place !== undefined) return { place, suffix: "" };
@@ -53,7 +53,7 @@ export function stepOfKey(places: ReadonlyMap<string, number>, key: string): Ste
   return step && { place: step.place, suffix: `${step.suffix}${suffix}` };
 }
 
-/** Places of steps, the lowest first: a binary heap, since ten thousand may become ready at once. */
+/** Indices of steps, lowest first. A binary heap, because ten thousand may become ready at once. */
 export class PlaceQueue {
   readonly #heap: number[] = [];
 

@@ -3,10 +3,10 @@ import type { LogSpan } from "../ports/inspection.ts";
 import type { Store } from "../ports/store.ts";
 import type { StoredEvent } from "./event.ts";
 
-/** What is left of a run that was removed as a whole. */
+/** The receipt of a pruned run. */
 export type Receipt = StoredEvent<"control.pruned">;
 
-/** The runs that were pruned, by the control log. */
+/** The pruned runs, from the control log. */
 export class PrunedRuns {
   readonly #byRun = new Map<string, Receipt>();
   #ranges: readonly (readonly [first: number, end: number, receipt: Receipt])[] | undefined;
@@ -28,7 +28,7 @@ export class PrunedRuns {
     return this.#byRun.get(runId);
   }
 
-  /** Of the run that an id was part of: a run's, a delegation's, an ask's. */
+  /** The receipt of the run that a run, delegation or ask id belonged to. */
   receiptOf(id: string): Receipt | undefined {
     const number = runNumberOf(id) ?? askNumberOf(id) ?? numberOf(id);
     if (number === undefined) return undefined;
@@ -43,7 +43,7 @@ export class PrunedRuns {
     return range !== undefined && number < range[1] ? range[2] : undefined;
   }
 
-  /** The sequence numbers that are gone, in their order. */
+  /** The sequence numbers of pruned runs, in order. */
   spans(): readonly LogSpan[] {
     const spans = [...this.#byRun.values()].flatMap(({ payload: { run, spans: own } }) =>
       own.map(([firstSeq, count]) => ({ runId: run, firstSeq, count })),
@@ -59,7 +59,7 @@ export class PrunedRuns {
   }
 }
 
-/** Reads the whole control log: for who has looked for something and not found it. */
+/** Reads the whole control log. */
 export async function readPrunedRuns(store: Pick<Store, "readEvents">): Promise<PrunedRuns> {
   const pruned = new PrunedRuns();
   for await (const event of store.readEvents({ runId: controlRunId })) {
@@ -68,7 +68,7 @@ export async function readPrunedRuns(store: Pick<Store, "readEvents">): Promise<
   return pruned;
 }
 
-/** A sentence about what is gone for good, if it was pruned and was not just never there. */
+/** A sentence about a pruned run or a part of it; undefined: the id was not pruned. */
 export async function tellPruned(
   store: Pick<Store, "readEvents">,
   id: string,

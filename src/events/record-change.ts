@@ -4,7 +4,12 @@ import { headOf } from "../text.ts";
 import type { NewEvent } from "./event.ts";
 import { sha256 } from "./hash-chain.ts";
 
-/** A change that is fit to be stored, if the record is still at the version it was made for. */
+/**
+ * Changes of control records: validated, turned into stored text, and decided against the stored version.
+ * Every store uses these functions.
+ */
+
+/** A valid change, which can be stored if the record still has the expected version. */
 export interface PreparedChange {
   readonly resourceType: string;
   readonly resourceId: string;
@@ -15,17 +20,19 @@ export interface PreparedChange {
   readonly text: string | null;
 }
 
-/** What can be said about changes without looking at what is stored. Every store asks this first. */
+/** Validates changes without reading the store. Throws "usage". */
 export function prepareRecordChanges(
   changes: readonly RecordChange[],
   actor: string,
 ): readonly PreparedChange[] {
-  checkText("The name of who changes a record", actor, 200);
+  checkText("The actor's name", actor, 200);
   const names = new Set<string>();
   return changes.map((change) => {
     const prepared = prepare(change);
     if (names.has(prepared.name)) {
-      throw usage(`Record ${prepared.name} is changed twice at once. Put both into one change.`);
+      throw usage(
+        `Record ${prepared.name} is changed twice in one transaction. Make it one change.`,
+      );
     }
     names.add(prepared.name);
     return prepared;
@@ -33,31 +40,33 @@ export function prepareRecordChanges(
 }
 
 function prepare({ resourceType, resourceId, expectedVersion, value }: RecordChange) {
-  // Without a slash in it, so that a type and an id can be told apart where they stand as one name.
+  // No slash, so that `type/id` can be split.
   if (!/^[a-z][a-z0-9_-]{0,63}$/.test(resourceType)) {
     throw usage(
-      `"${headOf(resourceType, 80)}" is no type of record: it is a short word in lower case.`,
+      `"${headOf(resourceType, 80)}" is not a record type: use a short word in lower case.`,
     );
   }
   checkText(`The id of a ${resourceType} record`, resourceId, 2000);
   const name = `${resourceType}/${resourceId}`;
   if (!Number.isSafeInteger(expectedVersion) || expectedVersion < 0) {
-    throw usage(`Record ${name} cannot be at version ${expectedVersion}: versions count from 1.`);
+    throw usage(
+      `Record ${name} cannot have version ${expectedVersion}: versions are whole numbers from 1.`,
+    );
   }
   if (value === null && expectedVersion === 0) {
-    throw usage(`Record ${name} cannot be deleted where there must be none.`);
+    throw usage(`Record ${name} cannot be deleted: expectedVersion 0 says that it does not exist.`);
   }
   const text = value === null ? null : recordText(name, value);
   return { resourceType, resourceId, name, expectedVersion, text };
 }
 
-/** Names are keys in databases and stand in lines that people read: they are one short line. */
+/** Names are database keys and are shown to people: one short line. */
 function checkText(what: string, text: string, most: number): void {
   if (text === "") throw usage(`${what} is empty.`);
   if (text.length > most)
-    throw usage(`${what} has ${text.length} characters; ${most} are allowed.`);
+    throw usage(`${what} has ${text.length} characters; at most ${most} are allowed.`);
   if (/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text)) {
-    throw usage(`${what} holds a character that is no text: ${JSON.stringify(text)}.`);
+    throw usage(`${what} contains a control character: ${JSON.stringify(text)}.`);
   }
 }
 
@@ -65,19 +74,18 @@ function usage(message: string): MandateError {
   return new MandateError("usage", message);
 }
 
-/** What a store holds of a record in the moment it is changed. */
+/** The stored state of a record when it is changed. */
 export interface RecordStanding {
   /** 0: the record does not exist. */
   readonly version: number;
-  /** The greatest that its id ever had, deleted ones included. */
+  /** The greatest version that its id ever had, including deleted ones. */
   readonly lastVersion: number;
   readonly text: string | null;
 }
 
 /**
- * The event of a change, or a refusal. The hash before is that of the text which is really there
- * and not of the one that should be: who changed a record behind the log's back is found out by the
- * next change too.
+ * The event of a change. Throws "conflict". `before_hash` is computed from the stored text, so that the
+ * checker can detect a change that bypassed the log.
  */
 export function decideRecordChange(
   { version, lastVersion, text }: RecordStanding,
@@ -106,13 +114,13 @@ function conflict({ name, expectedVersion }: PreparedChange, version: number): M
   );
 }
 
-/** Records are settings, not documents: what is larger belongs elsewhere and is named here. */
+/** Records are settings, not documents: larger content belongs elsewhere. */
 export const maximumRecordBytes = 256 * 1024;
 export const maximumRecordDepth = 64;
 
 /**
- * The exact text of a record's value that is stored and hashed. Refuses what would be another value
- * when it is read back, and looks at size and depth before it writes anything down.
+ * The text of a record's value that is stored and hashed. Throws "usage" for a value that is not JSON, too
+ * large or too deep.
  */
 export function recordText(name: string, value: unknown): string {
   const walk: Walk = { name, keys: [], left: maximumRecordBytes };
@@ -124,9 +132,9 @@ export function recordText(name: string, value: unknown): string {
 
 interface Walk {
   readonly name: string;
-  /** Where in the value we are. */
+  /** The path to the current value. */
   readonly keys: (string | number)[];
-  /** Bytes that are left at best; also what ends the walk through a value that contains itself. */
+  /** The remaining bytes. Also ends the walk through a value that contains itself. */
   left: number;
 }
 
@@ -156,10 +164,10 @@ function examineInside(value: object, walk: Walk): void {
     for (const [index, item] of value.entries()) examineAt(index, item, walk);
     return;
   }
-  if (!isPlain(value)) throw notJson(walk, "an object with a class of its own");
+  if (!isPlain(value)) throw notJson(walk, "an instance of a class");
   for (const [key, item] of Object.entries(value)) {
     walk.left -= key.length;
-    // As everywhere in JSON, a field without a value is a field that is not there.
+    // As in JSON, an undefined field is absent.
     if (item !== undefined) examineAt(key, item, walk);
   }
 }
@@ -170,7 +178,7 @@ function examineAt(key: string | number, value: unknown, walk: Walk): void {
   walk.keys.pop();
 }
 
-/** Of no class, in whichever realm it was made, and not with a text of its own choosing. */
+/** Whether an object is plain, of whichever realm, and has no `toJSON`. */
 function isPlain(value: object): boolean {
   const prototype: unknown = Object.getPrototypeOf(value);
   const isOfNoClass = prototype === null || Object.getPrototypeOf(prototype) === null;

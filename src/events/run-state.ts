@@ -8,8 +8,8 @@ import { apply, create } from "./lifecycle.ts";
 import { followSpending, requireFunds, type SpendingTotals } from "./spending.ts";
 
 /**
- * A run as its events tell it. The container is mutable, because a run of a thousand children is
- * folded in place; each `Delegation` in it is a value and is replaced, never changed.
+ * The state of a run: the fold of its events. The object is mutable, because runs with a thousand children
+ * are folded in place; each `Delegation` in it is immutable and replaced.
  */
 export interface RunState {
   readonly id: string;
@@ -17,10 +17,10 @@ export interface RunState {
   application: string;
   workspace: string | null;
   budgetTokens: number;
-  /** Of a goal: which one was the last before it, if it had to wait. */
+  /** Set for a goal. `behind`: the last goal before it, if it had to wait. */
   goal: { readonly behind: string | null } | null;
   session: StoredEvent<"run.started">["payload"]["session"] | null;
-  /** Each of its delegations is worked on by the worker that has claimed it. */
+  /** Set for a distributed run. */
   spread: { readonly delegations: number } | null;
   worker: string;
   fence: number;
@@ -30,7 +30,7 @@ export interface RunState {
   readonly delegations: Map<string, Delegation>;
   lastRunSeq: number;
   head: string;
-  /** Of a spread run: what subtrees have spent, kept while it is asked for; absent: not worked out. */
+  /** Only of a distributed run: what each subtree has spent; absent: not computed yet. */
   totals?: SpendingTotals | undefined;
 }
 
@@ -55,7 +55,10 @@ export function emptyRun(id: string): RunState {
   };
 }
 
-/** Folds one event into the run. Throws, and changes nothing, when the event is not legal now. */
+/**
+ * Folds one event into the run. Throws "illegal-transition" without changing anything.
+ * @example for (const event of events) applyToRun(run, event);
+ */
 export function applyToRun(run: RunState, event: StoredEvent): void {
   if (run.outcome !== null) {
     throw new MandateError(
@@ -68,7 +71,7 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
     const log = isControlLog ? "The control log" : `Run ${run.id}`;
     throw new MandateError("illegal-transition", `${log} takes no ${event.type}.`);
   }
-  // A run begins once, and nothing is before its beginning. The control log was always there.
+  // A run starts once, with its first event. The control log has no start.
   if (!isControlLog && (run.lastRunSeq === 0) !== (event.type === "run.started")) {
     const state = run.lastRunSeq === 0 ? "has not started" : "has started already";
     throw new MandateError(
@@ -121,7 +124,7 @@ export function applyToRun(run: RunState, event: StoredEvent): void {
             `Run ${run.id} has no delegation ${event.sub_agent_id}.`,
           );
         }
-        // Several workers spend from one budget: only what is written can tell what is left of it.
+        // Several workers spend from one budget: only the log knows how much is left.
         if (run.spread !== null && event.type === "agent.budget_reserved") requireFunds(run, event);
         const next = apply(delegation, event);
         run.delegations.set(delegation.id, next);
@@ -138,7 +141,7 @@ export function foldRun(id: string, events: Iterable<StoredEvent>): RunState {
   return run;
 }
 
-/** It is suspended until it is resumed: no process recovers it by itself, and none works on it. */
+/** Whether a run is suspended until a person resumes it: no process recovers it by itself. */
 export function isPaused({ delegations, outcome }: RunState): boolean {
   const [root] = delegations.values();
   if (outcome !== null || root === undefined) return false;
@@ -147,8 +150,8 @@ export function isPaused({ delegations, outcome }: RunState): boolean {
 }
 
 /**
- * Background children that still run below a delegation that has given its final answer: it closes
- * after them. Empty: it has not answered yet, or nothing runs any more.
+ * The background children that still run below a delegation that has answered: it closes after them.
+ * Empty: it has not answered yet, or none runs.
  */
 export function childrenAfterAnswer(run: RunState, delegation: Delegation): readonly Delegation[] {
   if (delegation.status !== "waiting_for_merge") return [];
@@ -164,23 +167,23 @@ export function childrenOf(run: RunState, parentId: string | null): readonly Del
   return children.length > 1 ? children.sort(byStep) : children;
 }
 
-/** All of them at once, for callers that walk the whole tree. */
+/** The children of every delegation, for callers that walk the whole tree. */
 export function childrenByParent(run: RunState): ReadonlyMap<string | null, readonly Delegation[]> {
   return Map.groupBy([...run.delegations.values()].sort(byStep), ({ parentId }) => parentId);
 }
 
-/** Who needed a copy was made later than those after it, and is no later child for that. */
+/** By step index: a child that needed a working copy may have been created after later steps. */
 function byStep(one: Delegation, other: Delegation): number {
   return one.stepIdx - other.stepIdx;
 }
 
-/** Most delegations of a wide run are, and are asked about all the same. */
+/** A fast test, because most delegations of a wide run are leaves. */
 function isLeaf({ delegations }: RunState, id: string): boolean {
   for (const { parentId } of delegations.values()) if (parentId === id) return false;
   return true;
 }
 
-/** The delegation and everything below it, children before their parents. */
+/** A delegation and its descendants, children before their parents. */
 export function subtree(run: RunState, id: string): Delegation[] {
   const root = run.delegations.get(id);
   if (root === undefined) return [];
@@ -203,7 +206,7 @@ const controlEvents: ReadonlySet<EventType> = new Set<ControlEventType>([
   "command.executed",
 ]);
 
-/** Whether it belongs into the control log. Such events stand nowhere else, and no others there. */
+/** Whether an event belongs to the control log, which contains no other types. */
 export function isControlEvent(type: EventType): type is ControlEventType {
   return controlEvents.has(type);
 }

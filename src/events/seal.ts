@@ -1,8 +1,8 @@
 import type { FileEvidence, NewEvent, TokenUsage } from "./event.ts";
 
 /**
- * What the runtime records of a finished child. It is computed from the log, never taken from the
- * child, so a child cannot claim work that did not happen.
+ * The runtime's record of a closed delegation. It is computed from the log, so that a child cannot claim
+ * work that did not happen.
  */
 export interface Seal {
   readonly summary: string;
@@ -11,37 +11,36 @@ export interface Seal {
   readonly turns: number;
   readonly tool_calls: number;
   readonly attempts: number;
-  /** The model that its contract asks for; absent: another program's agent, or none was asked. */
+  /** The model of its contract; absent: another program's agent, or no model was asked. */
   readonly requested?: string;
-  /** Models that answered. */
+  /** The models that answered. */
   readonly served: readonly string[];
   /** Completed calls by tool. */
   readonly calls?: Readonly<Record<string, number>>;
-  /** How its commands ended, in order; a hundred at most. */
+  /** The exit codes of its commands, in order; a hundred at most. */
   readonly exits?: readonly number[];
-  /** What it changed, five hundred at most; what was merged is in `agent.worktree_merged`. */
+  /** The files that it changed, five hundred at most; merged files are in `agent.worktree_merged`. */
   readonly files?: readonly FileEvidence[];
-  /** It had read what strangers may have written, and so may be what it says. */
+  /** The agent was tainted, and so may be its output. */
   readonly untrusted?: true;
-  /** How many there were, when those are not all. */
+  /** The number of changed files, when `files` does not list all. */
   readonly files_total?: number;
 }
 
-/** Beyond these a seal counts and no longer lists. */
+/** The most entries in the lists of a seal. */
 const mostFiles = 500;
 const mostExits = 100;
 
 /**
- * What the runtime saw a delegation do, gathered event by event. The same fold makes the seal, and
- * holds it against the log afterwards.
+ * The evidence of a delegation's work, gathered event by event for its seal.
  */
 export class Evidence {
   toolCalls = 0;
-  /** Why the last child could not be started, while no later one completed; null: none failed so. */
+  /** Why the last child could not be started, unless a later one completed; null: none failed to start. */
   spawnFailure: string | null = null;
-  /** The tool or sender by which untrusted input first came in; null: none did. */
+  /** The tool or sender that first brought untrusted input; null: the agent is not tainted. */
   untrusted: string | null = null;
-  /** A message brought what its sender could read of private data. */
+  /** A message may have contained private data of its sender. */
   holdsPrivate = false;
   #calls: Map<string, number> | null = null;
   #exits: number[] | null = null;
@@ -72,7 +71,7 @@ export class Evidence {
         if (payload.untrusted) this.untrusted ??= payload.tool;
         return;
       case "agent.interjected":
-        // Servers and watchers speak of what they have read themselves.
+        // Messages of servers and watchers may contain untrusted input.
         if (payload.from === "mcp" || payload.from.startsWith("watcher:"))
           this.untrusted ??= payload.from;
         if (payload.carries?.includes("untrusted")) this.untrusted ??= "a message from its caller";
@@ -86,7 +85,7 @@ export class Evidence {
     return this.#files !== null;
   }
 
-  /** `collected`: what was found in its copy, which tells more than its calls do. */
+  /** `collected`: the changes found in its working copy, which are more complete than those of its calls. */
   asSealed(collected?: readonly FileEvidence[]): Sealed {
     const files = collected ?? this.#files ?? noFiles;
     return {

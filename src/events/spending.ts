@@ -4,22 +4,22 @@ import type { Delegation } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import type { RunState } from "./run-state.ts";
 
-/** What one delegation and all below it have used, and hold back for requests that are under way. */
+/** What a delegation and its descendants have spent, reserved and kept back, with the caps. */
 export interface Spending extends Readonly<Amounts> {
   readonly cap: number;
-  /** In billionths of a dollar, as are what its tokens have cost and what is held back of it. */
+  /** In billionths of a dollar, like all costs here. */
   readonly costCap: number;
-  /** A provider reported more than was reserved: nothing more is reserved there or below. */
+  /** A provider reported more than was reserved: no further reservation here or below. */
   readonly isOverrun: boolean;
 }
 
-/** The same of a whole subtree; null stands for the run. */
+/** The sums of each subtree, by its root; null: the run. */
 export type SpendingTotals = Map<string | null, Amounts>;
 
 export interface Amounts {
   settled: number;
   reserved: number;
-  /** By parents, to read the results of their children and to answer. */
+  /** Kept back by parents, to read results of children and to answer. */
   kept: number;
   cost: number;
   reservedCost: number;
@@ -35,7 +35,7 @@ export const noAmounts: Readonly<Amounts> = Object.freeze({
   keptCost: 0,
 });
 
-/** What lies between two sums of the same accounts; undefined: nothing. */
+/** The difference between two sums; undefined: they are equal. */
 export function differenceOf(before: Readonly<Amounts>, after: Readonly<Amounts>) {
   const difference: Amounts = {
     settled: after.settled - before.settled,
@@ -60,7 +60,7 @@ export function addTo(sum: Amounts, difference: Readonly<Amounts>): void {
   sum.keptCost += difference.keptCost;
 }
 
-/** From a delegation up to the run: everybody whose budget its requests are paid from. */
+/** The budgets that pay for a delegation's requests: its own, those of its ancestors, and the run's. */
 export function* spendingAbove(
   run: RunState,
   id: string | null,
@@ -72,7 +72,7 @@ export function* spendingAbove(
     const amounts = run.totals.get(one.id) ?? noAmounts;
     yield { id: one.id, cap, costCap: costCapOf(one), isOverrun, ...amounts };
   }
-  // What its root may cost is for all of it: a watcher is below no caller.
+  // The root's cost cap is that of the run: watchers have no caller.
   const [root] = run.delegations.values();
   const all = run.totals.get(null) ?? noAmounts;
   yield { id: null, cap: run.budgetTokens, costCap: costCapOf(root), isOverrun: false, ...all };
@@ -90,7 +90,7 @@ function totalsOf(run: RunState): SpendingTotals {
   return totals;
 }
 
-/** A delegation was replaced: who is above it has spent the difference. Only where totals are kept. */
+/** Adds the change of a delegation to the sums of its ancestors, where sums are kept. */
 export function followSpending(
   run: RunState,
   before: Delegation | undefined,
@@ -116,7 +116,7 @@ function add(
   grow(null);
 }
 
-/** What one delegation has used by itself, and holds back. */
+/** What one delegation has spent, reserved and kept back itself. */
 export function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
   const isRunning = delegation.status === "running";
@@ -136,21 +136,21 @@ function at(run: RunState, id: string | null): Delegation | undefined {
   return id === null ? undefined : run.delegations.get(id);
 }
 
-/** Throws when the delegation or an ancestor does not have what a request may cost at most. */
+/** Throws when a reservation exceeds what the delegation, an ancestor or the run has left. */
 export function requireFunds(
   run: RunState,
   { payload, sub_agent_id }: StoredEvent<"agent.budget_reserved">,
 ): void {
   const id = sub_agent_id ?? null;
   const { cost, tokens } = payload;
-  // What it kept back itself is for this request.
+  // The delegation may spend what it kept back itself.
   const delegation = at(run, id);
   const own = delegation === undefined ? noAmounts : ownOf(delegation);
   for (const one of spendingAbove(run, id)) {
     if (one.isOverrun) {
       throw new MandateError(
         "illegal-transition",
-        `Delegation ${id} cannot hold back ${tokens} tokens: a provider reported more than was reserved in ${one.id}.`,
+        `Delegation ${id} cannot reserve ${tokens} tokens: in ${one.id} a provider reported more than was reserved.`,
       );
     }
     const isLeft = tokens <= one.cap - one.settled - one.reserved - one.kept + own.kept;
@@ -159,7 +159,7 @@ export function requireFunds(
     const what = isLeft ? `$${cost}` : `${tokens} tokens`;
     throw new MandateError(
       "illegal-transition",
-      `Delegation ${id} cannot hold back ${what}: another request was faster.`,
+      `Delegation ${id} cannot reserve ${what}: another request was faster.`,
     );
   }
 }

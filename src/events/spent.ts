@@ -1,12 +1,12 @@
 import type { Delegation, Reservation } from "./delegation.ts";
 import type { StoredEvent, TokenUsage } from "./event.ts";
 
-/** What was spent, by one delegation or by several together. */
+/** The tokens and dollars that one or several delegations have spent. */
 export interface Spent {
   readonly tokens: number;
   /** In US dollars. */
   readonly cost: number;
-  /** Part of it was not reported by a provider: it is at most so much. */
+  /** Part of it is an estimate: the real amount is at most this. */
   readonly estimated?: true;
 }
 
@@ -31,12 +31,12 @@ export function sumOf(amounts: Iterable<Spent>): Spent {
   return sum;
 }
 
-/** What all delegations of a run have spent together. */
+/** The sum of all delegations of a run. */
 export function spentIn(run: { readonly delegations: ReadonlyMap<string, Delegation> }): Spent {
   return sumOf([...run.delegations.values()].map(spentOf));
 }
 
-/** An amount as every surface shows it: `$0.11`, and `≤ $0.11` where part of it is an estimate. */
+/** An amount for people: `$0.11`, and `≤ $0.11` where part of it is an estimate. */
 export function atMost(
   text: string,
   { estimated }: { readonly estimated?: true | undefined },
@@ -44,7 +44,7 @@ export function atMost(
   return estimated ? `≤ ${text}` : text;
 }
 
-/** The same of dollars: nothing, at prices of zero, is no estimate. */
+/** Like `atMost`, but a cost of zero is never an estimate. */
 export function atMostCost(
   text: string,
   { cost, estimated }: Pick<Spent, "cost"> & { readonly estimated?: true | undefined },
@@ -53,8 +53,8 @@ export function atMostCost(
 }
 
 /**
- * What a request has used at most, when nothing but its reservation is known: all of it. A
- * reservation of an earlier version does not say which part of it was for the prompt.
+ * The usage of a request of which only the reservation is known: all of it. Reservations of earlier
+ * versions do not name the prompt's part.
  */
 export function worstCaseOf({
   cost = 0,
@@ -64,24 +64,24 @@ export function worstCaseOf({
   return { prompt: prompt ?? tokens, completion: tokens - (prompt ?? tokens), cost };
 }
 
-/** What one run spent on one day, with one profile and one model. */
+/** What a run spent on one day with one profile and one model. */
 export interface SpentLine {
   readonly profile: string;
   readonly model: string;
-  /** In universal time. */
+  /** A day in UTC. */
   readonly day: string;
   readonly prompt: number;
   readonly completion: number;
   /** In US dollars. */
   readonly cost: number;
-  /** Part of it was not reported by the provider. */
+  /** Part of it is an estimate. */
   readonly estimated?: true;
 }
 
-/** Adds up what a run spent, event by event, by everything that anybody asks for. */
+/** Sums what a run spent, event by event, by profile, model and day. */
 export class SpentLines {
   readonly #lines = new Map<string, SpentLine & { readonly estimates: number }>();
-  /** By delegation and request, the line in which an estimate was counted. */
+  /** The line of each estimate, by delegation and request. */
   readonly #estimates = new Map<string, string>();
   readonly #profiles = new Map<string, string>();
   readonly #models = new Map<string, string>();
@@ -89,7 +89,7 @@ export class SpentLines {
   see(event: StoredEvent): void {
     const { sub_agent_id: id = "" } = event;
     if (event.type === "agent.subagent_created") this.#profiles.set(id, event.payload.profile);
-    // A turn is settled right after it was made; what failed is the one's that was asked last.
+    // A settlement follows its turn. A failed request counts for the last model that answered.
     if (event.type === "agent.model_turn") this.#models.set(id, event.payload.requested);
     if (event.type === "agent.budget_settled") {
       const { payload } = event;
@@ -106,7 +106,7 @@ export class SpentLines {
     }
   }
 
-  /** Where it was settled is where it is corrected: on that day, for that model. */
+  /** A correction changes the line of its estimate. */
   #add(id: string, at: number, more: TokenUsage, estimates: number, settledAs?: string): string {
     const profile = this.#profiles.get(id) ?? "";
     const model = this.#models.get(id) ?? "unknown";

@@ -1,7 +1,7 @@
 import { storedLine } from "../text.ts";
 import type { EventPayloads, EventType, MessageSender, NewEvent, StoredEvent } from "./event.ts";
 
-/** One line for a condensed timeline. A new event type does not compile without its line. */
+/** One line for a timeline, by event type. A new type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
   "run.started": (p) => `run started: ${short(p.task)}`,
   "run.resumed": () => "run recovered after an interruption",
@@ -22,7 +22,7 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
       ? `merged by ${p.strategy}`
       : `merge conflict in ${p.conflicted_files.join(", ")}`,
   "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
-  "agent.claimed": () => "a worker took it",
+  "agent.claimed": () => "claimed by a worker",
   "agent.subagent_failed": (p) =>
     `${p.code === "cancelled" ? p.code : `failed (${p.code})`}: ${short(p.error)}`,
   "agent.subagent_closed": (p) =>
@@ -47,13 +47,12 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.tool_completed": (p) => `${p.tool} ${p.is_error ? "failed" : "done"}: ${short(p.output)}`,
   "agent.tool_failed": (p) => `${p.tool} failed: ${short(p.error)}`,
   "agent.tool_denied": (p) => `${p.tool} refused (${p.rule}): ${short(p.error)}`,
-  "agent.tool_outcome_unknown": (p) => `${p.tool} was cut; its outcome is unknown`,
+  "agent.tool_outcome_unknown": (p) => `${p.tool} was interrupted; its outcome is unknown`,
   "agent.asked": (p) => `asks: ${short(p.question)}`,
   "agent.answered": (p) =>
     p.by === "expired" ? "no answer in time" : `answered by ${p.by}: ${short(p.answer ?? "")}`,
   "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
-  "agent.resumed": (p) =>
-    p.resumption > 0 ? `taken up again (${p.resumption})` : "taken up again",
+  "agent.resumed": (p) => (p.resumption > 0 ? `recovered (${p.resumption})` : "resumed"),
   "agent.message_sent": (p) => `message from ${senders[p.from]}: ${short(p.message)}`,
   "agent.interjected": (p) =>
     p.message_id === undefined
@@ -78,30 +77,30 @@ const senders: Readonly<Record<MessageSender, string>> = {
 
 export function summarize({ payload, type }: NewEvent): string {
   try {
-    // The table is total over the union; the pairing of type and payload is what the compiler loses.
+    // The table is total over the union, but the compiler cannot pair a type with its payload.
     return (lines[type] as (payload: unknown) => string)(payload);
   } catch {
-    // A stored event may be of another version, or damaged: it is shown by its type.
+    // A stored event may be damaged or of another version.
     return type;
   }
 }
 
-/** Whether a stored word is a type of event at all. */
+/** Whether a stored text is a known event type. */
 export function isEventType(word: string): word is EventType {
   return Object.hasOwn(lines, word);
 }
 
-/** It is stored, and shown in terminals: one line, with nothing in it that a terminal obeys. */
+/** One line without terminal sequences, because it is stored and shown in terminals. */
 function short(text: string): string {
   return storedLine(text, 120);
 }
 
-/** An event as every surface gives it to programs: all of it, with its line for people. */
+/** An event as surfaces return it to programs. */
 export type ToldEvent = StoredEvent;
 
 export function tellEvent(event: StoredEvent): ToldEvent {
   const { seq, run_seq, run_id, sub_agent_id, type, at, summary, payload, hash } = event;
-  // In the order in which people read them; what a store adds for itself is left out.
+  // In a readable order, and without fields that a store adds.
   return {
     seq,
     run_seq,

@@ -52,7 +52,7 @@ describe("a provider that reports more than the request allowed", () => {
       usage: tooMuch,
     }));
     expect(result).toMatchObject({ status: "failed", closeReason: "budget_exhausted" });
-    expect(result.result).toContain("reported more tokens than the request allowed");
+    expect(result.result).toContain("reported more tokens than were reserved");
   });
 
   it("does not keep a result from being handed in with the same answer", async () => {

@@ -13,13 +13,13 @@ interface Reference {
 }
 
 /**
- * I7: a text or an artifact is what its hash names, and is there as long as an event refers to it.
- * Pruning removes what it knows no reference to, so it has to know every one.
+ * I7: a text or an artifact has the hash that it is stored under, and exists as long as an event refers
+ * to it. Pruning removes unreferenced bodies, so it has to know every reference.
  */
 export class BodiesCheck {
   readonly #inspection: Inspection;
   readonly #store: Store;
-  /** Whether each body that was looked at is there, by kind and hash. */
+  /** Whether each body that was read exists, by kind and hash. */
   readonly #seen = new Map<string, boolean>();
   readonly #violations: Violation[];
 
@@ -29,7 +29,7 @@ export class BodiesCheck {
     this.#violations = violations;
   }
 
-  /** Holds what a run refers to against what is stored. */
+  /** Checks the bodies that a run refers to. */
   async lookUp(run: CheckedRun, references: readonly Reference[]): Promise<void> {
     if (references.length === 0) return;
     const known = await this.#inspection.references(run.id);
@@ -39,13 +39,13 @@ export class BodiesCheck {
       if (!(await this.#isThere(kind, hash)) && (await this.#isStillNeeded(run.id))) {
         run.report("I7", `The ${kind} ${hash} that it refers to is not stored.`, where);
       } else if (seq <= known.through && !known.hashes.has(hash)) {
-        const message = `That it refers to the ${kind} ${hash} is not stored: pruning would remove it.`;
+        const message = `Its reference to the ${kind} ${hash} is not stored: pruning would remove the ${kind}.`;
         run.report("I7", message, where);
       }
     }
   }
 
-  /** Those that are stored and that no run was found to refer to. */
+  /** Checks the stored bodies that no checked run refers to. */
   async lookAtRest(): Promise<void> {
     for (const kind of ["text", "artifact"] as const) {
       for await (const hash of this.#inspection.bodyHashes(kind)) await this.#isThere(kind, hash);
@@ -59,7 +59,7 @@ export class BodiesCheck {
     const body = await this.#inspection.readBody(kind, hash);
     this.#seen.set(key, body !== undefined);
     if (body !== undefined && sha256(body) !== hash) {
-      const message = `The stored ${kind} ${hash} is not the one that its hash names.`;
+      const message = `The content of the stored ${kind} ${hash} has another hash.`;
       this.#violations.push({ invariant: "I7", message });
     }
     return body !== undefined;
@@ -71,11 +71,11 @@ export class BodiesCheck {
   }
 }
 
-/** Gathers what the events of one run refer to. */
+/** Collects the references of one run's events. */
 export class BodyReferences implements RunCheck {
   readonly references: Reference[] = [];
   readonly #named = new Set<string>();
-  /** Stored plans that a call can be about, by call: the event of the plan says which one was. */
+  /** The stored plans that calls name, by call. */
   readonly #plans = new Map<string, string>();
 
   readonly see: RunCheck["see"] = (event, delegation) => {

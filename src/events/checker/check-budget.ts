@@ -10,7 +10,7 @@ interface Account {
   reserved: number;
   cost: number;
   reservedCost: number;
-  /** By how much marked overruns went beyond their reservations. */
+  /** The sum by which marked overruns exceeded their reservations. */
   overrun: number;
   overrunCost: number;
   isOverdrawn: boolean;
@@ -23,7 +23,7 @@ interface Amount {
 
 interface Request {
   readonly reserved: EventPayloads["agent.budget_reserved"];
-  /** What its answer says that it cost. */
+  /** The usage in its answer. */
   turn: TokenUsage | null;
 }
 
@@ -39,22 +39,22 @@ interface Spending {
   isOverrun: boolean;
 }
 
-/** What an event does to the accounts of a delegation and everybody above it. */
+/** The change that an event makes to the accounts of a delegation and its ancestors. */
 interface Charge {
   readonly reserved: Amount;
   readonly settled: Amount;
-  /** How far a marked overrun went beyond its reservation. */
+  /** By how much a marked overrun exceeded its reservation. */
   readonly overrun?: Amount;
 }
 
 const nothing: Amount = { tokens: 0, cost: 0 };
 
 /**
- * I12: at every moment, for every agent and the run, what its subtree has spent and may still be
- * charged for stays within its cap; the worst case of a request is reserved before it leaves and
- * settled once. The one exception is a marked overrun: it may exceed a cap by what it went beyond
- * its reservation, nothing is reserved there or below from then on, and the delegation ends for it.
- * An estimate stays within its reservation, and is corrected once, while its delegation is open.
+ * I12: at every event, for every delegation and the run, the sum of spent and reserved amounts of the
+ * subtree is within its cap. The worst case of a request is reserved before it is sent, and settled
+ * once. A marked overrun may exceed a cap by the amount over its reservation; after it nothing is
+ * reserved there or below, and the delegation closes for its budget. An estimate is within its
+ * reservation, and is corrected at most once, while its delegation is open.
  */
 export function checkBudget({ report }: CheckedRun): RunCheck {
   const accounts = new Map<Known | null, Account>();
@@ -74,7 +74,7 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
       account.cost += settled.cost;
       account.overrun += overrun.tokens;
       account.overrunCost += overrun.cost;
-      // A reservation has to fit by itself: an earlier overrun is no room for it.
+      // Earlier overruns do not extend the cap for a new reservation.
       const isReservation = reserved.tokens > 0;
       const problem = account.isOverdrawn ? undefined : overdraftOf(account, !isReservation);
       if (problem === undefined) continue;
@@ -97,7 +97,7 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
         const [tokens, cost] = capsOf(delegation);
         accounts.set(delegation, openAccount(tokens, cost));
         const all = accounts.get(null);
-        // What the root may cost is for the whole run.
+        // The root's cost cap is that of the run.
         if (all !== undefined && spendings.size === 0)
           accounts.set(null, { ...all, costCap: cost });
         const estimates: Spending["estimates"] = new Map();
@@ -120,7 +120,7 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
 
 const unlimited = Number.POSITIVE_INFINITY;
 
-/** Without prices in its contract nothing was reserved in dollars, and they could be exceeded. */
+/** Without prices in the contract no dollars were reserved, so its cost cap was not enforced. */
 function capsOf({ contract }: Known): [tokens: number, cost: number] {
   const { budget, model } = contract ?? {};
   const cost = model?.prices === undefined ? null : budget?.cost;
@@ -156,12 +156,13 @@ function follow(
       spending.requests = request;
       spending.open = { reserved: event.payload, turn: null };
       charge({ reserved: { tokens, cost }, settled: nothing });
-      if (open !== null) return `Request ${request} is reserved before the one before is settled.`;
+      if (open !== null)
+        return `Request ${request} is reserved before the previous one is settled.`;
       if (prompt > tokens) return `Request ${request} reserves less than the bound of its prompt.`;
-      return isNext ? undefined : `Request ${request} does not follow the one before.`;
+      return isNext ? undefined : `Request ${request} does not follow the previous one.`;
     }
     case "agent.model_turn": {
-      if (open === null) return "A model answered, and nothing was reserved for it.";
+      if (open === null) return "A model answered without a reservation.";
       if (open.turn !== null) return "A model answered twice to one request.";
       open.turn = event.payload.usage;
       return undefined;
@@ -171,7 +172,7 @@ function follow(
     case "agent.budget_corrected":
       return correct(event.payload, spending, charge);
     case "agent.subagent_closed":
-      if (open !== null) return "It closes with a request that is not settled.";
+      if (open !== null) return "It closes with an unsettled request.";
       return spending.isOverrun ? endProblem(event.payload.close_reason) : undefined;
     default:
       return undefined;
@@ -186,7 +187,7 @@ function settle(
   const { completion, cost, estimated, overrun, prompt, request } = payload;
   const { open } = spending;
   if (open === null || request !== spending.requests) {
-    return `Request ${request} is settled, and is not under way.`;
+    return `Request ${request} is settled, but is not under way.`;
   }
   spending.open = null;
   if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
@@ -205,7 +206,7 @@ function settle(
   const problem = amountProblem(request, used, reserved, payload);
   if (problem !== undefined || turn === null) return problem;
   const isReported = turn.prompt === prompt && turn.completion === completion && turn.cost === cost;
-  return isReported ? undefined : `Request ${request} is not settled by what was reported.`;
+  return isReported ? undefined : `Request ${request} is not settled by the reported usage.`;
 }
 
 function correct(
@@ -215,7 +216,8 @@ function correct(
 ): string | undefined {
   const { completion, cost, overrun, prompt, replaces, request } = payload;
   const estimate = spending.estimates.get(request);
-  if (estimate === undefined) return `Request ${request} is corrected, and is no open estimate.`;
+  if (estimate === undefined)
+    return `Request ${request} is corrected, but is not an open estimate.`;
   spending.estimates.delete(request);
   const { reserved, used: before } = estimate;
   const isSame =
@@ -237,7 +239,7 @@ function correct(
   return amountProblem(request, used, reserved, payload);
 }
 
-/** How far an amount goes beyond what was reserved for it. */
+/** By how much an amount exceeds its reservation. */
 function beyond({ cost, tokens }: Amount, reserved: Request["reserved"]): Amount {
   return {
     tokens: Math.max(0, tokens - reserved.tokens),
@@ -246,8 +248,8 @@ function beyond({ cost, tokens }: Amount, reserved: Request["reserved"]): Amount
 }
 
 /**
- * An overrun is marked, and what is marked is one; an estimate is never more than was reserved.
- * Earlier versions did not record the prompt's bound, and settled more than was reserved unmarked.
+ * Every overrun is marked, nothing else is, and an estimate is never an overrun. Earlier versions did not
+ * record the prompt's bound, and did not mark overruns.
  */
 function amountProblem(
   request: number,
@@ -260,14 +262,14 @@ function amountProblem(
   const isBeyond = tokens > 0 || cost > 1e-9;
   if (isBeyond && estimated) return `Request ${request} is estimated at more than it had reserved.`;
   if (isBeyond && !overrun && reserved.prompt !== undefined) {
-    return `Request ${request} has used more than it had reserved, and is not marked.`;
+    return `Request ${request} used more than it had reserved, but is not marked as an overrun.`;
   }
   return overrun && !isBeyond
-    ? `Request ${request} is marked as an overrun, and is none.`
+    ? `Request ${request} is marked as an overrun, but is none.`
     : undefined;
 }
 
-/** Ends that come from outside, or from what became of its work, whatever it had spent. */
+/** Close reasons that can win over an overrun: ends from outside, or from the delegation's changes. */
 const otherEnds: ReadonlySet<CloseReason> = new Set([
   ...(["cancelled", "timeout", "worker_lost", "parent_crash", "storage_full"] as const),
   ...(["parent_closed", "policy_denied", "model_mismatch"] as const),
@@ -276,5 +278,5 @@ const otherEnds: ReadonlySet<CloseReason> = new Set([
 
 function endProblem(reason: CloseReason): string | undefined {
   if (reason === "budget_exhausted" || otherEnds.has(reason)) return undefined;
-  return `It closes for ${reason} after an overrun, and not for its budget.`;
+  return `It closes for ${reason} after an overrun, instead of for its budget.`;
 }

@@ -9,8 +9,8 @@ import { upcast } from "../upcast.ts";
 import type { Report, Violation } from "./check-report.ts";
 
 /**
- * I1, of one run: its events as the stored text tells them, as long as numbers and hashes agree.
- * They end at the first that does not: what follows from a broken log proves nothing.
+ * I1, of one run: yields its events while their numbers and hashes are correct, and stops at the first
+ * violation. Returns whether the whole log is correct.
  */
 export async function* verifiedEvents(
   runId: string,
@@ -25,25 +25,25 @@ export async function* verifiedEvents(
       report("I1", what, { seq: batch.firstSeq });
       return false;
     };
-    if (batch.firstSeq <= lastSeq) return broken("Its sequence number was given before.");
+    if (batch.firstSeq <= lastSeq) return broken("Its sequence number was used before.");
     if (batch.firstRunSeq !== lastRunSeq + 1) {
       return broken(`Event ${lastRunSeq + 1} of the run is followed by ${batch.firstRunSeq}.`);
     }
     const rows = parse(batch.text);
     if (rows === undefined) return broken("The stored text is not a list of events.");
     if (rows.length !== batch.count) {
-      return broken(`${batch.count} events are counted where ${rows.length} are stored.`);
+      return broken(`${rows.length} events are stored, but their count is ${batch.count}.`);
     }
     const texts = rows.map((row) => JSON.stringify(row));
     if (`[${texts.join(",")}]` !== batch.text) {
-      return broken("The stored text is not as it was written.");
+      return broken("The stored text is not in its canonical form.");
     }
     const hashes = texts.map((text) => {
       head = link(head, text);
       return head;
     });
     if (head !== batch.hash) {
-      return broken("The hash chain breaks: an event before this hash was changed, or the hash.");
+      return broken("The hash chain is broken: an event up to here was changed, or the hash.");
     }
     for (const [index, row] of rows.entries()) {
       yield toEvent(runId, batch, index, row, hashes[index] ?? "");
@@ -104,9 +104,8 @@ function toEvent(
 }
 
 /**
- * I1, of the whole log: sequence numbers follow each other without gap or overlap over all runs, so
- * that a run that was taken out as a whole is missed. What was pruned fills exactly the gap that its
- * receipt names. Gives the last number.
+ * I1, of the whole log: the sequence numbers of all runs have no gap and no overlap, so that a removed run
+ * is noticed. Receipts explain the gaps of pruned runs. Returns the last number.
  */
 export async function checkNumbering(
   spans: AsyncIterable<LogSpan>,
@@ -123,8 +122,8 @@ export async function checkNumbering(
       violations.push({ invariant: "I1", seq: next, message });
     } else if (firstSeq < next) {
       const message = isPruned
-        ? `Event ${firstSeq} was pruned with ${runId}, by its receipt, and is stored for another run.`
-        : `Sequence number ${firstSeq} was given twice.`;
+        ? `Event ${firstSeq} was pruned with ${runId} according to its receipt, but is stored for another run.`
+        : `Sequence number ${firstSeq} is used twice.`;
       violations.push({ invariant: "I1", runId, seq: firstSeq, message });
     }
     next = Math.max(next, firstSeq + count);
@@ -145,20 +144,20 @@ export async function checkNumbering(
   return next - 1;
 }
 
-/** An event that the log must have, and how to say where that is known from. */
+/** An event that the log must have, and the message when it has not. */
 export interface ExpectedEvent extends LogHead {
   readonly missing: string;
 }
 
-export const acknowledged = "It was acknowledged, and is not in the log as it was.";
+export const acknowledged = "It was acknowledged, but is missing or different in the log.";
 
 export function keptInFile(path: string): string {
-  return `The log does not have it as ${basename(path)} beside the database does: events were removed or changed, or the database was restored from an older copy. If you restored it, delete that file.`;
+  return `It is in ${basename(path)} beside the database, but missing or different in the log: events were removed or changed, or the database was restored from an older copy. If you restored it, delete that file.`;
 }
 
-export const inCheckpoint = "The log does not have it as the checkpoint does.";
+export const inCheckpoint = "It is in the checkpoint, but missing or different in the log.";
 
-/** I8: nothing that was acknowledged, noted as an end or put into a checkpoint is missing. */
+/** I8: no acknowledged event, head or event of a checkpoint is missing. */
 export class HeadsCheck {
   readonly #expected: Map<number, ExpectedEvent[]>;
   #events = 0;
@@ -176,7 +175,7 @@ export class HeadsCheck {
     else this.#expected.delete(seq);
   }
 
-  /** Of each place that knows better, the last event that is missing stands for those before it. */
+  /** Heads and checkpoints: only the last missing event is reported. */
   end(report: Report): void {
     const missing = [...this.#expected.values()].flat();
     for (const [what, events] of Map.groupBy(missing, (one) => one.missing)) {

@@ -11,7 +11,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { numberOf } from "../../ports/identity.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
-/** I2: the stored contract is, to the letter, the one that its delegation was created with. */
+/** I2: the stored contract is exactly the one that the delegation was created with. */
 export function checkContract(run: CheckedRun): RunCheck {
   const { report } = run;
   return {
@@ -23,9 +23,11 @@ export function checkContract(run: CheckedRun): RunCheck {
     end() {
       for (const { id, number } of run.rows.delegations) {
         if (!run.delegations.has(id)) {
-          report("I2", "It is stored, but the log does not create it.", { delegationId: id });
+          report("I2", "It is stored, but has no creation in the log.", { delegationId: id });
         } else if (numberOf(id) !== number) {
-          report("I7", "It is stored under another number than its id has.", { delegationId: id });
+          report("I7", "It is stored under another number than that of its id.", {
+            delegationId: id,
+          });
         }
       }
     },
@@ -34,7 +36,7 @@ export function checkContract(run: CheckedRun): RunCheck {
 
 function storedProblem(run: CheckedRun, { id, created, contract }: Known): string | undefined {
   const row = run.rowOf(id);
-  // That it is not stored at all is another invariant's finding.
+  // Another invariant reports a missing row.
   if (row === undefined) return undefined;
   if (row.contractHash !== created.contract_hash) {
     return "The stored hash of its contract is not the one in the log.";
@@ -48,17 +50,17 @@ function storedProblem(run: CheckedRun, { id, created, contract }: Known): strin
     parent.depth === created.depth &&
     profile.id === created.profile &&
     isSameClient(contract, created);
-  return isSame ? undefined : "Its contract names another place in the run than its creation.";
+  return isSame ? undefined : "Its contract and its creation name different positions in the run.";
 }
 
-/** Events of earlier versions have the program's name as the profile's. */
+/** Events of earlier versions have the program's name as the profile. */
 function isSameClient(contract: Contract, { client, profile }: Known["created"]): boolean {
   const named = clientOf(contract);
   if (client !== undefined) return client === named;
   return named === undefined || named === profile;
 }
 
-/** I11: a child holds nothing that its parent could not hand on, and its parent could have it. */
+/** I11: a child holds nothing that its parent could not delegate, and the parent could have the child. */
 export function checkContainment({ report }: CheckedRun): RunCheck {
   return {
     see(event, delegation) {
@@ -73,8 +75,8 @@ export function checkContainment({ report }: CheckedRun): RunCheck {
 function* containmentProblems({ contract, created, parent }: Known): Generator<string> {
   const { depth, parent_id: parentId } = created;
   if (parentId === null) {
-    // A person's root agent stands at 0; what an agent of another program delegates to, at 1.
-    if (depth > 1) yield `It has no parent and stands at depth ${depth}.`;
+    // The root of a person has depth 0; a child of another program's agent may have depth 1.
+    if (depth > 1) yield `It has no parent, but depth ${depth}.`;
     return;
   }
   if (parent === null) {
@@ -83,7 +85,7 @@ function* containmentProblems({ contract, created, parent }: Known): Generator<s
   }
   if (parent.phase !== "running") yield `Its parent ${parent.id} is ${parent.phase}.`;
   if (depth !== parent.created.depth + 1) {
-    yield `It stands at depth ${depth}, its parent at ${parent.created.depth}.`;
+    yield `Its depth is ${depth}, and that of its parent ${parent.created.depth}.`;
   }
   if (contract && parent.contract) yield* excesses(contract, parent.contract);
 }
@@ -91,12 +93,12 @@ function* containmentProblems({ contract, created, parent }: Known): Generator<s
 function* modelExcesses({ model }: Contract, ceiling: Selection): Generator<string> {
   const names = [`${model.provider}/${model.model}`, ...(model.fallbacks ?? [])];
   for (const name of names) {
-    if (!includes(ceiling, name)) yield `It runs on ${name}, which its parent may not hand on.`;
+    if (!includes(ceiling, name)) yield `It runs on ${name}, which its parent may not delegate.`;
     else if (!includes(model.allow, name)) yield `It runs on ${name}, which it may not use.`;
   }
 }
 
-/** Its parent's folder, a copy of that one, or a part of it: as its isolation says, and no other. */
+/** By its isolation a child works in its parent's folder, in a copy of it, or in a part of it. */
 function otherFolder(
   { copy, isolation, root }: Contract["workspace"],
   parent: Contract["workspace"],
@@ -104,10 +106,11 @@ function otherFolder(
   if (root === null) return undefined;
   const problem = "It works in another folder than its parent.";
   if (parent.root === null) return problem;
-  if (isolation !== "sandbox" && copy !== undefined) return "It has a copy, and is to share.";
+  if (isolation !== "sandbox" && copy !== undefined)
+    return "It has a working copy, but its isolation is not a copy.";
   switch (isolation) {
     case "sandbox":
-      if (copy === undefined) return "It is to work in a copy, and has none.";
+      if (copy === undefined) return "Its isolation is a copy, but it has no working copy.";
       return copy.of === parent.root ? undefined : "It works in a copy of another folder.";
     case "custom":
       return isBelow(root, parent.root) ? undefined : problem;
@@ -119,17 +122,17 @@ function otherFolder(
 function* excesses(child: Contract, parent: Contract): Generator<string> {
   const ceiling = mayDelegate(parent);
   const used = authorityExcess(mayUse(child), ceiling);
-  if (used.length > 0) yield `It may use more than its parent hands on: ${used.join(", ")}.`;
+  if (used.length > 0) yield `It may use more than its parent may delegate: ${used.join(", ")}.`;
   const passed = authorityExcess(mayDelegate(child), ceiling);
-  if (passed.length > 0) yield `It may hand on more than its parent: ${passed.join(", ")}.`;
+  if (passed.length > 0) yield `It may delegate more than its parent: ${passed.join(", ")}.`;
   if (!parent.permissions.can_spawn_children) yield "Its parent may not have children.";
   const levels = parent.permissions.max_delegation_depth;
   if (child.permissions.max_delegation_depth >= Math.max(1, levels)) {
-    yield `Below its parent ${levels} levels are left, below itself as many or more.`;
+    yield `Its parent has ${levels} levels of delegation left, and it has as many or more.`;
   }
   yield* modelExcesses(child, ceiling.models);
   if (child.permissions.can_spawn_children && child.permissions.allowed_tools.length === 0) {
-    yield "It may have children, and no tool to make them with.";
+    yield "It may have children, but has no tool to create them.";
   }
   const [saves, above] = [child.permissions.memory, parent.permissions.memory];
   if (saves && above && memoryPermissions.indexOf(saves) > memoryPermissions.indexOf(above)) {
@@ -140,7 +143,7 @@ function* excesses(child: Contract, parent: Contract): Generator<string> {
     yield "It may cost more than its parent.";
   }
   if (child.workspace.allow_writes && child.permissions.write_roots.length === 0) {
-    yield "It may write, and there is no folder to write in.";
+    yield "It may write, but has no folder to write in.";
   }
   const elsewhere = otherFolder(child.workspace, parent.workspace);
   if (elsewhere !== undefined) yield elsewhere;

@@ -13,8 +13,8 @@ import { memoryRowProblem } from "./check-memories.ts";
 import type { CheckedLog, Report } from "./check-report.ts";
 
 /**
- * The control log: a chain like every run's (I1), with nothing in it but its own events (I4), and
- * the records are what they say (I7). Tells which runs were pruned.
+ * The control log: its hash chain (I1), its event types (I4), and the stored records as the fold of its
+ * events (I7). Returns the pruned runs.
  */
 export async function checkControlLog(
   store: Store,
@@ -37,7 +37,7 @@ export async function checkControlLog(
     end = { seq: event.seq, hash: event.hash };
     heads.see(event);
     if (!isControlEvent(event.type) || event.sub_agent_id !== undefined) {
-      const message = `${event.type} does not belong into the control log.`;
+      const message = `${event.type} is not an event of the control log.`;
       report("I4", message, { seq: event.seq });
     } else if (event.type === "control.record_changed") records.see(event);
     else if (event.type === "control.pruned") {
@@ -57,12 +57,12 @@ export async function checkControlLog(
   }
   const { run, delegations, asks } = await inspection.readRows(runId);
   if (run !== undefined || delegations.length + asks.length > 0) {
-    report("I7", "The control log is stored as if it were a run.");
+    report("I7", "The control log has rows like a run.");
   }
   return { runId, events, delegations: 0, ...end, pruned };
 }
 
-/** I7: what people decided of a memory is about one that is there: none is ever taken out. */
+/** I7: a record about a memory refers to a stored one, because memories are never removed. */
 async function checkMark(
   { now, resourceId, resourceType }: StoredRecord,
   inspection: Inspection,
@@ -70,10 +70,10 @@ async function checkMark(
 ): Promise<void> {
   const isMark = Object.values<string>(memoryMarks).includes(resourceType);
   if (!isMark || now === null || (await inspection.hasMemory(resourceId))) return;
-  report("I7", `${resourceType}/${resourceId}: there is no such memory.`);
+  report("I7", `${resourceType}/${resourceId}: this memory is not stored.`);
 }
 
-/** I15: who reads the control log reads all of it. What came since the rows were read is news. */
+/** I15: the store returns the whole control log. Events after the inspection's snapshot are ignored. */
 async function checkReading(
   store: Store,
   runId: string,
@@ -87,24 +87,23 @@ async function checkReading(
     told = hash;
   }
   if (told !== log.head || count < log.events)
-    report("I15", "The store tells another history of the control log.");
+    report("I15", "The store returns a different control log.");
 }
 
-/** What the last event of a record says. */
+/** The state of a record after its last event. */
 interface Told {
   readonly version: number;
   readonly hash: string | null;
   readonly by: string;
   readonly at: number;
   readonly seq: number;
-  /** One of its events did not follow from the one before; no further conclusion is drawn from them. */
+  /** One of its events did not follow from the previous one: nothing further is checked. */
   readonly isBroken: boolean;
 }
 
 /**
- * I1: the versions of a record follow each other, and each change begins where the one before ended.
- * I7: what is stored of a record is what its last event says, also that it was deleted. I15: so does
- * the store's own answer.
+ * I1: the versions of a record are consecutive, and each change starts from the previous value. I7: the
+ * stored record is that of its last event. I15: the store returns the same.
  */
 class RecordsCheck {
   readonly #report: Report;
@@ -132,14 +131,14 @@ class RecordsCheck {
     const problem = rowProblem(record, told);
     if (problem) this.#report("I7", `${name}: ${problem}`, told && { seq: told.seq });
     else if (record.now !== null && !(await isTold(record, record.now, store))) {
-      this.#report("I15", `${name}: the store tells another value of it than the log.`);
+      this.#report("I15", `${name}: the store returns another value than the log.`);
     }
   }
 
-  /** Of every id that the log has, something is stored: its version, if nothing else. */
+  /** Every record of the log has a row; a deleted one keeps its version. */
   end(): void {
     for (const [name, { isBroken, seq }] of this.#told) {
-      if (!isBroken) this.#report("I7", `${name}: the log has it, and it is not stored.`, { seq });
+      if (!isBroken) this.#report("I7", `${name}: it is in the log, but not stored.`, { seq });
     }
   }
 }
@@ -151,26 +150,27 @@ function stepProblem(
   after: string | null,
 ): string | undefined {
   const expected = (last?.version ?? 0) + 1;
-  if (version !== expected) return `version ${version} stands where ${expected} belongs.`;
+  if (version !== expected)
+    return `version ${version} follows where version ${expected} was expected.`;
   if (before !== (last?.hash ?? null)) {
-    return `what was there before version ${version} is not what the version before left.`;
+    return `the value before version ${version} is not that of the previous version.`;
   }
-  return before === null && after === null ? "it is deleted, and was not there." : undefined;
+  return before === null && after === null ? "it is deleted, but did not exist." : undefined;
 }
 
 function rowProblem({ now, lastVersion }: StoredRecord, told: Told | undefined) {
-  if (told === undefined) return "it is stored, and the log does not have it.";
+  if (told === undefined) return "it is stored, but not in the log.";
   if (lastVersion !== told.version) {
-    return `version ${lastVersion} is remembered as its last one; by the log it is ${told.version}.`;
+    return `its stored last version is ${lastVersion}; by the log it is ${told.version}.`;
   }
-  if (told.hash === null) return now === null ? undefined : "it is stored, and was deleted.";
-  if (now === null) return "it is not stored, and no event deleted it.";
+  if (told.hash === null) return now === null ? undefined : "it is stored, but was deleted.";
+  if (now === null) return "it is not stored, but no event deleted it.";
   if (now.version !== told.version) {
     return `it is stored at version ${now.version}; by the log it is at ${told.version}.`;
   }
   if (sha256(now.text) !== told.hash) return "its stored value is not the one in the log.";
   const isSame = now.updatedBy === told.by && now.updatedAt === told.at;
-  return isSame ? undefined : "who changed it, or when, is stored otherwise than in the log.";
+  return isSame ? undefined : "its stored actor or time differs from the log.";
 }
 
 async function isTold(
@@ -179,12 +179,12 @@ async function isTold(
   store: Store,
 ): Promise<boolean> {
   const told = await store.readRecord(resourceType, resourceId);
-  // It has moved on since the rows were read: there is nothing to compare.
+  // It was changed after the snapshot: there is nothing to compare.
   if (told === undefined || told.version > version) return true;
   return told.version === version && JSON.stringify(told.value) === text;
 }
 
-/** I1: a receipt is about one run, once, and about nothing that came after it. */
+/** I1: each pruned run has one receipt, which names only earlier events. */
 function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): void {
   const { payload, seq } = receipt;
   const problem = receiptProblem(receipt, pruned);
@@ -192,7 +192,7 @@ function checkReceipt(receipt: Receipt, pruned: PrunedRuns, report: Report): voi
 }
 
 export interface NotedPrunings extends Pick<KeptHeads, "path" | "since"> {
-  /** Run and hash of each. */
+  /** `run hash` of each head. */
   readonly ends: ReadonlySet<string>;
 }
 
@@ -200,7 +200,7 @@ function notedPrunings({ path, pruned, since }: KeptHeads): NotedPrunings {
   return { path, since, ends: new Set(pruned.map(({ hash, runId }) => `${runId} ${hash}`)) };
 }
 
-/** I8: pruning notes outside of the database what it removes, before the receipt is written. */
+/** I8: before pruning writes a receipt, it writes the run's head to a file outside the database. */
 function checkNoted(
   { payload, seq }: Receipt,
   heads: NotedPrunings | undefined,
@@ -209,14 +209,14 @@ function checkNoted(
   if (heads === undefined || seq <= heads.since) return;
   const { head, run } = payload;
   if (heads.ends.has(`${run} ${head}`)) return;
-  const message = `The receipt of ${run} was not written by pruning it: ${basename(heads.path)} beside the database does not have it.`;
+  const message = `The receipt of ${run} was not written by pruning: ${basename(heads.path)} beside the database does not contain the run.`;
   report("I8", message, { seq });
 }
 
 function receiptProblem({ payload, seq }: Receipt, pruned: PrunedRuns): string | undefined {
   const { events, run, spans } = payload;
-  if (runNumberOf(run) === undefined || run === controlRunId) return "there can be no such run.";
-  if (pruned.get(run) !== undefined) return "it was pruned before.";
+  if (runNumberOf(run) === undefined || run === controlRunId) return "it names no valid run.";
+  if (pruned.get(run) !== undefined) return "the run was pruned before.";
   let [end, sum] = [0, 0];
   for (const [first, count] of spans as readonly NumberSpan[]) {
     if (!(Number.isSafeInteger(first) && first > end && Number.isSafeInteger(count) && count > 0)) {
@@ -225,13 +225,13 @@ function receiptProblem({ payload, seq }: Receipt, pruned: PrunedRuns): string |
     end = first + count - 1;
     sum += count;
   }
-  if (end >= seq) return "it speaks of events that came after it.";
+  if (end >= seq) return "it names events after itself.";
   return sum === events && sum > 0
     ? undefined
-    : `it counts ${events} events, and names the numbers of ${sum}.`;
+    : `it counts ${events} events, but names the numbers of ${sum}.`;
 }
 
-/** I7: of a pruned run nothing is stored but its memories. I8: nothing else was acknowledged. */
+/** I7: only the memories of a pruned run are stored. I8: its acknowledged events are those that were pruned. */
 export async function checkPrunedRun(
   inspection: Inspection,
   { payload }: Receipt,
@@ -244,13 +244,13 @@ export async function checkPrunedRun(
   for await (const _batch of inspection.readBatches(run)) hasEvents = true;
   const left = rows.delegations.length + rows.asks.length + rows.inbox.length;
   if (hasEvents || rows.run !== undefined || left > 0) {
-    report("I7", "It was pruned, by its receipt, and something of it is still stored.");
+    report("I7", "It was pruned according to its receipt, but parts of it are still stored.");
   }
   if (rows.memories.length !== memories) {
     const had = `${memories} when it was pruned`;
     report("I7", `${rows.memories.length} memories of it are stored; there were ${had}.`);
   } else if (memoriesAreChanged(rows.memories, payload)) {
-    report("I7", "Its memories are not those that it had when it was pruned.");
+    report("I7", "Its memories have changed since it was pruned.");
   }
   for (const memory of rows.memories) {
     const problem = memoryRowProblem(memory);
@@ -260,13 +260,15 @@ export async function checkPrunedRun(
   const end = last === undefined ? 0 : last[0] + last[1] - 1;
   for (const { hash, seq } of acknowledged) {
     const isPruned = spans.some(([first, count]) => seq >= first && seq < first + count);
-    // Of the events before its last one a receipt has no hash.
+    // A receipt has the hash of the last event only.
     if (isPruned && (seq !== end || hash === payload.head)) continue;
-    report("I8", "It was acknowledged, and is not what was pruned, by the receipt.", { seq });
+    report("I8", "It was acknowledged, but is not among the pruned events of the receipt.", {
+      seq,
+    });
   }
 }
 
-/** Receipts of earlier versions only count them. */
+/** Receipts of earlier versions have only the number of memories. */
 function memoriesAreChanged(memories: readonly StoredMemory[], receipt: Receipt["payload"]) {
   const { memories_hash: expected } = receipt;
   return expected !== undefined && memoriesHash(memories) !== expected;

@@ -4,13 +4,13 @@ import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 type Merge = EventPayloads["agent.worktree_merged"];
 
-/** Few events are about merges, and all are looked at. */
+/** The events that matter here; most events do not. */
 const ofMerges: ReadonlySet<EventType> = new Set([
   ...(["agent.worktree_merged", "agent.subagent_completed"] as const),
   ...(["agent.subagent_failed", "agent.subagent_closed"] as const),
 ]);
 
-/** How files are taken over, and whether that changes any. */
+/** The merge strategies, and whether each changes files. */
 const merged: Readonly<Record<string, { readonly changes: boolean }>> = {
   "fast-forward": { changes: true },
   "three-way": { changes: true },
@@ -20,21 +20,21 @@ const merged: Readonly<Record<string, { readonly changes: boolean }>> = {
 
 const notMerged: ReadonlySet<string> = new Set(["conflict", "violation", "refused"]);
 
-/** What a failure of the merge itself is called, and the finding that it stands for. */
+/** The close reason of each failed merge, by its strategy. */
 const reasonOf: Readonly<Record<string, CloseReason>> = {
   conflict: "merge_conflict",
   violation: "ownership_violation",
 };
 
-/** What comes from outside and can end a delegation whatever its merge has found. */
+/** Close reasons from outside, which can win over the result of a merge. */
 const interruptions: ReadonlySet<CloseReason> = new Set([
   ...(["cancelled", "timeout", "parent_closed", "parent_crash"] as const),
   ...(["worker_lost", "storage_full", "merge_interrupted"] as const),
 ]);
 
 /**
- * I16: what a child made is taken over once, and only what was made in a copy of its own. I6: it
- * ends as its merge did. (That it is merged only after it has handed in its output is I4's.)
+ * I16: the changes of a child are merged at most once, and only from its own working copy. I6: it closes
+ * with the result of its merge. (I4 checks that it is merged after it has handed in its output.)
  */
 export function checkIntegration({ report }: CheckedRun): RunCheck {
   const merges = new Map<Known, Merge[]>();
@@ -75,19 +75,19 @@ function* problemsOf(
   before: readonly Merge[],
 ): Generator<string> {
   if (contract && contract.workspace.copy === undefined) {
-    yield "It is merged, and has no copy of its own to be merged from.";
+    yield "It is merged, but has no working copy.";
   }
-  if (before.some(isMerged)) yield "It is merged again after it was merged.";
+  if (before.some(isMerged)) yield "It is merged a second time.";
   const way = wayOf(strategy);
   if (way === undefined && !notMerged.has(strategy))
-    yield `There is no way to merge "${strategy}".`;
+    yield `There is no merge strategy "${strategy}".`;
   if (way?.changes !== true && files.length > 0) {
-    yield `It is merged as "${strategy}", and yet files are changed by that.`;
+    yield `It is merged as "${strategy}", but files are changed by that.`;
   }
   if (way !== undefined && conflicts.length > 0) {
     yield `It is merged as "${strategy}" over conflicts in ${conflicts.length} files.`;
   }
-  // Nothing is taken over that is not a commit first: it is what a person can look at and undo.
+  // Every merge has a commit of the child, which a person can inspect and undo.
   if (way !== undefined && (commit === null) !== (strategy === "nothing")) {
     yield `It is merged as "${strategy}" ${commit === null ? "without" : "with"} a commit of its own.`;
   }
@@ -99,38 +99,39 @@ function completionProblem(
   before: readonly Merge[],
 ): string | undefined {
   const hasMerged = before.some(isMerged);
-  if (integrator === "git" && !hasMerged) return "It is completed by a merge that never was.";
+  if (integrator === "git" && !hasMerged)
+    return "It is completed by a merge that is not in the log.";
   if (integrator !== "git" && hasMerged) {
-    return `It was merged, and is completed by ${integrator}.`;
+    return `It was merged, but is completed by ${integrator}.`;
   }
   if (!hasMerged && (before.length > 0 || contract?.workspace.copy !== undefined)) {
-    return "It is completed, and what it made was not taken over.";
+    return "It is completed, but its changes were not merged.";
   }
   return undefined;
 }
 
 function failureProblem(code: CloseReason, before: readonly Merge[]): string | undefined {
   if (before.some(({ strategy }) => wayOf(strategy)?.changes === true)) {
-    return "It failed after its changes were taken over.";
+    return "It failed after its changes were merged.";
   }
   const found = reasonOf[before.at(-1)?.strategy ?? ""];
   if (Object.values(reasonOf).includes(code) && found !== code) {
-    return `It failed for ${code}, and no merge found that.`;
+    return `It failed for ${code}, but no merge had that result.`;
   }
   if (found === undefined || found === code || interruptions.has(code)) return undefined;
-  return `Its merge ended in ${found}, and it failed for ${code}.`;
+  return `Its merge ended with ${found}, but it failed for ${code}.`;
 }
 
 function isMerged({ strategy }: Merge): boolean {
   return wayOf(strategy) !== undefined;
 }
 
-/** A stored word may be anything, also the name of something that every object has. */
+/** A stored strategy may be any text, even the name of an inherited property. */
 function wayOf(strategy: string): { readonly changes: boolean } | undefined {
   return Object.hasOwn(merged, strategy) ? merged[strategy] : undefined;
 }
 
-/** What became of a child, by sequence numbers. */
+/** The course of a child, by sequence numbers. */
 interface Course {
   readonly created: number;
   handedIn?: number;
@@ -139,12 +140,12 @@ interface Course {
 
 interface Call {
   readonly started: number;
-  /** When a child was last asked for before. */
+  /** When an earlier call last asked for children. */
   readonly askedBefore: number;
   isAlone: boolean;
 }
 
-/** By planner: at which rank each step of its plans is merged, where that is not its own index. */
+/** By planner: the rank of each step in the order of merges, where it differs from the index. */
 type Ranks = Map<string, Map<number, number>>;
 
 interface Calls {
@@ -153,9 +154,9 @@ interface Calls {
 }
 
 /**
- * I16: children that one call waits for are taken over by step, in whichever order they finished. Only where
- * that call alone can have asked for them: otherwise another one may have had its child merged
- * before this one began, and the log does not say when a merge began.
+ * I16: children that one call waits for are merged in the order of their steps, whatever the order in which
+ * they finished. Only checked where no other call can have asked for them: another call may have merged
+ * its child before, and the log does not tell when a merge began.
  */
 export function checkMergeOrder(run: CheckedRun): RunCheck {
   const courses = new Map<Known, Course>();
@@ -200,7 +201,7 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
         if (delegation.contract?.workspace.copy === undefined) return;
         courses.set(delegation, { created: event.seq });
       }
-      // A call from before the first of them cannot have asked for any.
+      // Calls before the first child with a working copy do not matter.
       if (courses.size === 0) return;
       const course = courses.get(delegation);
       switch (event.type) {
@@ -208,7 +209,7 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
           if (course) course.handedIn = event.seq;
           break;
         case "agent.worktree_merged":
-          // Where nothing was changed the order made no difference.
+          // Without changed files the order does not matter.
           if (course && (event.payload.files?.length ?? 0) > 0) course.merged = event.seq;
           break;
         case "agent.tool_started":
@@ -220,13 +221,13 @@ export function checkMergeOrder(run: CheckedRun): RunCheck {
           callsOf.get(delegation)?.open.delete(id);
           if (!call?.isAlone || delivered.length < 2) break;
           for (const child of outOfOrder(delegation, call, delivered)) {
-            const message = `It is step ${child.created.step_idx}, and was merged after a later one.`;
+            const message = `It is step ${child.created.step_idx}, but was merged after a later step.`;
             run.report("I16", message, { delegationId: child.id, seq: event.seq });
           }
           break;
         }
         case "agent.interrupted":
-          // Children that continue are merged, and steps before them begin when it is resumed.
+          // Children that continue are merged, and earlier steps start after the resumption.
           for (const call of callsOf.get(delegation)?.open.values() ?? []) call.isAlone = false;
           break;
         case "agent.tool_failed":

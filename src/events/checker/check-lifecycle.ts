@@ -11,8 +11,8 @@ import {
 } from "./checked-run.ts";
 
 /**
- * The grammar of a delegation's own events, written down a second time on purpose: a mistake in the
- * table that the runtime follows must not be the checker's mistake too.
+ * The legal events of a delegation, a second time on purpose: an error in the runtime's table must not be
+ * the checker's error as well.
  */
 const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
   created: {
@@ -38,7 +38,7 @@ const steps: Readonly<Record<Phase, Partial<Record<EventType, Phase>>>> = {
 
 const openPhases: ReadonlySet<Phase> = new Set(["created", "running", "waiting"]);
 
-/** A person may be asked about its merge, a provider may report late, its children may rest. */
+/** While it waits: approval of its merge, late reports of providers, suspension of its children. */
 const whileWaiting: ReadonlySet<EventType> = new Set([
   "agent.paused",
   "agent.resumed",
@@ -49,7 +49,7 @@ const whileWaiting: ReadonlySet<EventType> = new Set([
 
 const lifecycle: ReadonlySet<EventType> = new Set(Object.values(steps).flatMap(typesIn));
 
-/** Where an event leads, wherever it came from: one that was illegal has happened all the same. */
+/** The phase after an event, even after an illegal one. */
 const arrivals: Partial<Record<EventType, Phase>> = Object.assign({}, ...Object.values(steps));
 
 /** I2 (one creation, first), I3's order, I4, I5, and I9's one output. */
@@ -61,7 +61,7 @@ export class LifecycleCheck {
     this.#run = run;
   }
 
-  /** The delegation that the event is about, moved on by it; undefined when that is illegal. */
+  /** The delegation of the event, in its new phase; undefined: the event is illegal. */
   see(event: StoredEvent, id: string): Known | undefined {
     const known = this.#run.delegations.get(id);
     if (event.type === "agent.subagent_created") {
@@ -103,13 +103,13 @@ export class LifecycleCheck {
 }
 
 function stepOf(phase: Phase, type: EventType): Phase | undefined {
-  // Workers come and go as long as there is something to do.
+  // A worker can claim every open delegation.
   if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
-  // A message can be sent before its delegation has begun; once it hands in, it reads no more.
+  // Messages can be sent before the start, and until the output is handed in.
   if (type === "agent.message_sent" && phase === "created") return phase;
   if (lifecycle.has(type)) return steps[phase][type];
   if (phase === "waiting" && whileWaiting.has(type)) return phase;
-  // Whatever else a delegation does, it does while it runs.
+  // All other events belong to a running delegation.
   return phase === "running" && type.startsWith("agent.") ? phase : undefined;
 }
 
@@ -124,7 +124,7 @@ function typesIn(step: Partial<Record<EventType, Phase>>): EventType[] {
   return Object.keys(step) as EventType[];
 }
 
-/** I3: attempts are numbered from one on, and are no more than the contract allows. */
+/** I3: attempts are numbered from one, and are not more than the contract allows. */
 export function checkAttempts({ report }: CheckedRun): RunCheck {
   const attempts = new Map<Known, number>();
   return {
@@ -135,7 +135,7 @@ export function checkAttempts({ report }: CheckedRun): RunCheck {
       const expected = (attempts.get(delegation) ?? 0) + 1;
       attempts.set(delegation, attempt);
       if (attempt !== expected) {
-        report("I3", `Attempt ${attempt} stands where attempt ${expected} belongs.`, where);
+        report("I3", `Attempt ${attempt} follows where attempt ${expected} was expected.`, where);
       }
       const allowed = delegation.contract && delegation.contract.execution.max_retries + 1;
       if (allowed !== undefined && (attempt > allowed || of !== allowed)) {
@@ -145,7 +145,7 @@ export function checkAttempts({ report }: CheckedRun): RunCheck {
   };
 }
 
-/** I6: what `closed` says is what happened: how it ended, why, and whose end it is. */
+/** I6: the close event agrees with the events before it: final status, reason and delegation. */
 export function checkEnding({ report }: CheckedRun): RunCheck {
   const ends = new Map<Known, { readonly status: string; readonly reason: CloseReason }>();
   return {
@@ -172,22 +172,21 @@ function* endProblems(
   end: { readonly status: string; readonly reason: CloseReason } | undefined,
 ): Generator<string> {
   if (payload.sub_agent_id !== id || payload.step_idx !== created.step_idx) {
-    yield "Its close names another delegation or step.";
+    yield "Its close event names another delegation or step.";
   }
   if (payload.final_status !== end?.status) {
     yield `It is closed as ${payload.final_status}, but it is ${end?.status}.`;
   }
   if (!closeReasons.includes(payload.close_reason)) {
-    yield `There is no close reason ${payload.close_reason}.`;
+    yield `The close reason ${payload.close_reason} is unknown.`;
   } else if (payload.close_reason !== end?.reason) {
     yield `It is closed for ${payload.close_reason}, but it ended for ${end?.reason}.`;
   }
 }
 
 /**
- * I13: nothing is closed while something below it is open. By induction, children are enough. One
- * that has answered while its children work waits in `waiting_for_merge`: it is not taken over
- * before they are closed.
+ * I13: a delegation closes only after its descendants; by induction, checking its children is enough. One
+ * that has answered waits in `waiting_for_merge` and completes only after its children have closed.
  */
 export function checkClosing({ report }: CheckedRun): RunCheck {
   const openChildren = new Map<Known, Set<Known>>();
@@ -226,8 +225,7 @@ const beginnings: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * I17: once the log says that something was cancelled, nothing begins in it or below it; nor while
- * it says that something rests.
+ * I17: in a cancelled delegation and below it nothing starts, and neither while it is paused.
  */
 export function checkCancel({ report }: CheckedRun): RunCheck {
   const stopped = new Map<Known, "cancelled" | "paused">();

@@ -7,17 +7,16 @@ import { couldSaveMemories, memoryNamedIn } from "../upcast.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
 /**
- * I10: every memory was saved by a call that the log has. I7: all of it is what the event of that
- * call has the hash of, and it is there if its call said so. I11: its scope is one that its contract
- * allows. A call that was cut has no such event, and an older one no hash: then the words are held
- * against those that the model asked to save.
+ * I10: every memory was saved by a call in the log. I7: it has the hash that the event of the call names,
+ * and every named memory is stored. I11: its contract allows its scope. An interrupted call has no such
+ * event, and an older event no hash: then the text is compared with the input of the call.
  */
 export function checkMemories(run: CheckedRun): RunCheck {
   const { memories } = run.rows;
   const saving = new Set<string>();
   const saved = new Map<string, StoredEvent>();
   const asked = new Map<string, string>();
-  /** Texts in the calls of each agent's latest turn. */
+  /** The texts in the calls of each delegation's latest turn. */
   const texts = new Map<string, ReadonlyMap<string, string>>();
   const hashes = new Map<string, string>();
   let workspace: string | null | undefined;
@@ -50,7 +49,7 @@ export function checkMemories(run: CheckedRun): RunCheck {
         const known = run.delegations.get(delegationId);
         const where = { delegationId };
         if (known === undefined) {
-          run.report("I7", `Memory ${id}: ${delegationId} saved it, and the log has no such.`);
+          run.report("I7", `Memory ${id}: ${delegationId}, which saved it, is not in the log.`);
         } else if (!saving.has(`${delegationId} ${callId}`)) {
           run.report("I10", `Memory ${id}: the log has no call ${callId} that saved it.`, where);
         } else {
@@ -66,7 +65,7 @@ export function checkMemories(run: CheckedRun): RunCheck {
       }
       for (const [place, { seq, sub_agent_id: delegationId = "" }] of saved) {
         const [id] = place.split(" ", 1);
-        run.report("I7", `Memory ${id}: the log has it as saved, and it is not stored.`, {
+        run.report("I7", `Memory ${id}: by the log it was saved, but it is not stored.`, {
           delegationId,
           seq,
         });
@@ -89,10 +88,10 @@ function textIn(input: unknown): string | undefined {
   return typeof text === "string" ? text : undefined;
 }
 
-/** What follows from other columns of the row itself. */
+/** Contradictions between columns of the row. */
 export function memoryRowProblem(memory: StoredMemory): string | undefined {
-  if (memoryNumberOf(memory.id) !== memory.number) return "its number is not the one in its id.";
-  if (memory.slot !== memorySlot(memory)) return "it is stored in another slot than its key's.";
+  if (memoryNumberOf(memory.id) !== memory.number) return "its number does not match its id.";
+  if (memory.slot !== memorySlot(memory)) return "its slot does not match its key.";
   return undefined;
 }
 
@@ -102,16 +101,16 @@ function wordsProblem(
   asked: string | undefined,
 ): string | undefined {
   if (hash !== undefined) {
-    return storedMemoryHash(memory) === hash ? undefined : "it is not the one that was saved.";
+    return storedMemoryHash(memory) === hash ? undefined : "it has changed since it was saved.";
   }
-  // Cleaning takes terminal codes out as a whole, letters included.
+  // Cleaning removes whole terminal sequences, including letters.
   if (asked === undefined || asked.includes("\u001b")) return undefined;
   return lettersOf(memory.text) === lettersOf(asked)
     ? undefined
-    : "its words are not those that its agent asked to save.";
+    : "its text is not the one in the call that saved it.";
 }
 
-/** Cleaning changes spaces, line ends, spelling variants and what cannot be seen, and no letter. */
+/** Only what cleaning does not change: letters, digits, punctuation and symbols. */
 function lettersOf(text: string): string {
   return text
     .toWellFormed()
@@ -119,30 +118,30 @@ function lettersOf(text: string): string {
     .replaceAll(/[^\p{L}\p{N}\p{P}\p{S}]/gu, "");
 }
 
-/** Who is shown a memory depends on all of this. */
+/** These fields decide which agents may see a memory. */
 function originProblem(
   { lineage, profile, workspace: stored }: StoredMemory,
   known: Known,
   workspace: string | null | undefined,
 ): string | undefined {
-  if (stored !== workspace) return "it is stored for another workspace than that of its run.";
-  if (profile !== known.created.profile) return "it is stored as that of another profile.";
+  if (stored !== workspace) return "its workspace is not that of its run.";
+  if (profile !== known.created.profile) return "its profile is not that of its delegation.";
   const ids = [...withAncestors(known)].map(({ id }) => id).reverse();
-  return lineage === JSON.stringify(ids) ? undefined : "it is stored as that of another line.";
+  return lineage === JSON.stringify(ids) ? undefined : "its lineage is not that of its delegation.";
 }
 
 function scopeExcess({ scope }: StoredMemory, { contract, created }: Known): string | undefined {
   if (contract === undefined) return undefined;
-  if (!maySaveAny(contract)) return "its contract does not let it save any.";
+  if (!maySaveAny(contract)) return "its contract does not allow memories.";
   if (scope !== "shared") {
     return scope === "delegated" ? undefined : `the scope ${scope} is unknown.`;
   }
   return maySaveForAll(contract, created)
     ? undefined
-    : "it is for all, and its contract lets it save for its own line only.";
+    : "it is shared, but its contract allows only delegated memories.";
 }
 
-/** In a contract that is older than the field, its tools say so. */
+/** In contracts that are older than the field, the tools decide. */
 function maySaveAny({ permissions }: Contract): boolean {
   const { allowed_tools: tools, memory } = permissions;
   return memory === undefined ? couldSaveMemories(tools) : memory !== "none";
@@ -150,8 +149,7 @@ function maySaveAny({ permissions }: Contract): boolean {
 
 function maySaveForAll({ permissions }: Contract, created: Known["created"]): boolean {
   const { memory } = permissions;
-  // Older contracts do not say. A root that continues another run may have been a child there,
-  // or a root: that is in another log.
+  // Unknown in older contracts: a root that continues another run may have been a root or a child there.
   if (memory === undefined || memory === "shared") return true;
   return memory === "delegated" && created.parent_id === null && created.step_idx === 0;
 }

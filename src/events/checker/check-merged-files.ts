@@ -5,12 +5,9 @@ import type { FileEvidence, StartedTool } from "../event.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /**
- * I16: merges change only what the merged child could write, and each one starts from what was
- * there before it.
- *
- * The second can be told of merges into working copies alone. A person's folder is theirs: between
- * two merges they, their editor or another run may have changed any file and put any content back,
- * so that no difference proves anything.
+ * I16: a merge changes only files that the child may write, and starts from the content that the log left
+ * there. The second is checked only for merges into working copies: in a person's own folder the person,
+ * an editor or another run may change files between two merges.
  */
 export function checkMergedFiles({ report }: CheckedRun): RunCheck {
   /** By the folder of the copy. */
@@ -60,7 +57,11 @@ export function checkMergedFiles({ report }: CheckedRun): RunCheck {
           if (outside) report("I16", `It changes ${outside.path}, which it may not write.`, where);
           const wrong = copy && contentsAround(parent)?.endMerge(id, copy.of, files);
           if (wrong === undefined) break;
-          report("I16", `Its merge starts from another ${wrong} than the log left there.`, where);
+          report(
+            "I16",
+            `Its merge starts from another content of ${wrong} than the log left there.`,
+            where,
+          );
           break;
         }
         case "agent.subagent_closed":
@@ -73,7 +74,7 @@ export function checkMergedFiles({ report }: CheckedRun): RunCheck {
   };
 }
 
-/** Agents that work in one folder may give their calls the same names. */
+/** Agents in one folder may use the same call ids. */
 function callOf({ payload }: { payload: { readonly call_id: string } }, id: string): string {
   return `${id} ${payload.call_id}`;
 }
@@ -86,13 +87,13 @@ function copyAround(delegation: Known | null): string | null {
   return null;
 }
 
-/** Write roots are named in the run's own folder, wherever the work is done. */
+/** Write roots refer to the run's own folder, not to working copies. */
 function isWritable(delegation: Known, contract: Contract, { path }: FileEvidence): boolean {
   const place = join(locationOf(delegation), path);
   return contract.permissions.write_roots.some((root) => place !== root && isBelow(place, root));
 }
 
-/** The part of the run's folder that a delegation works in, or in a copy of. */
+/** The path in the run's folder to which the delegation's folder corresponds. */
 function locationOf({ contract, parent }: Known): string {
   const { copy, isolation, root } = contract?.workspace ?? {};
   if (parent === null) return copy?.of ?? root ?? "";
@@ -101,14 +102,13 @@ function locationOf({ contract, parent }: Known): string {
 }
 
 /**
- * The contents of one working copy, as far as the log tells them for certain. Only the delegations
- * that work in a copy change it, and those that are merged into it. What they do is in the log,
- * until one of them calls a tool that may change any file: a command may even run on in the
- * background.
+ * The known contents of one working copy. Only the delegations in the copy change it, and merges into it.
+ * All their changes are in the log, until one of them calls a tool that may change any file: such a
+ * command may even continue in the background.
  */
 export class ToldContents {
   readonly #contents = new Map<string, string | null>();
-  /** Calls that may be writing, and children that may be being merged, at this moment. */
+  /** The calls that may be writing, and the children that may be merged, at this moment. */
   readonly #writers = new Map<string, { isClear: boolean }>();
   readonly #merging = new Map<string, { isClear: boolean }>();
   #isLost = false;
@@ -122,7 +122,7 @@ export class ToldContents {
     this.#take(folder, files, isClear(id, this.#writers, this.#merging));
   }
 
-  /** Its effect is unknown. */
+  /** The effect of the call is unknown. */
   loseCall(id: string): void {
     isClear(id, this.#writers, this.#merging);
     this.forget();
@@ -132,7 +132,7 @@ export class ToldContents {
     this.#merging.set(child, { isClear: true });
   }
 
-  /** Gives the first path that was not as the log had left it. */
+  /** Returns the first path whose content was not the known one. */
   endMerge(child: string, folder: string, files: readonly FileEvidence[]): string | undefined {
     const isCertain = isClear(child, this.#merging, this.#writers);
     const wrong = files.find(({ path, before }) => {
@@ -159,8 +159,8 @@ export class ToldContents {
 type Ongoing = Map<string, { isClear: boolean }>;
 
 /**
- * Ends something. A write and a merge at the same time: which of them changed a file first is not
- * told by which of them was written down first.
+ * Ends a write or a merge. False: others were open at the same time, and the log does not tell which of
+ * them changed a file first.
  */
 function isClear(id: string, same: Ongoing, others: Ongoing): boolean {
   const ended = same.get(id);

@@ -8,9 +8,8 @@ import { isEventType } from "../summarize.ts";
 import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./checked-run.ts";
 
 /**
- * I14: a run starts once and ends once, after everything in it is closed. It succeeded only if its
- * root did, every step of the plans that stand was completed, and every failure below reached an
- * agent above it.
+ * I14: a run starts once and finishes once, after all its delegations are closed. It succeeded only if its
+ * root completed, every step of the current plans was completed, and every failure reached an ancestor.
  */
 export function checkOutcome(run: CheckedRun): RunCheck {
   const failed = new Set<Known>();
@@ -20,7 +19,7 @@ export function checkOutcome(run: CheckedRun): RunCheck {
   const plans: EventPayloads["run.planned"][] = [];
   let last: "nothing" | "started" | "finished" = "nothing";
 
-  /** With the failure of an agent that was told its caller, those below it are told as well. */
+  /** A delivered failure of an ancestor includes the failures below it. */
   function hasArrived(delegation: Known): boolean {
     for (const one of withAncestors(delegation)) {
       if (failed.has(one) && delivered.has(one)) return true;
@@ -28,7 +27,7 @@ export function checkOutcome(run: CheckedRun): RunCheck {
     return false;
   }
 
-  /** A plan fails with the delegation that made it: that failure counts where the work was delegated. */
+  /** Plans of failed planners do not count: the planner's own failure does. */
   function* openPlans(): Generator<string> {
     if (plans.length === 0) return;
     const children = new Map<string, Known>();
@@ -44,7 +43,7 @@ export function checkOutcome(run: CheckedRun): RunCheck {
         return child !== undefined && child.phase === "closed" && !failed.has(child);
       });
       for (const key of open) {
-        yield `The run succeeded, and the step "${key}" of the plan of ${plan.by} was not completed.`;
+        yield `The run succeeded, but the step "${key}" of the plan of ${plan.by} was not completed.`;
       }
     }
   }
@@ -57,9 +56,9 @@ export function checkOutcome(run: CheckedRun): RunCheck {
     yield* openPlans();
     for (const delegation of failed) {
       const isRoot = delegation.created.parent_id === null && delegation.created.depth === 0;
-      if (isRoot) yield "The run succeeded, and its root failed.";
+      if (isRoot) yield "The run succeeded, but its root failed.";
       else if (!hasArrived(delegation)) {
-        yield `The run succeeded, and the failure of ${delegation.id} never reached its caller.`;
+        yield `The run succeeded, but the failure of ${delegation.id} never reached its caller.`;
       }
     }
   }
@@ -85,7 +84,7 @@ export function checkOutcome(run: CheckedRun): RunCheck {
           for (const id of event.payload.running ?? []) leftRunning.add(id);
           break;
         case "agent.subagent_failed":
-          // Who only watches decides nothing.
+          // The failure of a watcher does not affect the outcome.
           if (delegation && delegation.contract?.profile.capability !== "watcher") {
             failed.add(delegation);
             const isGivenUp = givenUp.has(event.payload.cause?.code);
@@ -121,9 +120,9 @@ interface Claim {
 }
 
 /**
- * I14: a continued plan may count a step as done only if a child of whom its planner goes on from
- * had completed it. That one is in another run, so it is looked up at the end; where that was pruned,
- * that can no longer be decided.
+ * I14: a continued plan may count a step as done only if a child of the continued planner had completed
+ * it. That child is in another run, so it is read at the end; if that run was pruned, the step is not
+ * checked.
  */
 export class EarlierStepsCheck implements RunCheck {
   readonly #run: CheckedRun;
@@ -148,19 +147,19 @@ export class EarlierStepsCheck implements RunCheck {
       const child = await readDelegation(store, doneBy);
       const isDone = child?.status === "closed" && child.finalStatus === "completed";
       const why = !isDone
-        ? "it had not"
-        : (await worksFor(store, this.#pruned, planner, child.parentId))
+        ? "it did not complete"
+        : (await continues(store, this.#pruned, planner, child.parentId))
           ? undefined
-          : "it had nothing to do with it";
+          : "it belongs to another planner";
       if (why === undefined) continue;
-      const message = `The plan of ${planner} says that ${doneBy} had completed the step "${key}", and ${why}.`;
+      const message = `The plan of ${planner} counts the step "${key}" as completed by ${doneBy}, but ${why}.`;
       this.#run.report("I14", message, { seq });
     }
   }
 }
 
-/** Whether a delegation continues another one, over however many interruptions. */
-async function worksFor(
+/** Whether a planner continues another delegation, directly or over several resumptions. */
+async function continues(
   store: Store,
   pruned: PrunedRuns,
   planner: string,
@@ -182,7 +181,7 @@ async function readDelegation(store: Store, id: string): Promise<Delegation | un
     const run = runId === undefined ? undefined : await store.readRun(runId);
     return run?.delegations.get(id);
   } catch {
-    // A run that cannot be read proves nothing; its own check reports what is wrong with it.
+    // The check of that run itself reports why it cannot be read.
     return undefined;
   }
 }

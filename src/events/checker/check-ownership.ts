@@ -1,10 +1,9 @@
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 /**
- * I9: every takeover raises the fence by one, a run's or a delegation's in a run that is spread, and
- * who resumes presents the fence of now.
- * I18: no worker takes a run over from itself, so recovering a second time writes nothing. One that
- * is suspended has no owner: the worker that resumes it may be the one that had it.
+ * I9: every claim of a run, or of a delegation in a distributed run, raises the fence by one, and a
+ * resumption has the current fence. I18: no worker claims a run from itself, so a second recovery writes
+ * nothing. A suspended run has no owner: its last worker may resume it.
  */
 export function checkOwnership({ report }: CheckedRun): RunCheck {
   let worker: string | undefined;
@@ -13,7 +12,7 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
   let isDistributed = false;
   const claims = new Map<string, number>();
   let root: string | undefined;
-  // Watchers are worked on with the root.
+  // Watchers belong to the owner of the root.
   const fenceOf = (delegation: Known | undefined): number =>
     claims.get(delegation?.id ?? "") ?? claims.get(root ?? "") ?? fence;
   return {
@@ -35,17 +34,17 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
           if (isShared && event.payload.fence === before + 1) break;
           const message = isShared
             ? `It is claimed with fence ${event.payload.fence} after ${before}.`
-            : "It is claimed, and one process works on all of its run.";
+            : "It is claimed, but its run is not distributed.";
           report("I9", message, { delegationId: id, seq: event.seq });
           break;
         }
         case "run.resumed":
           if (event.payload.fence !== fence + 1) {
-            const message = `The run is taken over with fence ${event.payload.fence} after ${fence}.`;
+            const message = `The run is claimed with fence ${event.payload.fence} after ${fence}.`;
             report("I9", message, { seq: event.seq });
           }
           if (event.payload.worker === worker && !isResting) {
-            report("I18", "The run is taken over from the worker that has it.", { seq: event.seq });
+            report("I18", "The run is claimed by the worker that owns it.", { seq: event.seq });
           }
           worker = event.payload.worker;
           fence = event.payload.fence;
@@ -59,7 +58,7 @@ export function checkOwnership({ report }: CheckedRun): RunCheck {
         case "agent.resumed":
           if (isRoot(delegation)) isResting = false;
           if (event.payload.fence !== fenceOf(delegation)) {
-            const message = `It is resumed with fence ${event.payload.fence}; the one of now is ${fenceOf(delegation)}.`;
+            const message = `It is resumed with fence ${event.payload.fence}; the current one is ${fenceOf(delegation)}.`;
             report("I9", message, {
               ...(delegation && { delegationId: delegation.id }),
               seq: event.seq,

@@ -3,16 +3,15 @@ import type { RunEnd } from "../checkpoint.ts";
 /**
  * The invariants of the log, by the numbers that documentation and issues use.
  *
- * I1 order and hash chain, and that of every record's versions · I2 one creation, under the contract
- * it names · I3 start and attempts · I4 the lifecycle's grammar, and what belongs into which log ·
- * I5 one close, nothing after it · I6 the end that was recorded is the end that happened · I7 stored
- * state is the fold, a stored record what its last event says, and a stored memory, text or artifact
- * what its hash names · I8 nothing acknowledged is missing, nor what a head or a checkpoint has ·
- * I9 fencing and one output · I10 tool calls, that memories are of one, and that messages are
- * delivered once and as they were sent · I11 containment · I12 budget · I13 parents close last · I14
- * the run's outcome · I15 results agree · I16 merges: once, in order, of what could be written; and
- * in the world beside the database no process, working copy, unfinished merge or lock that no process is
- * left to own · I17 nothing begins after a cancel · I18 recovering twice writes nothing.
+ * I1 order and hash chain, also of record versions · I2 one creation, with the named contract · I3 start
+ * and attempts · I4 legal events, each in the right log · I5 one close, and nothing after it · I6 the
+ * recorded end is the real one · I7 stored state is the fold of the events; stored memories, texts and
+ * artifacts have their hash · I8 no acknowledged event, head or event of a checkpoint is missing · I9
+ * fencing, and one output · I10 tool calls; every memory has a call; messages are delivered once,
+ * unchanged · I11 containment · I12 budget · I13 parents close last · I14 the run's outcome · I15 the
+ * store's answers and the seals agree with the log · I16 merges: once, in order, only writable files; and
+ * outside the database no orphaned process, working copy, unfinished merge or lock · I17 nothing starts
+ * after a cancel · I18 a second recovery writes nothing.
  */
 export type Invariant =
   | "I1"
@@ -47,13 +46,13 @@ export interface CheckReport {
   readonly events: number;
   readonly delegations: number;
   readonly violations: readonly Violation[];
-  /** What was removed on purpose, by its receipts; absent: nothing was. */
+  /** The pruned runs, by their receipts; absent: none. */
   readonly pruned?: PrunedSum;
-  /** How many ends of runs, noted outside of the database, it was held against; absent: none were. */
+  /** The number of heads in the file outside the database; absent: there is no such file. */
   readonly heads?: number;
 }
 
-/** One log that was read from its beginning: where it ends, and whose it is. */
+/** The end of one checked log. */
 export interface CheckedLog extends RunEnd {
   readonly delegations: number;
 }
@@ -61,12 +60,12 @@ export interface CheckedLog extends RunEnd {
 export interface PrunedSum {
   readonly runs: number;
   readonly events: number;
-  /** When the first and the last of them were pruned. */
+  /** The times of the first and the last receipt. */
   readonly firstAt: number;
   readonly lastAt: number;
 }
 
-/** How a check says what it found: where, as far as it is about one place. */
+/** Reports a violation, with its place where it has one. */
 export type Report = (
   invariant: Invariant,
   message: string,

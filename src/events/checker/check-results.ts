@@ -13,11 +13,11 @@ interface Tally {
   toolCalls: number;
   attempts: number;
   outputHash: string | null;
-  /** It took in untrusted input. */
+  /** The delegation is tainted. */
   isMarked: boolean;
 }
 
-/** I15: an output is the one its hash names, and a seal tells what the log tells. */
+/** I15: an output has its recorded hash, and a seal agrees with the log. */
 export function checkSeals({ report }: CheckedRun): RunCheck {
   const tallies = new Map<Known, Tally>();
   return {
@@ -78,9 +78,9 @@ function count(event: StoredEvent, tally: Tally): string | undefined {
 function outputProblem(
   payload: EventPayloads["agent.subagent_waiting_for_merge"],
 ): string | undefined {
-  // Of an output kept elsewhere the event holds the beginning only.
+  // An artifact holds the whole output; the event has only its beginning.
   if (payload.artifact || sha256(payload.output) === payload.output_hash) return undefined;
-  return "Its output is not the one that its hash names.";
+  return "Its output does not have the recorded hash.";
 }
 
 function sealProblem(
@@ -94,13 +94,13 @@ function sealProblem(
   if (seal.turns !== tally.turns) wrong.push("turns");
   if (seal.tool_calls !== tally.toolCalls) wrong.push("tool calls");
   if (seal.attempts !== tally.attempts) wrong.push("attempts");
-  // It may be marked for more than its calls, never for less.
+  // A seal may be tainted for other reasons than these events, but never the other way round.
   if (tally.isMarked && seal.untrusted !== true) wrong.push("untrusted");
   if (status === "completed" && seal.output_hash !== tally.outputHash) wrong.push("output");
   return wrong.length === 0 ? undefined : `Its seal differs from the log: ${wrong.join(", ")}.`;
 }
 
-/** I15: every reader of the store gets what the log says, from any place in it. */
+/** I15: what the store returns agrees with the log. */
 export async function checkAnswers(store: Store, run: CheckedRun, fold: RunState): Promise<void> {
   let told: RunState | undefined;
   try {
@@ -109,12 +109,15 @@ export async function checkAnswers(store: Store, run: CheckedRun, fold: RunState
     run.report("I15", `The store cannot read the run: ${String(error)}`);
     return;
   }
-  // It has moved on since the rows were read: there is nothing to compare.
+  // The run has events after the snapshot: there is nothing to compare.
   if (told !== undefined && told.lastRunSeq > fold.lastRunSeq) return;
-  if (told?.head !== fold.head) run.report("I15", "The store tells another history of the run.");
+  if (told?.head !== fold.head)
+    run.report("I15", "The store returns a different history of the run.");
   for (const [id, delegation] of fold.delegations) {
     if (!isSameEnd(delegation, told?.delegations.get(id))) {
-      run.report("I15", "The store tells another end of it than the log.", { delegationId: id });
+      run.report("I15", "The store returns another final state than the log.", {
+        delegationId: id,
+      });
     }
   }
 }

@@ -44,31 +44,33 @@ import {
 } from "./checked-run.ts";
 
 export interface CheckOptions {
-  /** One run alone. */
+  /** Checks one run only. */
   readonly runId?: string;
-  /** What was acknowledged is stored: earlier reads, events heard, appends that resolved. */
+  /** Events that must be stored: from earlier reads, subscriptions or resolved appends. */
   readonly acknowledged?: readonly Acknowledged[];
-  /** An earlier state of the log: the log has to be an extension of it. */
+  /** An earlier state of the log, which the log must extend. */
   readonly against?: Checkpoint;
-  /** Told of every delegation, as the log has it. */
+  /** Called with every delegation of the log. */
   onDelegation?(delegation: CheckedDelegation): void;
-  /** Told of every log that holds, the control log first. */
+  /** Called with every checked log, the control log first. */
   onLog?(log: CheckedLog): void;
-  /** False: texts and artifacts are not looked at, for a caller that says itself what it misses. */
+  /** False: does not check texts and artifacts. */
   readonly bodies?: false;
-  /** Takes in which run has which sequence numbers. */
+  /** Receives the sequence numbers of all runs. */
   readonly order?: OrderHash;
 }
 
 export type Acknowledged = Pick<StoredEvent, "run_id" | "seq" | "hash">;
 
 /**
- * Holds a store against the invariants, from what is stored and nothing else. It trusts neither the
- * runtime nor the store's own reading, writes nothing, and can run beside both.
+ * The checker: verifies all invariants (see `Invariant`) on the stored rows. It does not trust the runtime
+ * or the store's own queries, writes nothing, and can run while both work. Imports events, contracts and
+ * ports only.
+ * @example const { ok, violations } = await checkStore(store);
  */
 export async function checkStore(store: Store, options: CheckOptions = {}): Promise<CheckReport> {
   if (store.inspect === undefined) {
-    throw new MandateError("usage", "This store cannot be verified: it does not show its rows.");
+    throw new MandateError("usage", "This store cannot be verified: it has no `inspect`.");
   }
   const inspection = await store.inspect();
   const violations: Violation[] = [];
@@ -91,7 +93,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
       sum.delegations += log.delegations;
       if (log.events > 0) options.onLog?.(log);
     };
-    // First of all: it says what may be missing from everything else.
+    // First, because it tells which runs were pruned.
     if (runIds.delete(controlRunId)) {
       const report = reportOf(controlRunId);
       const ends = expected.get(controlRunId) ?? [];
@@ -106,7 +108,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
       const last = await checkNumbering(inspection.spans(), pruned.spans(), violations, orders);
       checkOrder(order, against, violations);
       checkCounters(await inspection.counters(), last, reportOf(controlRunId));
-      // Of most nothing is left; those that left memories must have them still.
+      // Only memories of pruned runs are stored.
       for (const { payload } of pruned.all()) if (payload.memories > 0) runIds.add(payload.run);
     }
     for (const runId of new Set([...runIds, ...expected.keys()])) {
@@ -134,7 +136,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
   };
 }
 
-/** All that the log must have, by those who were told of it or wrote it down. */
+/** The events that the log must have: acknowledged ones, heads, and those of a checkpoint. */
 function expectedEvents(
   { heads }: Inspection,
   { acknowledged: told = [], against, runId }: CheckOptions,
@@ -148,7 +150,7 @@ function expectedEvents(
   return runId === undefined ? all : all.filter((one) => one.runId === runId);
 }
 
-/** I1: which run has which numbers is as it was. Other checks report what is missing altogether. */
+/** I1: sequence numbers belong to the same runs as in the checkpoint. Other checks report missing events. */
 function checkOrder(
   order: OrderHash,
   against: Checkpoint | undefined,
@@ -156,13 +158,13 @@ function checkOrder(
 ): void {
   if (against === undefined || order.last < against.seq || violations.length > 0) return;
   if (order.digest() === against.order) return;
-  const message = "Events of several runs stand in another order than in the checkpoint.";
+  const message = "The events of several runs are in another order than in the checkpoint.";
   violations.push({ invariant: "I1", message });
 }
 
 /**
- * I7: no number is given out twice, and what pruning has read of the log is there. I15: the index by
- * which runs are read has all of them.
+ * I7: no number for an id is used twice, and references were collected only from existing events. I15: the
+ * index of runs is complete.
  */
 function checkCounters(
   { lastNumber, misindexed, nextNumber, referencesSeq }: StoredCounters,
@@ -170,13 +172,16 @@ function checkCounters(
   report: Report,
 ): void {
   if (lastNumber >= nextNumber) {
-    report("I7", "The number that the store gives out next was given out before.");
+    report("I7", "The store's next number for an id is already in use.");
   }
   if (referencesSeq > lastSeq) {
-    report("I7", "The log was read for references to bodies beyond its end.");
+    report("I7", "References to bodies were collected beyond the end of the log.");
   }
   if (misindexed > 0) {
-    report("I15", `The index of runs has ${misindexed} parts of the log wrong: readers miss them.`);
+    report(
+      "I15",
+      `The index of runs is wrong for ${misindexed} batches of the log, which readers do not see.`,
+    );
   }
 }
 
@@ -197,7 +202,7 @@ async function chosenRuns(
   inspection: Inspection,
   only: string | undefined,
 ): Promise<readonly string[]> {
-  // The control log is always there, also when it is empty: there may be records without it.
+  // The control log is always checked: there may be records without events.
   const all = [controlRunId, ...(await inspection.runIds())];
   if (only === undefined) return all;
   if (all.includes(only)) return [only];
@@ -258,7 +263,7 @@ async function checkRun(
     heads.see(event);
     const id = event.sub_agent_id;
     const delegation = id === undefined ? undefined : lifecycle.see(event, id);
-    // An illegal event has been told; what it would have led to is not told as well.
+    // An illegal event is reported once; its consequences are not.
     if (id !== undefined && delegation === undefined) continue;
     for (const check of checks) check.see(event, delegation);
   }
@@ -272,16 +277,17 @@ async function checkRun(
   await earlier.lookUp(store);
   heads.end(report);
   await bodies?.lookUp(run, references.references);
-  // A log with an illegal event is reported differently by every reader.
+  // Readers differ on logs with illegal events.
   if (events > 0 && state.folded === events) await checkAnswers(store, run, state.fold);
   return counted;
 }
 
-/** I4: what people decide is in the control log, and in no run. */
+/** I4: events of the control log are in no run. */
 function checkPlace({ report }: CheckedRun): RunCheck {
   return {
     see({ seq, type }) {
-      if (isControlEvent(type)) report("I4", `${type} does not belong into a run.`, { seq });
+      if (isControlEvent(type))
+        report("I4", `${type} is an event of the control log, and not of a run.`, { seq });
     },
   };
 }

@@ -5,16 +5,16 @@ import { type InboxItem, touchesInbox } from "../inbox-item.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
 
-/** I7: what is stored of runs, delegations, questions and the inbox is the fold of the events. */
+/** I7: the stored rows of runs, delegations, asks and the inbox are the fold of the events. */
 export class StoredStateCheck implements RunCheck {
   readonly fold: RunState;
-  /** How many events the fold took. */
+  /** The number of folded events. */
   folded = 0;
   readonly #run: CheckedRun;
   readonly #asked = new Map<string, { delegationId: string | undefined; answered: boolean }>();
   /**
-   * What the sums of an open run's row can be. They are none at its start, and follow when the run is
-   * taken over: then they are those at the end of that transaction, whose events have one time.
+   * The sums that the row of an open run can have. They are zero at its start, and are updated when the
+   * run is claimed: at the end of that transaction, whose events have the same time.
    */
   #written: Sums[] = [noSums];
   #writtenAt = 0;
@@ -60,18 +60,18 @@ export class StoredStateCheck implements RunCheck {
       const [row, told] = [stored.get(id), this.#asked.get(id)];
       const isSame = row?.answered === told?.answered && row?.delegationId === told?.delegationId;
       if (isSame) continue;
-      report("I7", `Question ${id} is stored otherwise than the log has it.`);
+      report("I7", `The stored question ${id} differs from the log.`);
     }
     this.#inbox.end();
     const problem = this.#runProblem();
     if (problem) report("I7", problem);
   }
 
-  /** The checks have their own grammar; where the runtime's is stricter, this is where it shows. */
+  /** An event that the runtime's fold refuses, although the checker's own table allows it. */
   #refused({ seq, sub_agent_id: id, type }: StoredEvent, error: unknown): void {
     const known = id === undefined ? undefined : this.#run.delegations.get(id);
     if (this.fold.outcome !== null || known === undefined) return;
-    // I9 reports what is wrong with a claim.
+    // I9 reports illegal claims.
     if (type === "agent.claimed") return;
     const why = error instanceof Error ? error.message : String(error);
     const message = `${type} is refused by the lifecycle: ${why}`;
@@ -81,7 +81,7 @@ export class StoredStateCheck implements RunCheck {
 
   #delegationProblem(delegation: Delegation): string | undefined {
     const row = this.#run.rowOf(delegation.id);
-    if (row === undefined) return "The log has it, and it is not stored.";
+    if (row === undefined) return "It is in the log, but not stored.";
     if (row.status !== delegation.status) {
       return `It is stored as ${row.status}; by its events it is ${delegation.status}.`;
     }
@@ -94,14 +94,14 @@ export class StoredStateCheck implements RunCheck {
     const { outcome, worker, fence } = this.fold;
     const row = this.#run.rows.run;
     if (this.fold.lastRunSeq === 0) {
-      return row === undefined ? undefined : "The run is stored, and the log does not have it.";
+      return row === undefined ? undefined : "The run is stored, but not in the log.";
     }
-    if (row === undefined) return "The log has the run, and it is not stored.";
+    if (row === undefined) return "The run is in the log, but not stored.";
     if (row.outcome !== outcome) {
       return `The run is stored as ${row.outcome ?? "open"}; by its events it is ${outcome ?? "open"}.`;
     }
     if (row.worker !== worker || row.fence !== fence) {
-      return "The run is stored with another owner than the log gives it.";
+      return "The stored owner of the run differs from the log.";
     }
     const { application, finishedAt, startedAt, task, workspace } = this.fold;
     const isSameStart =
@@ -109,10 +109,10 @@ export class StoredStateCheck implements RunCheck {
       isSameText(row.application, application) &&
       isSameText(row.workspace, workspace);
     if (!isSameStart) {
-      return "The run's task, application or workspace is stored otherwise than the log has it.";
+      return "The run's stored task, application or workspace differs from the log.";
     }
     if (row.startedAt !== startedAt || row.finishedAt !== finishedAt) {
-      return "The time of the run's start or end is stored otherwise than the log has it.";
+      return "The stored start or end of the run differs from the log.";
     }
     const expected = outcome === null ? this.#written : [sumsOf(this.fold)];
     return expected.some((sums) => areSame(sums, row))
@@ -121,7 +121,7 @@ export class StoredStateCheck implements RunCheck {
   }
 }
 
-/** The embedded database keeps no half of a character; the log does. */
+/** SQLite replaces lone surrogates; the log keeps them. */
 function isSameText(stored: string | null, told: string | null): boolean {
   return stored === told || stored === told?.toWellFormed();
 }
@@ -150,7 +150,7 @@ function areSame(left: Sums, right: Sums): boolean {
   return delegations === right.delegations && tokens === right.tokens && isSameCost;
 }
 
-/** I7: the stored inbox is the fold of the events, and which asks are open is as well. */
+/** I7: the stored inbox and its open asks are the fold of the events. */
 class InboxCheck {
   readonly #run: CheckedRun;
   readonly #items = new Map<number, InboxItem>();
@@ -160,7 +160,7 @@ class InboxCheck {
     this.#run = run;
   }
 
-  /** Called with every legal event: the delegation before it, the run after it. */
+  /** Called with every legal event, the delegation before it and the run after it. */
   see(event: StoredEvent, fold: RunState, before: Delegation | undefined): void {
     if (!touchesInbox(event.type)) return;
     const { closes, item } = inboxChangeOf(event, fold, before);
@@ -184,11 +184,11 @@ class InboxCheck {
 }
 
 function problemOf(row: InboxItem | undefined, told: InboxItem | undefined): string | undefined {
-  if (told === undefined) return "It is in the inbox, and the log does not have it.";
-  if (row === undefined) return "The log has it for the inbox, and it is not stored there.";
+  if (told === undefined) return "It is in the inbox, but not in the log.";
+  if (row === undefined) return "By the log it is in the inbox, but it is not stored there.";
   if (textOf(row) === textOf(told)) return undefined;
   return row.isOpen === told.isOpen
-    ? "It is stored in the inbox otherwise than the log has it."
+    ? "The stored inbox item differs from the log."
     : `Its question is stored as ${row.isOpen ? "open" : "closed"}; by the log it is not.`;
 }
 

@@ -5,15 +5,15 @@ import type { EventPayloads, SentMessage, StoredEvent } from "../event.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 interface Calls {
-  /** What the model asked for in its last turn. */
+  /** The calls of the model's last turn. */
   asked: ReadonlySet<string>;
-  /** By call: the tool while it is under way, null once it has ended or was refused. */
+  /** By call: the tool while the call is running; null once it has ended or was denied. */
   readonly begun: Map<string, string | null>;
 }
 
 /**
- * I10: a call that the model made begins once, if the contract grants its tool, and ends in exactly
- * one way; a refused one never began.
+ * I10: a call of the model starts at most once, only if the contract grants its tool, and ends exactly
+ * once. A denied call does not start.
  */
 export function checkTools({ report }: CheckedRun): RunCheck {
   const callsOf = new Map<Known, Calls>();
@@ -47,7 +47,7 @@ function followCall(event: StoredEvent, calls: Calls, { contract }: Known): stri
       if (calls.begun.has(id)) return `Call ${id} begins a second time.`;
       calls.begun.set(id, tool);
       if (contract !== undefined && contract !== null && !isGranted(contract, tool)) {
-        return `${tool} runs, and the contract does not grant it.`;
+        return `${tool} runs, but the contract does not grant it.`;
       }
       return undefined;
     }
@@ -57,7 +57,7 @@ function followCall(event: StoredEvent, calls: Calls, { contract }: Known): stri
       const { call_id: id, tool } = event.payload;
       const begun = calls.begun.get(id);
       calls.begun.set(id, null);
-      if (begun === undefined) return `Call ${id} ends without having begun.`;
+      if (begun === undefined) return `Call ${id} ends, but never began.`;
       if (begun === null) return `Call ${id} ends a second time.`;
       return begun === tool ? undefined : `Call ${id} begins as ${begun} and ends as ${tool}.`;
     }
@@ -93,9 +93,8 @@ interface Messages {
 }
 
 /**
- * I10: a message is sent once under its id, and delivered at most once, after that, as it was sent.
- * One that a delegation had not read when it handed in, failed or was cancelled is never delivered:
- * that is no fault, and its surfaces say so.
+ * I10: the id of a sent message is unique, and the message is delivered at most once, later and unchanged.
+ * A message may stay undelivered when its delegation hands in, fails or is cancelled.
  */
 export function checkMessages({ report }: CheckedRun): RunCheck {
   const messagesOf = new Map<Known, Messages>();
@@ -110,7 +109,7 @@ export function checkMessages({ report }: CheckedRun): RunCheck {
       const problem = followMessage(event, messages);
       if (problem === undefined) return;
       report("I10", problem, { delegationId: delegation.id, seq: event.seq });
-      // What follows from it proves nothing.
+      // Further violations would be consequences of this one.
       delegation.isBroken = true;
     },
   };
@@ -128,15 +127,15 @@ function followMessage(
   }
   const { from, message_id: id } = event.payload;
   if (id === undefined) {
-    return from === "caller" ? "A message is delivered without saying which." : undefined;
+    return from === "caller" ? "A message is delivered without its id." : undefined;
   }
   const message = sent.get(id);
-  if (message === undefined) return `Message ${id} is delivered and was not sent.`;
+  if (message === undefined) return `Message ${id} is delivered, but was not sent.`;
   if (delivered.has(id)) return `Message ${id} is delivered a second time.`;
   delivered.add(id);
   return isSame(event.payload, message)
     ? undefined
-    : `Message ${id} is delivered otherwise than it was sent.`;
+    : `Message ${id} is delivered with another content than it was sent.`;
 }
 
 function isSame(delivered: EventPayloads["agent.interjected"], sent: SentMessage): boolean {

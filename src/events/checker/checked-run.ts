@@ -7,28 +7,28 @@ import { sha256 } from "../hash-chain.ts";
 import type { RunState } from "../run-state.ts";
 import type { Report } from "./check-report.ts";
 
-/** A group of invariants, seen event by event: a run of a million need not fit in memory. */
+/** A check of some invariants, event by event: a run need not fit in memory. */
 export interface RunCheck {
   see(event: StoredEvent, delegation: Known | undefined): void;
   end?(): void;
 }
 
-/** Where a delegation stands by the grammar of its own events. */
+/** The phase of a delegation in the checker's own lifecycle. */
 export type Phase = "created" | "running" | "waiting" | "integrated" | "failed" | "closed";
 
-/** A delegation that the log has created. */
+/** A delegation with a creation in the log. */
 export interface Known {
   readonly id: string;
   readonly parent: Known | null;
   readonly created: EventPayloads["agent.subagent_created"];
-  /** Undefined when it is not the one the log names: no conclusion is drawn from it. */
+  /** Undefined: the stored contract does not have the hash in the log, and is not used. */
   readonly contract: Contract | undefined;
   phase: Phase;
-  /** One of its events was illegal. */
+  /** It had an illegal event: further violations are not reported. */
   isBroken: boolean;
 }
 
-/** What all checks of one run share: its rows, and the tree of its delegations so far. */
+/** The shared state of all checks of one run: its rows, and its delegations so far. */
 export class CheckedRun {
   readonly id: string;
   readonly rows: StoredRows;
@@ -39,7 +39,7 @@ export class CheckedRun {
   constructor(id: string, rows: StoredRows, report: Report) {
     this.id = id;
     this.rows = rows;
-    // A delegation with an illegal event is reported once: what follows from that proves nothing.
+    // A delegation with an illegal event is reported once.
     this.report = (invariant, message, where) => {
       if (!this.delegations.get(where?.delegationId ?? "")?.isBroken) {
         report(invariant, message, where);
@@ -52,7 +52,7 @@ export class CheckedRun {
     return this.#rows.get(id);
   }
 
-  /** Takes a delegation in at its creation. */
+  /** Adds a delegation at its creation. */
   add(id: string, created: Known["created"]): Known {
     const known: Known = {
       id,
@@ -82,17 +82,17 @@ export function* withAncestors(delegation: Known): Generator<Known> {
   for (let one: Known | null = delegation; one !== null; one = one.parent) yield one;
 }
 
-/** What the log says of a delegation, for those who look at what it left in the world. */
+/** A delegation in the log, for checks of processes and working copies outside the database. */
 export interface CheckedDelegation {
   readonly id: string;
   readonly runId: string;
-  /** `unclear`: the log is damaged, and no conclusion may be drawn. */
+  /** `unclear`: the log is damaged. */
   readonly status: "open" | "completed" | "failed" | "unclear";
   readonly createdAt: number;
   readonly closedAt: number | null;
-  /** The working copy that its contract names. */
+  /** The id of its working copy. */
   readonly copyId: string | null;
-  /** Workers on other machines have it as well, and any of them may be the one that has it now. */
+  /** Its working copy is sent between machines, and may be on any of them. */
   readonly travels?: boolean;
 }
 
@@ -105,7 +105,7 @@ export function* tellDelegations(
     yield tell(known, runId, fold.delegations.get(known.id));
 }
 
-/** The same of a run whose log cannot be read to its end. */
+/** All stored delegations of a run whose log is damaged, as `unclear`. */
 export function* tellRows({ id: runId, rows }: CheckedRun): Generator<CheckedDelegation> {
   for (const { id } of rows.delegations) yield { id, runId, ...unclear };
 }

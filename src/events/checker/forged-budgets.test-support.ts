@@ -204,7 +204,7 @@ export const forgedBudgets: readonly SeededBug[] = [
         correction({ request: 2, ...usage, replaces: usage }),
       );
     }),
-    says: /is no open estimate/,
+    says: /is not an open estimate/,
   },
   {
     ...inRun("overrun", "an estimate is corrected twice", "I12", (events, find) => {
@@ -215,7 +215,7 @@ export const forgedBudgets: readonly SeededBug[] = [
         correction({ request: 1, ...usage, replaces: usage }),
       );
     }),
-    says: /is no open estimate/,
+    says: /is not an open estimate/,
   },
   {
     ...inRun("overrun", "an estimate is corrected from other amounts", "I12", (events, find) => {

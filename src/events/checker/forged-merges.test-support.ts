@@ -56,13 +56,13 @@ function withCopy(
 
 /** Merges that are not as they should be: what a runtime with one bug would write. */
 export const forgedMerges: readonly SeededBug[] = [
-  inMerges("a child is merged twice", "I16", /merged again/, (events, find) =>
+  inMerges("a child is merged twice", "I16", /merged a second time/, (events, find) =>
     repeat(events, find(merged, "middle")),
   ),
   inMerges("a child is merged before it handed anything in", "I4", /not legal/, (events, find) =>
     move(events, find(merged, "middle"), find("agent.subagent_waiting_for_merge", "middle")),
   ),
-  inMerges("a child without a copy is merged", "I16", /no copy of its own/, (events, find, run) => {
+  inMerges("a child without a copy is merged", "I16", /no working copy/, (events, find, run) => {
     const git = { integrator: "git", reason: "integrated" };
     const ended = patch(events, find(completed, "greedy"), git);
     const reasoned = patch(ended, find(closed, "greedy"), { close_reason: "integrated" });
@@ -70,11 +70,11 @@ export const forgedMerges: readonly SeededBug[] = [
     const copied = { ...event, sub_agent_id: run.ids.greedy, payload: { ...event?.payload } };
     return reasoned.toSpliced(find(completed, "greedy"), 0, copied as LooseEvent);
   }),
-  inMerges("a merge of an unknown kind", "I16", /no way to merge/, (events, find) => {
+  inMerges("a merge of an unknown kind", "I16", /no merge strategy/, (events, find) => {
     const payload = { strategy: "constructor", conflicted_files: [], commit: "c" };
     return insert(events, find(merged, "first"), { type: merged, payload });
   }),
-  inMerges("files are changed by a merge of nothing", "I16", /yet files/, (events, find) =>
+  inMerges("files are changed by a merge of nothing", "I16", /but files/, (events, find) =>
     patch(events, find(merged, "first"), { strategy: "already" }),
   ),
   inMerges("conflicts are merged over", "I16", /over conflicts/, (events, find) =>
@@ -86,13 +86,13 @@ export const forgedMerges: readonly SeededBug[] = [
     /without a commit/,
     (events, find) => patch(events, find(merged, "first"), { commit: null }),
   ),
-  inMerges("a merge is claimed that never was", "I6", /never was/, (events, find) =>
+  inMerges("a merge is claimed that never was", "I6", /not in the log/, (events, find) =>
     events.toSpliced(find(merged, "first"), 1),
   ),
   inMerges("a merged child is completed as if it were not", "I6", /was merged/, (events, find) =>
     patch(events, find(completed, "first"), { integrator: "report" }),
   ),
-  inMerges("what a child made is dropped in silence", "I6", /not taken over/, (events, find) =>
+  inMerges("what a child made is dropped in silence", "I6", /were not merged/, (events, find) =>
     patch(events.toSpliced(find(merged, "first"), 1), find(completed, "first") - 1, {
       integrator: "report",
     }),
@@ -102,26 +102,26 @@ export const forgedMerges: readonly SeededBug[] = [
     const fields = { strategy: "three-way", conflicted_files: [], files };
     return patch(events, find(merged, "flaky"), fields);
   }),
-  inMerges("a conflict is claimed that never was", "I6", /no merge found/, (events, find) =>
+  inMerges("a conflict is claimed that never was", "I6", /no merge had/, (events, find) =>
     events.toSpliced(find(merged, "flaky"), 1),
   ),
-  inMerges("a conflict is told as a violation", "I6", /no merge found/, (events, find) => {
+  inMerges("a conflict is told as a violation", "I6", /no merge had/, (events, find) => {
     const code = "ownership_violation";
     const told = patch(events, find(failed, "flaky"), { code });
     return patch(told, find(closed, "flaky"), { close_reason: code });
   }),
-  inMerges("a conflict is told as something else", "I6", /ended in merge_conf/, (events, find) => {
+  inMerges("a conflict is told as something else", "I6", /ended with merge_conf/, (events, find) => {
     const code = "policy_denied";
     const told = patch(events, find(failed, "flaky"), { code });
     return patch(told, find(closed, "flaky"), { close_reason: code });
   }),
-  inMerges("a later step is merged first", "I16", /after a later one/, (events, _find, { ids }) =>
+  inMerges("a later step is merged first", "I16", /after a later step/, (events, _find, { ids }) =>
     endWithin(events, ids.first),
   ),
   inMerges(
     "the recorded order of a plan is not kept",
     "I16",
-    /after a later one/,
+    /after a later step/,
     (events, find, { ids }) => {
       const at = find("agent.subagent_created", "first");
       const made = events[at] as NewEvent<"agent.subagent_created">;
@@ -139,7 +139,7 @@ export const forgedMerges: readonly SeededBug[] = [
       );
     },
   ),
-  inMerges("a merge passes over what its caller wrote", "I16", /another n /, (events, find) =>
+  inMerges("a merge passes over what its caller wrote", "I16", /another content of n /, (events, find) =>
     patch(events, find(merged, "nested"), { files: [{ path: "n", before: null, after: "n2" }] }),
   ),
   inMerges("a merge leads out of the folder", "I16", /\.\.\/n, which/, (events, find) =>

@@ -50,7 +50,7 @@ function earlier(title: string, doneBy: (events: LooseEvent[], find: Finder) => 
       const planned = { type: "run.planned", at: 1, payload } as LooseEvent;
       return events.toSpliced(find("agent.subagent_created", "middle"), 0, planned);
     }),
-    says: /says that \w+ had completed the step "b", and/,
+    says: /counts the step "b" as completed by \w+, but/,
   };
 }
 

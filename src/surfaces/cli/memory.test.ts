@@ -65,7 +65,7 @@ test("verify holds memories against the log, and says in a line what is wrong wi
   const { code, out } = await desk.type(["verify"]);
   expect(code).toBe(1);
   expect(out).toMatch(
-    /^✗ I11 r[0-9a-f]{6} [0-9a-f]{6}: Memory m[0-9a-f]{6}: it is for all, and its contract/,
+    /^✗ I11 r[0-9a-f]{6} [0-9a-f]{6}: Memory m[0-9a-f]{6}: it is shared, but its contract/,
   );
 });
 

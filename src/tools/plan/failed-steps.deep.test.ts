@@ -98,13 +98,13 @@ test("a step that stays failed fails whoever planned it and the run, whatever th
   await using _checked = mandate;
   expect(ended.result).toMatchObject({ status: "failed", closeReason: "exit_rule_unmet" });
   expect(ended.result.result).toMatch(
-    /^Not completed of the plan: b, c\.\n\nThe end\. Plan failed/,
+    /^Steps of the plan that were not completed: b, c\.\n\nThe end\. Plan failed/,
   );
   expect([read("a"), read("b"), read("c")]).toEqual(["by writer", "old", "old"]);
   expect(ofType(ended.events, "run.finished")[0]?.payload).toEqual({
     outcome: "failed",
     cause: { code: "plan_incomplete", steps: ["b", "c"] },
-    reason: "exit_rule_unmet: Not completed of the plan: b, c.",
+    reason: "exit_rule_unmet: Steps of the plan that were not completed: b, c.",
   });
 });
 
@@ -130,6 +130,6 @@ test("an orchestrator below another agent whose plan failed tells its caller so,
   expect(result.subDelegations).toMatchObject([
     { status: "failed", closeReason: "exit_rule_unmet" },
   ]);
-  expect(result.result).toContain("Not completed of the plan: b.");
+  expect(result.result).toContain("Steps of the plan that were not completed: b.");
   expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("succeeded");
 });

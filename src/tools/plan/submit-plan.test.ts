@@ -450,7 +450,7 @@ describe("submit_plan", () => {
     await using mandate = await open({ model, limits, maxConcurrent: 50 });
     const run = await mandate.run({ task: "go", profile: "lead", maxTokens: 900_000 });
     const [sentence, , ...lines] = run.result.result.split("\n");
-    expect(sentence).toBe("Not completed of the plan: s77.");
+    expect(sentence).toBe("Steps of the plan that were not completed: s77.");
     expect(lines[0]).toBe("Plan failed: 189 of 190 steps completed, 1 failed, 0 not started.");
     expect(lines[1]).toMatch(/^\[s77: FAILED\] x+… \(worker, \w+\)$/);
     expect(lines.at(-2)).toMatch(/^… and \d+ more steps\.$/);

@@ -55,7 +55,7 @@ it("waits while another worker can take over from one that is lost", patience, a
   await fleet.loseHolder(runId);
   const { err, out } = await following.done;
   expect(err).not.toMatch(nobody);
-  expect(out.match(/a worker took it/g)).toHaveLength(2);
+  expect(out.match(/claimed by a worker/g)).toHaveLength(2);
   expect(out).toContain("run succeeded");
 });
 

@@ -99,7 +99,7 @@ test("a plan that was not completed reads as a failure wherever it is asked for"
     outcome: "failed",
     closeReason: "exit_rule_unmet",
     result: expect.stringMatching(
-      /^Not completed of the plan: step-1, note\.\n\nPlan failed: 1 of 3/,
+      /^Steps of the plan that were not completed: step-1, note\.\n\nPlan failed: 1 of 3/,
     ),
   };
   expect([code, JSON.parse(out)]).toEqual([1, expect.objectContaining(failed)]);
@@ -108,7 +108,7 @@ test("a plan that was not completed reads as a failure wherever it is asked for"
   const read = await desk.type(["result"]);
   expect(read).toMatchObject({ code: 1, out: "" });
   expect(read.err).toMatch(
-    /^mandate: failed \(exit_rule_unmet\): Not completed of the plan: step-1, note\.\nPlan failed: 1/,
+    /^mandate: failed \(exit_rule_unmet\): Steps of the plan that were not completed: step-1, note\.\nPlan failed: 1/,
   );
   const { violations } = JSON.parse((await desk.type(["verify", "--json"])).out);
   expect(violations).toEqual([]);
