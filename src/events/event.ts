@@ -385,7 +385,7 @@ export interface EventPayloads {
     readonly actor: string;
     /** The new version; a deletion has one as well. */
     readonly version: number;
-    /** Hashes of the stored text; null where there is none. */
+    /** Hashes of the stored text; null: no value. */
     readonly before_hash: string | null;
     readonly after_hash: string | null;
   };

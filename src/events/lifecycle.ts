@@ -12,6 +12,7 @@ import {
   type WaitingOn,
 } from "./delegation.ts";
 import type { EventPayloads, EventType, NewEvent, TokenUsage } from "./event.ts";
+import { correct, grownKeeps, settle, withoutKeeps } from "./spending.ts";
 
 /** An event with its time, by the clock of the appending process. */
 export type TimedEvent<Type extends EventType = EventType> = NewEvent<Type> & {
@@ -294,32 +295,6 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   }
 }
 
-/** A new request may spend what was kept back. Its event tells what is kept back from then on. */
-function withoutKeeps(delegation: In<"running">): In<"running"> {
-  if (delegation.keeps === undefined) return delegation;
-  const { keeps: _, ...others } = delegation;
-  return others;
-}
-
-/** Other outputs of the same turn make the next prompt longer. */
-function grownKeeps(
-  { keeps }: In<"running">,
-  output: string,
-): Pick<In<"running">, "keeps"> | undefined {
-  if (keeps === undefined) return undefined;
-  const tokens = keeps.tokens + bytesOf(output);
-  const { cost } = keeps;
-  if (cost === undefined) return { keeps: { ...keeps, tokens } };
-  return { keeps: { ...keeps, tokens, cost: (cost / keeps.tokens) * tokens } };
-}
-
-/** Without `Buffer`, because the fold also runs in browsers. */
-function bytesOf(text: string): number {
-  return encoder.encode(text).length;
-}
-
-const encoder = new TextEncoder();
-
 function applyToWaiting(delegation: In<"waiting_for_merge">, event: TimedEvent): Delegation {
   switch (event.type) {
     case "agent.budget_corrected":
@@ -471,44 +446,6 @@ function outputOf(payload: TimedEvent<"agent.subagent_waiting_for_merge">["paylo
     reason: payload.reason ?? null,
     artifact: payload.artifact ?? null,
     ...(payload.running && { running: payload.running }),
-  };
-}
-
-type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
-
-function settle(
-  { estimates = 0, reservation, usage }: In<"running">,
-  { completion, cost, estimated, overrun, prompt }: EventPayloads["agent.budget_settled"],
-): Spent {
-  // Earlier versions settled without a bound of the prompt, and marked nothing as an estimate.
-  const isEstimate = estimated === true && reservation?.prompt !== undefined;
-  const open = estimates + (isEstimate ? 1 : 0);
-  return {
-    usage: {
-      prompt: usage.prompt + prompt,
-      completion: usage.completion + completion,
-      cost: usage.cost + cost,
-      ...(open > 0 && { estimated: true }),
-    },
-    ...(open > 0 && { estimates: open }),
-    ...(overrun && { overrun }),
-  };
-}
-
-function correct(
-  { estimates = 0, usage }: Delegation,
-  { completion, cost, overrun, prompt, replaces }: EventPayloads["agent.budget_corrected"],
-): Spent {
-  const open = Math.max(0, estimates - 1);
-  return {
-    usage: {
-      prompt: usage.prompt + prompt - replaces.prompt,
-      completion: usage.completion + completion - replaces.completion,
-      cost: usage.cost + cost - replaces.cost,
-      ...(open > 0 && { estimated: true }),
-    },
-    estimates: open,
-    ...(overrun && { overrun }),
   };
 }
 

@@ -1,7 +1,7 @@
 import { billionths, wholeBillionths } from "../ports/dollars.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Delegation } from "./delegation.ts";
-import type { StoredEvent } from "./event.ts";
+import type { EventPayloads, StoredEvent } from "./event.ts";
 import type { RunState } from "./run-state.ts";
 
 /** What a delegation and its descendants have spent, reserved and kept back, with the caps. */
@@ -162,4 +162,67 @@ export function requireFunds(
       `Delegation ${id} cannot reserve ${what}: another request was faster.`,
     );
   }
+}
+
+type Running = Extract<Delegation, { status: "running" }>;
+
+/** A new request may spend what was kept back. Its event tells what is kept back from then on. */
+export function withoutKeeps(delegation: Running): Running {
+  if (delegation.keeps === undefined) return delegation;
+  const { keeps: _, ...others } = delegation;
+  return others;
+}
+
+/** Other outputs of the same turn make the next prompt longer. */
+export function grownKeeps({ keeps }: Running, output: string): Pick<Running, "keeps"> | undefined {
+  if (keeps === undefined) return undefined;
+  const tokens = keeps.tokens + bytesOf(output);
+  const { cost } = keeps;
+  if (cost === undefined) return { keeps: { ...keeps, tokens } };
+  return { keeps: { ...keeps, tokens, cost: (cost / keeps.tokens) * tokens } };
+}
+
+/** Without `Buffer`, because the fold also runs in browsers. */
+function bytesOf(text: string): number {
+  return encoder.encode(text).length;
+}
+
+const encoder = new TextEncoder();
+
+type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
+
+export function settle(
+  { estimates = 0, reservation, usage }: Running,
+  { completion, cost, estimated, overrun, prompt }: EventPayloads["agent.budget_settled"],
+): Spent {
+  // Earlier versions settled without a bound of the prompt, and marked nothing as an estimate.
+  const isEstimate = estimated === true && reservation?.prompt !== undefined;
+  const open = estimates + (isEstimate ? 1 : 0);
+  return {
+    usage: {
+      prompt: usage.prompt + prompt,
+      completion: usage.completion + completion,
+      cost: usage.cost + cost,
+      ...(open > 0 && { estimated: true }),
+    },
+    ...(open > 0 && { estimates: open }),
+    ...(overrun && { overrun }),
+  };
+}
+
+export function correct(
+  { estimates = 0, usage }: Delegation,
+  { completion, cost, overrun, prompt, replaces }: EventPayloads["agent.budget_corrected"],
+): Spent {
+  const open = Math.max(0, estimates - 1);
+  return {
+    usage: {
+      prompt: usage.prompt + prompt - replaces.prompt,
+      completion: usage.completion + completion - replaces.completion,
+      cost: usage.cost + cost - replaces.cost,
+      ...(open > 0 && { estimated: true }),
+    },
+    estimates: open,
+    ...(overrun && { overrun }),
+  };
 }

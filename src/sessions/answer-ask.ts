@@ -6,18 +6,18 @@ import type { Store } from "../ports/store.ts";
 
 export type AnswerOutcome =
   | { readonly accepted: true }
-  /** Why it does not count, in a sentence; nothing was written. */
+  /** Why the answer was not accepted; nothing was written. */
   | { readonly accepted: false; readonly reason: string };
 
 type AskSource = Pick<Store, "append" | "findRun" | "readEvents" | "readRun">;
 
-/** What a person can have meant to say; all of it enters the conversation of the one who asked. */
+/** The whole answer enters the conversation of the asking agent. */
 const longestAnswer = 32_000;
 
 /**
- * Answers an ask in the name of a person. The first answer counts; a deadline that passed is one
- * when the log has it, because until then the agent still waits. Throws "unknown-ask", and "usage"
- * for a text that is no answer: to an approval, what is neither yes nor no.
+ * Answers an ask as a person. The first answer counts; an expired deadline counts once it is in the log,
+ * because the agent waits until then. Throws "unknown-ask", and "usage" for an empty or too long text, or
+ * for an answer to an approval that is neither yes nor no.
  */
 export async function answerAsk(
   store: AskSource,
@@ -53,25 +53,25 @@ export async function answerAsk(
 
 function requireAnswer(text: string): void {
   if (typeof text !== "string" || text.trim() === "") {
-    throw new MandateError("usage", "The answer is missing: say something, if only yes or no.");
+    throw new MandateError("usage", "The answer is empty. Give a text, for instance yes or no.");
   }
   if (text.length <= longestAnswer) return;
   throw new MandateError(
     "usage",
-    `An answer has at most ${longestAnswer} characters, and this one ${text.length}. Put it into a file of the workspace, and answer with its path.`,
+    `An answer has at most ${longestAnswer} characters, and this one has ${text.length}. Put it into a file in the workspace, and answer with its path.`,
   );
 }
 
-/** What is neither would count as a refusal that was not meant. */
+/** Anything else would count as an unintended refusal. */
 function requireConsent(askId: string, text: string): void {
   if (consentIn(text) !== undefined) return;
   throw new MandateError(
     "usage",
-    `${askId} is about an approval: answer yes or no. A no may give its reason: "no, because …". It still waits.`,
+    `${askId} asks for approval: answer yes or no. A no may give a reason: "no, because …". The question stays open.`,
   );
 }
 
-const tooLate = "it waits for no answer any more.";
+const tooLate = "it no longer waits for an answer.";
 
 async function whyClosed(store: AskSource, runId: string, askId: string): Promise<string> {
   for await (const event of store.readEvents({ runId })) {

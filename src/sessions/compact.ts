@@ -3,12 +3,12 @@ import type { Message } from "../ports/model.ts";
 import { stableHeadOf } from "../text.ts";
 
 /**
- * How a conversation was shortened, as its event keeps it: the conversation is rebuilt from these
- * numbers, so they may change and this file's functions may not.
+ * How a conversation was shortened, as recorded in its event. Conversations are rebuilt from these numbers:
+ * the numbers may change between versions, the functions of this file may not.
  */
 export type Shortening = NonNullable<EventPayloads["agent.compacted"]["shortening"]>;
 
-/** From the mildest to all that can be removed; each one includes those before it. */
+/** From the mildest to the strongest; each step includes those before it. */
 const ladder: readonly Shortening[] = [
   { keep: 3, old: 200 },
   { keep: 1, old: 200 },
@@ -20,9 +20,8 @@ const ladder: readonly Shortening[] = [
 ];
 
 /**
- * The mildest shortening after which the conversation has at most `most` bytes, with a quarter to
- * spare where that is possible: otherwise each further turn would shorten it again. When none is
- * enough, the one that removes most; undefined when nothing can be removed.
+ * The mildest shortening to at most `most` bytes, if possible to three quarters of that, so that the next
+ * turns need no further one. If none is enough, the strongest; undefined when nothing can be removed.
  */
 export function chooseShortening(
   messages: readonly Message[],
@@ -40,9 +39,9 @@ export function chooseShortening(
 }
 
 /**
- * Shortens a conversation that no longer fits its model. The task stays, the latest message of the
- * user and the latest turn; every call keeps its result. Pure, so that a conversation can be rebuilt
- * from the log.
+ * Shortens a conversation that does not fit its model's window. The task, the latest user message and the
+ * latest turn stay, and every call keeps its result. Pure, so that a conversation can be rebuilt from the
+ * log.
  */
 export function shorten(messages: readonly Message[], by: Shortening): Message[] {
   const left = by.turns === undefined ? messages : withoutOldTurns(messages, by.turns);
@@ -62,7 +61,7 @@ export function shorten(messages: readonly Message[], by: Shortening): Message[]
   });
 }
 
-/** Where the last so many turns begin; everything before is older. */
+/** The index at which the last `turns` turns begin. */
 function startOfTurn(messages: readonly Message[], turns: number): number {
   let start = messages.length;
   for (let left = turns; left > 0 && start > 0; ) {
@@ -92,7 +91,7 @@ type AssistantMessage = Extract<Message, { role: "assistant" }>;
 const cutResult =
   "[… shortened to fit the model's window; read a smaller part again if you need the rest]";
 
-/** A note in brackets at the end says where the whole output is, or how to read on: it stays. */
+/** Keeps a last line in brackets, which says where the whole output is or how to read on. */
 function shortenResult(message: ToolMessage, limit: number | undefined): ToolMessage {
   if (limit === undefined) return message;
   const lines = message.text.split("\n");
@@ -109,8 +108,8 @@ const longestNote = 400;
 const cutWords = " [… shortened]";
 
 /**
- * An answer that carries its provider's own data is left alone: signatures are about the whole of
- * it, and some providers refuse a conversation from which they are gone.
+ * Does not change an answer with provider data: signatures cover the whole answer, and some providers reject
+ * a conversation without them.
  */
 function shortenAnswer(message: AssistantMessage, limit: number): AssistantMessage {
   if (message.providerData !== undefined) return message;
@@ -128,7 +127,7 @@ function shortenAnswer(message: AssistantMessage, limit: number): AssistantMessa
   return isSame ? message : { ...message, text, calls };
 }
 
-/** The arguments by their names, each cut; what has too many is kept as the beginning of its JSON. */
+/** The arguments, each cut; if there are too many, the beginning of their JSON. */
 function shortenInput(input: unknown, limit: number): unknown {
   const json = jsonOf(input);
   const named = cutArguments(input, limit);
@@ -156,11 +155,11 @@ function shortenText(text: string, limit: number): string {
   return short.length < text.length ? short : text;
 }
 
-/** The latest messages that the first version left as they were. */
+/** The number of latest messages that the first version did not shorten. */
 const keep = 6;
 const stubLength = 200;
 
-/** As the first version shortened: the log of such a run does not say how. */
+/** The shortening of the first version, whose events have no numbers. */
 export function shortenAsBefore(messages: readonly Message[]): Message[] {
   return messages.map((message, index) => {
     if (message.role !== "tool" || index >= messages.length - keep) return message;
@@ -176,12 +175,12 @@ export function sizeOfAll(messages: readonly Message[]): number {
   return messages.reduce((sum, message) => sum + sizeOf(message), 0);
 }
 
-/** Bytes that a message has in a prompt, with what providers put around it. */
+/** The bytes of a message in a prompt, including the provider's formatting. */
 export function sizeOf(message: Message): number {
   const text = Buffer.byteLength(message.text) + perMessage;
   if (message.role !== "assistant" || message.calls.length === 0) return text;
   return text + Buffer.byteLength(JSON.stringify(message.calls));
 }
 
-/** Roles, separators and ids that a provider adds around each message. */
+/** Roles, separators and ids that providers add to each message. */
 const perMessage = 16;

@@ -12,35 +12,35 @@ export interface CostQuery {
   readonly by: CostGroup;
   /** Milliseconds since 1970: runs that started then or later. */
   readonly since?: number | undefined;
-  /** How many groups at most. */
+  /** The most groups. */
   readonly limit: number;
 }
 
 export interface CostLine {
-  /** A run's id, a profile's name, `provider/model`, or a day in universal time. */
+  /** A run id, a profile, `provider/model`, or a day in UTC. */
   readonly key: string;
   readonly prompt: number;
   readonly completion: number;
   readonly cost: number;
-  /** Part of it was not reported by a provider: it is at most so much. */
+  /** Part of it is an estimate: the real amount is at most this. */
   readonly estimated?: true;
 }
 
 export interface CostReport {
-  /** The dearest first; days the latest first. */
+  /** Most expensive first; days latest first. */
   readonly lines: readonly CostLine[];
-  /** Of everything that was looked at, also of what is not in the lines. */
+  /** The sum over all runs that were read, including groups beyond `limit`. */
   readonly total: Omit<CostLine, "key">;
-  /** How many runs were looked at, the newest first. */
+  /** The number of runs that were read, newest first. */
   readonly runs: number;
-  /** False: older runs were left out, since reading every log for one answer would take too long. */
+  /** False: older runs were left out, to bound the time. */
   readonly isComplete: boolean;
 }
 
 const mostRuns = 1000;
 const mostDelegations = 10_000;
 
-/** A run that has finished spends nothing more. */
+/** Amounts of finished runs, which do not change. */
 const finished = new StoreMemory<readonly SpentLine[]>(10_000);
 
 export async function costReport(store: Store, query: CostQuery): Promise<CostReport> {
@@ -66,7 +66,7 @@ export async function costReport(store: Store, query: CostQuery): Promise<CostRe
     add(row.id, await spendingsOf(store, row));
     delegations += row.delegations;
   }
-  // What a run cost is true whatever became of its log.
+  // Pruned runs count by their receipts.
   for (const { payload } of (await readPrunedRuns(store)).all()) {
     if (payload.started_at >= since) add(payload.run, payload.spent);
   }
@@ -83,7 +83,7 @@ async function spendingsOf(store: Store, row: RunRow): Promise<readonly SpentLin
   try {
     for await (const event of store.readEvents({ runId: row.id })) lines.see(event);
   } catch (error) {
-    // A log that is damaged says nothing about what it cost.
+    // A damaged log does not count.
     if (error instanceof MandateError && error.code === "closed") throw error;
     return [];
   }

@@ -5,23 +5,23 @@ import type { Store } from "../ports/store.ts";
 import { RunRows } from "./list-sessions.ts";
 import { readHead, type SessionHead } from "./session-chain.ts";
 
-/** What resuming an id means, by the log of its run. */
+/** How an id is resumed, by the log of its run. */
 export type ResumeDecision =
-  /** The run itself continues: its process is gone, or it was paused. */
+  /** The run itself continues: it is orphaned or paused. */
   | { readonly kind: "continue" }
-  /** A living process works on the run. */
+  /** A live process works on the run. */
   | { readonly kind: "busy" }
-  /** A new run on the conversation of each of these, in this order. */
+  /** A new run continues the conversation of each of these, in this order. */
   | { readonly kind: "start"; readonly from: readonly string[] };
 
 export interface ResumedPast {
   readonly state: RunState;
-  /** The delegation that was named; the root where the run was. */
+  /** The named delegation; the root, where a run was named. */
   readonly target: Delegation;
   readonly isRun: boolean;
   /** Another program runs the target's agent. */
   readonly isExternal: boolean;
-  /** No process works on the run: it was paused, or its process is gone. */
+  /** No process works on the run: it is paused or orphaned. */
   readonly isIdle: boolean;
 }
 
@@ -33,8 +33,8 @@ export function decideResume(past: ResumedPast): ResumeDecision {
 }
 
 /**
- * The direct sub-agents that ended without completing, in the order of their creation. Of the tries
- * at one step of a plan only the last one counts.
+ * The children that closed without completing, in the order of their steps. Only the last try of a step
+ * counts.
  */
 function unfinishedBelow(state: RunState, id: string): readonly string[] {
   const children = childrenOf(state, id);
@@ -53,24 +53,24 @@ function unfinishedBelow(state: RunState, id: string): readonly string[] {
     .filter((child) => !replaced.has(child));
 }
 
-/** The direct sub-agents that have not ended: they can continue without an agent that is gone. */
+/** The open children, which can continue without their caller. */
 export function openBelow(state: RunState, id: string): readonly string[] {
   return childrenOf(state, id)
     .filter(isOpen)
     .map((child) => child.id);
 }
 
-/** Where the work of a delegation stands, after it was resumed so often. */
+/** The state of a delegation's work after all its resumptions. */
 export interface LatestWork {
-  /** Of the delegation that continued it last; its own where none did. */
+  /** The delegation that continued it last, or the delegation itself. */
   readonly id: string;
   readonly runId: string;
   readonly state: "open" | "completed" | "failed";
 }
 
 /**
- * For each delegation of a run, the one that continued its work last. So what was resumed is not
- * begun a second time, and what failed again continues from its last conversation.
+ * For each delegation of a run, the last one that continued its work: resumed work is not started twice,
+ * and work that failed again continues from its last conversation.
  */
 export async function latestAfter(
   store: Store,
@@ -97,7 +97,7 @@ async function follow(
     : follow(store, next, { id, runId, state: "failed" });
 }
 
-/** By the delegation that is continued; of several continuations the latest one counts. */
+/** The latest continuation of each delegation. */
 async function continuations(
   store: Store,
   since: string,
@@ -105,9 +105,9 @@ async function continuations(
   const found = new Map<string, SessionHead>();
   for await (const { id } of new RunRows(store).newestFirst()) {
     if (id === since) break;
-    // A damaged run continues nothing that could be found.
+    // A damaged run is left out.
     const head = await readHead(store, id).catch(() => undefined);
-    // A fork left the conversation before its end: it is work of its own.
+    // A fork is work of its own.
     if (!head?.resumedFrom || head.resumedAt !== null || found.has(head.resumedFrom)) continue;
     found.set(head.resumedFrom, head);
   }

@@ -5,7 +5,7 @@ import { spentOf } from "../events/spent.ts";
 import type { DelegationInfo, DelegationResult } from "../ports/delegator.ts";
 import { headOf, tailOf } from "../text.ts";
 
-/** The result of a closed delegation as the log tells it; null while it is open. */
+/** The result of a closed delegation, from the log; null while it is open. */
 export function resultOf(run: RunState, id: string): DelegationResult | null {
   const delegation = run.delegations.get(id);
   if (delegation?.status !== "closed") return null;
@@ -14,7 +14,7 @@ export function resultOf(run: RunState, id: string): DelegationResult | null {
   return closedResult(delegation, children, outcome);
 }
 
-/** `outcome`: that of the run, where the delegation is its root. */
+/** `outcome`: the outcome of the run, for its root. */
 export function closedResult(
   delegation: Delegation,
   children: readonly DelegationResult[],
@@ -49,7 +49,7 @@ function isRoot({ depth, parentId }: Delegation): boolean {
   return parentId === null && depth === 0;
 }
 
-/** The four words that callers know, from the one lifecycle. */
+/** The status for callers, from the lifecycle. */
 export function statusOf(
   final: "completed" | "failed",
   reason: CloseReason,
@@ -115,7 +115,7 @@ function afterOutput(
   return { on: "child", detail: children.map(({ id }) => id).join(", ") };
 }
 
-/** A final answer that is there before its delegation has closed. */
+/** The final answer of a delegation that waits for its background children. */
 export interface EarlyAnswer {
   readonly text: string;
   readonly truncated: boolean;
@@ -123,7 +123,7 @@ export interface EarlyAnswer {
   readonly running: readonly string[];
 }
 
-/** Null where there is no answer yet, and where the delegation waits for no background child. */
+/** Null: there is no answer yet, or no background child runs. */
 export function earlyAnswerOf(run: RunState, id: string): EarlyAnswer | null {
   const delegation = run.delegations.get(id);
   if (delegation?.status !== "waiting_for_merge") return null;
@@ -133,26 +133,26 @@ export function earlyAnswerOf(run: RunState, id: string): EarlyAnswer | null {
   return { text, truncated, running };
 }
 
-/** That of its root. */
+/** The early answer of the root. */
 export function earlyAnswerIn(run: RunState): EarlyAnswer | null {
   const root = [...run.delegations.values()].find(isRoot);
   return root === undefined ? null : earlyAnswerOf(run, root.id);
 }
 
-/** A part of a long text, bounded whatever the text is. */
+/** A bounded part of a long text. */
 export interface TextPiece {
   readonly characters: number;
   readonly lines: number;
   readonly text: string;
-  /** Something of what was asked for is not in it. */
+  /** The requested part is not complete. */
   readonly isCut: boolean;
 }
 
 export type PieceRequest =
   | { readonly view: "peek" }
-  /** Lines, the first one being 1. */
+  /** Lines, counted from 1. */
   | { readonly view: "slice"; readonly from: number; readonly lines: number }
-  /** Lines that contain a text, each with its number; case does not matter. */
+  /** Lines that contain a text, each with its number, ignoring case. */
   | { readonly view: "search"; readonly query: string; readonly lines: number };
 
 const longestPiece = 64 * 1024;

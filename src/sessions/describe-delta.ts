@@ -2,7 +2,7 @@ import type { StoredEvent } from "../events/event.ts";
 import { clip, headOf } from "../text.ts";
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
 
-/** What one event means to a person who watches a session; undefined: nothing to see. */
+/** The text of an event for a watcher; undefined: not shown. */
 export function describeDelta(event: StoredEvent): string | undefined {
   switch (event.type) {
     case "agent.model_turn": {
@@ -32,12 +32,12 @@ export function describeDelta(event: StoredEvent): string | undefined {
       return `${from === "person" ? "the person" : "its caller"} says: ${cut(message, 2000)}`;
     }
     default:
-      // Remarks of watchers above all: two of them must not begin to talk to each other.
+      // Above all remarks of watchers: two watchers must not start a conversation.
       return undefined;
   }
 }
 
-/** The latest part of what happened, within so many characters. */
+/** The latest lines that fit into `most` characters. */
 export function describeDeltas(lines: readonly string[], most: number): string {
   const shown: string[] = [];
   let length = 0;
@@ -54,14 +54,14 @@ function asText(input: unknown): string {
   return JSON.stringify(input) ?? "";
 }
 
-/** A model calls tools by whatever names it likes. */
+/** A model may call tools by any name. */
 function nameOf(tool: string): string {
   return harmlessLine(tool, 80);
 }
 
 /**
- * Terminal sequences and the like carry no meaning. Further lines are set in: nothing that is said
- * or read in a session can pass for another entry, least of all for what the person answered.
+ * Shows hidden characters and indents further lines, so that no text in a session can imitate another
+ * entry, such as an answer of the person.
  */
 function cut(text: string, most: number): string {
   const plain = harmlessText(headOf(text, most)).replaceAll("\n", "\n    ");

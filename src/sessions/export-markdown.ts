@@ -7,7 +7,7 @@ import { type AgentSession, readSession } from "./read-session.ts";
 import { isByPerson } from "./session.ts";
 import type { CallEntry, SessionEntry } from "./session-entry.ts";
 
-/** A session for people to read. Calls are folded; what cannot be read says so where it stood. */
+/** A session as Markdown for people. Calls are collapsed; a note stands for whatever cannot be read. */
 export async function* exportMarkdown(store: Store, id: string): AsyncGenerator<string> {
   const session = await readSession(store, id);
   yield headingOf(session);
@@ -93,21 +93,21 @@ async function aboutArtifact(store: Store, artifact: ArtifactReference): Promise
   return `*All ${artifact.bytes} bytes of it are kept as ${inline(artifact.hash)}.*`;
 }
 
-/** A log that was tampered with may have any number for a time. */
+/** A damaged log may contain an invalid time. */
 function time(at: number): string {
   const date = new Date(at);
   return Number.isNaN(date.getTime()) ? "at an unknown time" : date.toISOString();
 }
 
 /**
- * Texts of others in a Markdown document of ours. None of them can end the place that it is put in,
- * begin a heading, load a picture or run anything where the document is shown.
+ * Untrusted texts in a Markdown document. None of them can end its block, begin a heading, load a picture or
+ * run code.
  */
 
-/** What a page could take for markup of its own, or for something to load. */
+/** Active content: HTML, images, script links and link definitions. */
 const active = /<[A-Za-z/!?]|!\[|\]\(\s*(?:javascript|data|vbscript):|^\s{0,3}\[[^\]]+\]:/im;
 
-/** Prose as a quotation, which keeps its own lists and code; what could be active, as it was typed. */
+/** Prose as a quotation with its own Markdown; as a code block when it contains active content. */
 export function quoteProse(text: string): string {
   const harmless = harmlessText(text);
   if (active.test(harmless)) return fence(text);
@@ -117,7 +117,7 @@ export function quoteProse(text: string): string {
     .join("\n");
 }
 
-/** A block of code that nothing in the text can end. */
+/** A code block with a longer fence than any in the text. */
 export function fence(text: string, language = ""): string {
   const harmless = harmlessText(text);
   const ticks = harmless.match(/`{3,}/g) ?? [];
@@ -134,7 +134,7 @@ export function inline(text: string, most = 200): string {
     .replaceAll(/[\\`*_{}[\]#|!~]/g, (character) => `\\${character}`);
 }
 
-/** The same between tags, where a backslash would be shown. */
+/** A name or a title between HTML tags, where Markdown escapes would be visible. */
 export function inTag(text: string, most = 100): string {
   return harmlessLine(text, most)
     .replaceAll("&", "&amp;")
@@ -146,7 +146,7 @@ export type ReadArtifact =
   | { readonly text: string; readonly problem?: undefined }
   | { readonly text?: undefined; readonly problem: string };
 
-/** The body that an event names, or what is wrong with it. */
+/** The body of an artifact, or why it cannot be used. */
 export async function readArtifact(
   store: Store,
   { bytes, hash }: ArtifactReference,
@@ -154,8 +154,8 @@ export async function readArtifact(
   const name = `the artifact ${String(hash)} of ${String(bytes)} bytes`;
   try {
     const text = await store.readArtifact(hash);
-    if (text === undefined) return { problem: `${name} is gone` };
-    if (sha256(text) !== hash) return { problem: `${name} is not what was kept under this name` };
+    if (text === undefined) return { problem: `${name} is missing` };
+    if (sha256(text) !== hash) return { problem: `${name} has changed` };
     return { text };
   } catch (error) {
     return { problem: `${name} cannot be read: ${messageOf(error)}` };

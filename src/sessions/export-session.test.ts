@@ -148,7 +148,7 @@ describe("what is damaged", () => {
     expect(markdown).toContain("once more");
     const jsonl = await exported(reader, id, "jsonl");
     expect(jsonl).toMatch(/"record":"lost","runId":"\w+","problem":"events? \d+/);
-    expect(jsonl).toContain("is not the one that was agreed");
+    expect(jsonl).toContain("has changed");
   });
 
   it("can be the first event, a contract or an artifact: the rest is exported", async ({
@@ -160,13 +160,13 @@ describe("what is damaged", () => {
     const [artifact] = globSync("artifacts/*/*", { cwd: mandate.home });
     rmSync(join(mandate.home, artifact ?? ""));
     expect(await exported(mandate, id, "markdown")).toMatch(
-      /missing here: the artifact .* is gone/,
+      /missing here: the artifact .* is missing/,
     );
     expect(await exported(mandate, id, "jsonl")).toMatch(
-      /the artifact \w+ of 440000 bytes is gone/,
+      /the artifact \w+ of 440000 bytes is missing/,
     );
     writeFileSync(join(mandate.home, artifact ?? ""), "forged");
-    expect(await exported(mandate, id, "jsonl")).toContain("is not what was kept under this name");
+    expect(await exported(mandate, id, "jsonl")).toContain("has changed");
 
     const second = await mandate.another(options);
     await alterDatabase(
@@ -197,7 +197,7 @@ describe("what is damaged", () => {
     const session = await readSession(reader.store, id);
     expect(session.context).toBeNull();
     expect(session.problems).toEqual([
-      expect.stringContaining("is not the one it was created with"),
+      expect.stringContaining("is not the one that it was created with"),
     ]);
     expect(session.entries.filter(({ kind }) => kind === "person")).toHaveLength(2);
     await expect(reader.engine.continueSession(id, "go on")).rejects.toMatchObject({

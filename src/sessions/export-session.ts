@@ -12,7 +12,10 @@ export const sessionFormats = ["markdown", "jsonl"] as const;
 
 export type SessionFormat = (typeof sessionFormats)[number];
 
-/** The whole of a session, in pieces that are written one after the other. */
+/**
+ * A whole session as text, in pieces.
+ * @example for await (const piece of exportSession(store, "a1b2c3")) process.stdout.write(piece);
+ */
 export function exportSession(
   store: Store,
   id: string,
@@ -25,16 +28,16 @@ export function exportSession(
       return exportJsonl(store, id);
     default: {
       const known = sessionFormats.join(", ");
-      throw new MandateError("usage", `There is no format ${JSON.stringify(format)}: ${known}.`);
+      throw new MandateError("usage", `Unknown format ${JSON.stringify(format)}. Known: ${known}.`);
     }
   }
 }
 
 /**
- * A session for programs: one JSON document a line, with a `record` that says what it is. For each
- * run the contract and the system prompt, then every event of the run and of the agent as it is
- * stored, and each body that an event names after that event. Of children only that they began and
- * how they ended; their sessions are exported by their own ids. What cannot be read is a `lost`.
+ * A session for programs: one JSON document per line, with its kind in `record`. For each run: the
+ * contract, the system prompt, and all events of the run and the agent, each followed by the artifacts
+ * that it refers to. Children have only their creation and close event; export them by their own ids.
+ * Whatever cannot be read is a `lost` record.
  */
 export async function* exportJsonl(store: Store, id: string): AsyncGenerator<string> {
   const last = await requireHead(store, id);
@@ -86,11 +89,11 @@ async function promptRecord(store: Store, hash: string, about: object): Promise<
   const text = await store.readText(hash);
   if (text !== undefined && sha256(text) === hash)
     return { record: "prompt", ...about, hash, text };
-  const problem = text === undefined ? "is gone" : "is not the one that was agreed";
+  const problem = text === undefined ? "is missing" : "has changed";
   return { record: "lost", ...about, problem: `its system prompt ${hash} ${problem}` };
 }
 
-/** Only shapes that are references: the payload may have been tampered with. */
+/** Only valid references: the payload may be damaged. */
 function artifactsOf({ payload }: StoredEvent): readonly ArtifactReference[] {
   if (typeof payload !== "object" || payload === null) return [];
   const { artifact, diff } = payload as { readonly artifact?: unknown; readonly diff?: unknown };

@@ -114,7 +114,7 @@ describe("an answer that does not count", () => {
     const [ask] = await inbox.read({ kinds: ["ask"] });
     const answer = inbox.answer(ask?.ask?.id ?? "", "kind");
     await expect(answer).rejects.toMatchObject({ code: "ask-closed" });
-    await expect(answer).rejects.toThrow(/ran out of time: it waits for no answer any more/);
+    await expect(answer).rejects.toThrow(/ran out of time: it no longer waits for an answer/);
     expect(await mandate.events(runId)).toEqual(before);
   });
 

@@ -7,16 +7,16 @@ import { type InboxQuery, type InboxStore, mostInboxItems, type Store } from "..
 import { stripHidden } from "../ports/visible-text.ts";
 import { type AnswerOutcome, answerAsk } from "./answer-ask.ts";
 
-/** What an inbox needs of a store. */
+/** The part of a store that an inbox needs. */
 export type InboxSource = InboxStore &
   Pick<Store, "append" | "findRun" | "readEvents" | "readRun" | "subscribe">;
 
 export interface InboxOptions {
-  /** The reader when none is named. */
+  /** The default reader. */
   readonly reader?: string;
 }
 
-/** `limit`: fifty when it is not said. */
+/** `limit`: default 50. */
 export type InboxSelection = Omit<InboxQuery, "limit"> & { readonly limit?: number };
 
 export interface UnreadQuery {
@@ -25,8 +25,10 @@ export interface UnreadQuery {
 }
 
 /**
- * The inbox as surfaces use it. Reading takes nothing out and marks nothing: `markRead` does, for
- * one reader, and the others still have theirs before them.
+ * The inbox for surfaces. Reading neither removes nor marks items; `markRead` marks them for one reader.
+ * @example
+ * const inbox = new Inbox(store);
+ * for (const { ask } of await inbox.open()) if (ask) await inbox.answer(ask.id, "yes");
  */
 export class Inbox {
   readonly #store: InboxSource;
@@ -37,12 +39,12 @@ export class Inbox {
     this.#reader = requireReader(options.reader ?? "local");
   }
 
-  /** The last items in the order in which they happened, or those after a place. */
+  /** The last items in their order, or those after an id. */
   async read(selection: InboxSelection = {}): Promise<readonly InboxItem[]> {
     return this.#withQuestions(await this.#store.readInbox(queryOf(selection)));
   }
 
-  /** An item stores the beginning of a question; a person who decides needs all of it. */
+  /** Adds the whole questions: stored items have only the beginning. */
   async #withQuestions(items: readonly InboxItem[]): Promise<readonly InboxItem[]> {
     const asking = new Set(items.filter(({ isOpen }) => isOpen).map(({ runId }) => runId));
     const questions = new Map<string, string>();
@@ -61,12 +63,12 @@ export class Inbox {
     });
   }
 
-  /** What still waits for an answer, from whatever depth, the oldest first. */
+  /** Items that wait for an answer, from every depth, oldest first. */
   async open(selection: Omit<InboxSelection, "openOnly"> = {}): Promise<readonly InboxItem[]> {
     return this.read({ after: 0, ...selection, openOnly: true });
   }
 
-  /** The first items that a reader has not seen. */
+  /** The first unread items of a reader. */
   async unread(query: UnreadQuery = {}): Promise<readonly InboxItem[]> {
     requireKnownKeys("inbox.unread", query, unreadKeys);
     const { reader, limit } = query;
@@ -74,24 +76,24 @@ export class Inbox {
     return this.read({ after, ...(limit !== undefined && { limit }) });
   }
 
-  /** The place up to which a reader has seen it. */
+  /** The id of the last item that a reader has seen. */
   async seen(reader: string = this.#reader): Promise<number> {
     return this.#store.readCursor(requireReader(reader));
   }
 
-  /** A thousand stands for as many, or more. */
+  /** The number of unread items, at most a thousand. */
   async unreadCount(reader: string = this.#reader): Promise<number> {
     return this.#store.unreadCount(requireReader(reader));
   }
 
-  /** A reader has seen everything up to this item. Never unsees. Gives the place where it is then. */
+  /** Marks all items up to this id as read. Never moves back. Returns the new place. */
   async markRead(upTo: number, reader: string = this.#reader): Promise<number> {
     return this.#store.moveCursor(requireReader(reader), requireCount("upTo", upTo, 0));
   }
 
   /**
-   * Calls back with every item that comes from now on, in order and once, whichever process it came
-   * from. Gives what ends that.
+   * Calls `listener` with every new item of all processes, in order and once. Returns the unsubscribe
+   * function.
    */
   on(listener: (item: InboxItem) => void): () => void {
     const { subscribe } = this.#store;
@@ -104,13 +106,13 @@ export class Inbox {
     );
   }
 
-  /** Answers an ask. Throws "unknown-ask" or "ask-closed", and has written nothing then. */
+  /** Answers an ask. Throws "unknown-ask" or "ask-closed" without writing anything. */
   async answer(askId: string, text: string): Promise<void> {
     const outcome = await this.tryAnswer(askId, text);
     if (!outcome.accepted) throw new MandateError("ask-closed", outcome.reason);
   }
 
-  /** The same for those who look at the outcome themselves. */
+  /** Like `answer`, but returns a closed ask as an outcome. */
   async tryAnswer(askId: string, text: string): Promise<AnswerOutcome> {
     return answerAsk(this.#store, askId, text);
   }
@@ -133,7 +135,7 @@ function queryOf(selection: InboxSelection): InboxQuery {
   for (const kind of kinds ?? []) {
     if (inboxKinds.includes(kind)) continue;
     const known = inboxKinds.join(", ");
-    throw new MandateError("usage", `There is no kind "${kind}" in an inbox. There are: ${known}.`);
+    throw new MandateError("usage", `Unknown kind of inbox item: "${kind}". Known: ${known}.`);
   }
   return {
     limit: Math.min(requireCount("limit", limit, 1), mostInboxItems),
@@ -147,10 +149,13 @@ function queryOf(selection: InboxSelection): InboxQuery {
 
 function requireCount(name: string, value: number, least: number): number {
   if (Number.isSafeInteger(value) && value >= least) return value;
-  throw new MandateError("usage", `${name} must be a whole number from ${least} on, not ${value}.`);
+  throw new MandateError(
+    "usage",
+    `${name} must be a whole number of at least ${least}, not ${value}.`,
+  );
 }
 
-/** A name is never deleted, and is shown to people. */
+/** Names of readers are stored and shown to people. */
 function requireReader(reader: string): string {
   if (/^[^\p{C}\p{Zl}\p{Zp}]{1,200}$/u.test(reader) && reader.trim() === reader) return reader;
   throw new MandateError(
@@ -160,13 +165,12 @@ function requireReader(reader: string): string {
 }
 
 const pageSize = 200;
-/** After a database that could not be read. */
+/** The delay after a failed read of the database. */
 const againMs = 1000;
 
 /**
- * Calls back with every item that comes from now on, in order and once, whichever process it came
- * from. Gives what ends that. Events only say that it is time to look: what is reported is what is
- * stored, so no listener gets an item that cannot be read.
+ * Calls `listener` with every new item of all processes, in order and once. Returns the unsubscribe
+ * function. Events only trigger a read: listeners get stored items.
  */
 export function followInbox(
   store: Pick<InboxStore, "readInbox"> & Pick<Store, "subscribe">,
@@ -179,7 +183,7 @@ export function followInbox(
   let isWanted = true;
 
   async function tellAll(): Promise<void> {
-    // Events may be heard of in the middle of a transaction; after this it is over.
+    // Subscribers may be called during a transaction, which has ended after this.
     await undefined;
     while (isWanted && isNews) {
       isNews = false;
@@ -191,7 +195,7 @@ export function followInbox(
       }
       if (items.length === pageSize) isNews = true;
     }
-    // In the same step in which it was seen that there is no more: no listener can be missed between.
+    // Set synchronously after the last read, so that no event is missed in between.
     isTelling = false;
   }
 
@@ -199,7 +203,7 @@ export function followInbox(
     try {
       listener(item);
     } catch (error) {
-      // A listener failed; the rest of the items are delivered all the same.
+      // The listener failed; the remaining items are still delivered.
       process.emitWarning(error instanceof Error ? error : String(error));
     }
   }
@@ -216,9 +220,9 @@ export function followInbox(
 
   function lookAgain(): void {
     tellAll().catch((error: unknown) => {
-      // The store was closed: no more items will come.
+      // The store was closed: there are no more items.
       if (!isWanted || (error instanceof MandateError && error.code === "closed")) return;
-      // What could not be read is still there, after the last item that was told.
+      // The unread items are read again later.
       isNews = true;
       clock.after(againMs, lookAgain).unref();
     });

@@ -9,11 +9,11 @@ export interface DelegationQuery {
   readonly open?: boolean | undefined;
   readonly profile?: string | undefined;
   readonly limit: number;
-  /** Those after this place in the list. */
+  /** Delegations after this place in the list. */
   readonly after?: DelegationPlace | undefined;
 }
 
-/** After this delegation of a run, or after all of them. */
+/** A place in the list: after this delegation, or after all of the run (null). */
 export interface DelegationPlace {
   readonly runId: string;
   readonly delegationId: string | null;
@@ -26,17 +26,17 @@ export interface FoundDelegation {
 
 export interface DelegationPage {
   readonly found: readonly FoundDelegation[];
-  /** Null: there are no more. */
+  /** Null: this is the last page. */
   readonly next: DelegationPlace | null;
 }
 
-/** A page looks at so much and no further: a filter that nothing fits must not read every log. */
+/** Bounds the work for one page, so that a filter without matches does not read every log. */
 const mostRuns = 200;
 const mostLookedAt = 2000;
 
 /**
- * Delegations of all runs, those of the newest run first, within a run in the order in which they
- * were made. A page may have fewer than it could, or none, and still not be the last.
+ * Delegations of all runs, newest run first, within a run in the order of creation. A page can have fewer
+ * than `limit`, or none, without being the last.
  */
 export async function listDelegations(
   store: Store,
@@ -78,7 +78,7 @@ async function runsOf(
   return { ids: [...begun, ...rows.map(({ id }) => id)], isLast: rows.length < mostRuns };
 }
 
-/** One log that is damaged must not hide the others; a request for it alone reports the damage. */
+/** Skips a damaged log, unless only this run was requested. */
 async function readOne(
   store: Store,
   id: string,

@@ -14,18 +14,17 @@ import { readTitles, titleOf } from "./session-records.ts";
 export interface SessionQuery {
   /** Only those whose work was in this folder. */
   readonly workspace?: string | undefined;
-  /** Twenty, unless it is said; a thousand at most. */
+  /** Default 20, at most 1000. */
   readonly limit?: number | undefined;
-  /** Those after this one in the list: its `id`. */
+  /** The `id` of a session: lists those after it. */
   readonly before?: string | undefined;
-  /** When the reader last looked; what happened since is unread. */
+  /** When the reader last looked; later activity is unread. */
   readonly readUntil?: number | undefined;
 }
 
 /**
- * The sessions that people have, the one they spoke in last first. A session that was continued
- * twice from one point is listed twice. Reads the logs of those that it shows; of newer runs, and
- * of the earlier ones of a session, just the beginning.
+ * The sessions of people, latest first. A session that was continued twice from one point is listed twice.
+ * Reads the whole logs of the listed sessions only, and the beginning of the other runs.
  */
 export async function listSessions(
   store: Store,
@@ -36,7 +35,7 @@ export async function listSessions(
   const titles = await readTitles(store);
   const rows = new RunRows(store);
   const workers = askWorkersOnce(store);
-  /** Who is not the end of a session: a newer run continues from there. */
+  /** Delegations that a newer run continues, and so are not the end of a session. */
   const continued = new Set<string>();
   const found: SessionRow[] = [];
   let isPast = before === undefined;
@@ -44,7 +43,7 @@ export async function listSessions(
     if (workspace !== undefined && row.workspace !== workspace) continue;
     const { head, problem } = await beginning(store, row);
     const id = head?.id ?? row.id;
-    // An unfinished session has an end of its own.
+    // A fork does not continue the end of a session.
     if (head?.resumedFrom && head.resumedAt === null) continued.add(head.resumedFrom);
     if (isPast && !continued.has(id)) {
       const session = head ? await describe(store, row, head, { rows, titles, workers }) : problem;
@@ -70,8 +69,8 @@ async function beginning(store: Store, row: RunRow): Promise<Beginning> {
   }
 }
 
-/** What one list reads once, for all that it shows. */
-interface Surroundings {
+/** Data that is read once for the whole list. */
+interface ListContext {
   readonly rows: RunRows;
   readonly titles: ReadonlyMap<string, string>;
   readonly workers: AskWorkers;
@@ -81,13 +80,13 @@ async function describe(
   store: Store,
   row: RunRow,
   head: SessionHead,
-  { rows, titles, workers }: Surroundings,
+  { rows, titles, workers }: ListContext,
 ): Promise<SessionRow> {
   const { links } = await readChain(store, head);
   const now = await latestOf(store, row, workers);
   let spent: Spent = now;
   for (const { isRoot, runId } of links.slice(0, -1)) {
-    // What a child cost is in the run that it was a child in.
+    // The cost of a child is part of its own run.
     const earlier = isRoot ? await rows.of(runId) : undefined;
     if (earlier !== undefined) spent = addSpent(spent, await spentInRow(store, earlier));
   }
@@ -101,37 +100,37 @@ async function describe(
 
 /** A session in a list. */
 export interface SessionRow {
-  /** The delegation to continue from; the run where even that cannot be read. */
+  /** The delegation to continue from; the run's id, where it cannot be read. */
   readonly id: string;
   readonly runId: string;
   readonly title: string;
   readonly profile: string;
   /** Of an agent that another program runs: the name of that program. */
   readonly client?: string;
-  /** One line, at most 120 characters: what the agent said last, or what it was last asked. */
+  /** One line of at most 120 characters: the agent's last answer, or its task. */
   readonly lastMessage: string;
-  /** `interrupted`: no process works on it any more. `unreadable`: its log is damaged. */
+  /** `interrupted`: no process works on it. `unreadable`: its log is damaged. */
   readonly status: SessionStatus | "interrupted" | "unreadable";
   readonly workspace: string | null;
   readonly updatedAt: number;
-  /** Of all its runs, with everybody below. */
+  /** The tokens of all its runs, including descendants. */
   readonly tokens: number;
   readonly cost: number;
-  /** Part of both was not reported by a provider: they are at most so much. */
+  /** Part of both is an estimate: the real amounts are at most these. */
   readonly estimated?: true;
-  /** How many runs it has. */
+  /** The number of its runs. */
   readonly runs: number;
-  /** Something has happened since the reader last looked; absent when that time is not given. */
+  /** Whether there is activity since `readUntil`; absent without `readUntil`. */
   readonly unread?: boolean;
 }
 
 const lastMessageLength = 120;
 const titleLength = 120;
 
-/** What a finished run came to does not change any more. */
+/** Rows of finished runs, which do not change. */
 const finished = new StoreMemory<SessionRow>(5000);
 
-/** What one run says about the session that it is the latest of. */
+/** The row of a session, from its latest run alone. */
 export async function latestOf(
   store: Store,
   row: RunRow,
@@ -169,7 +168,7 @@ function lastSaid({ task }: RunState, root: NonNullable<ReturnType<typeof rootOf
 }
 
 export function unreadableRow(row: RunRow, cause: unknown): SessionRow {
-  // A store that was closed under the list is no damage.
+  // A closed store is not a damaged log.
   if (cause instanceof MandateError && cause.code === "closed") throw cause;
   const reason = typeof cause === "string" ? cause : messageOf(cause);
   const lastMessage = harmlessLine(`The log cannot be read: ${reason}`, lastMessageLength);
@@ -197,7 +196,7 @@ function bare(row: RunRow): Omit<SessionRow, "lastMessage" | "status"> {
 const firstPortion = 64;
 const growth = 8;
 
-/** Rows of runs, asked for in growing portions: most lists need the first one alone. */
+/** Rows of runs, read in growing portions, because most lists need only the first. */
 export class RunRows {
   readonly #store: Store;
   readonly #byId = new Map<string, RunRow>();

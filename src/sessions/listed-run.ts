@@ -9,13 +9,13 @@ export interface ListedRun {
   readonly row: RunRow;
   readonly spent: Spent;
   readonly state: RunOutcome | "running" | "interrupted";
-  /** Absent: the run had ended when its row was read, or its log is damaged. */
+  /** Absent: the row is finished, or the log is damaged. */
   readonly run?: RunState;
 }
 
 /**
- * A run as a list shows it. The row of an open run is older than its events: the run may have ended
- * in between, or may have changed its worker. So everything comes from the events then.
+ * A run in a list. The row of an open run may be older than its events (it may have finished, or have
+ * another worker), so an open run is read from its events.
  */
 export async function listedRun(
   store: Store,
@@ -25,7 +25,7 @@ export async function listedRun(
   if (row.outcome !== null) {
     return { row, spent: await spentInRow(store, row), state: row.outcome };
   }
-  // A damaged log is reported where the run is opened; a list shows what its row has.
+  // A damaged log is reported when the run is opened; a list shows its row.
   const run = await store.readRun(row.id).catch(() => undefined);
   if (run === undefined) {
     const state = (await store.isWorkerAlive(row.worker)) ? "running" : "interrupted";
@@ -41,10 +41,10 @@ export async function listedRun(
   };
 }
 
-/** What a finished run has spent does not change any more. */
+/** Spent amounts of finished runs, which do not change. */
 const finished = new StoreMemory<Spent>(10_000);
 
-/** What a run in a list has spent. The row of a run has the sums; only its log says what is estimated. */
+/** What a run has spent. The row has the sums; only the log tells whether they are estimates. */
 export async function spentInRow(
   store: Store,
   { cost, id, outcome, tokens }: Pick<RunRow, "cost" | "id" | "outcome" | "tokens">,

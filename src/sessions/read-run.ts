@@ -5,8 +5,8 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
 
 /**
- * What was once read of a store and cannot change any more. It ends with the store, and is dropped
- * as a whole when it grows too large: a process that runs for weeks must not keep every run in mind.
+ * A cache of immutable values, per store. It is emptied when it is full, so that a process that runs for
+ * weeks does not keep every run in memory.
  */
 export class StoreMemory<Value> {
   readonly #most: number;
@@ -27,11 +27,11 @@ export class StoreMemory<Value> {
   }
 }
 
-/** A finished run takes no more events: a later read need not fold its log again. */
+/** Finished runs, which need not be folded again. */
 const finished = new StoreMemory<RunState>(8);
 const mostKept = 2000;
 
-/** Of a run's id, or of a delegation's in it. Not to be changed: others are given the same. */
+/** The run of a run id or a delegation id. Callers share the object and must not change it. */
 export async function readRunOf(store: Store, id: string): Promise<RunState> {
   const runId = await store.findRun(id);
   const run = runId === undefined ? undefined : await readFinished(store, runId);
@@ -54,20 +54,20 @@ async function readFinished(store: Store, runId: string): Promise<RunState | und
   return run;
 }
 
-/** What people compare with what was spent, of one contract. */
+/** The caps of a contract. */
 export interface GrantedCaps {
   readonly model: string;
   readonly tokens: number;
   /** In US dollars; null: no cap. */
   readonly cost: number | null;
-  /** Milliseconds in all. */
+  /** The total deadline in milliseconds. */
   readonly timeMs: number;
 }
 
-/** Contracts never change, and a tree is looked at again and again. */
+/** Contracts never change, and trees are read often. */
 const knownCaps = new StoreMemory<GrantedCaps>(20_000);
 
-/** Null where the contract cannot be trusted: then it says nothing. */
+/** The caps of a delegation; null: its contract cannot be read. */
 export async function grantedCaps(store: Store, delegationId: string): Promise<GrantedCaps | null> {
   const kept = knownCaps.get(store, delegationId);
   if (kept !== undefined) return kept;

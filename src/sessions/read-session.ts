@@ -12,20 +12,23 @@ import type { SessionEntry } from "./session-entry.ts";
 import { entriesOf, readLink, type SessionLink } from "./session-link.ts";
 import { readTitles, titleOf } from "./session-records.ts";
 
-/** A session as a whole. What could not be read is in `problems`, and missing elsewhere. */
+/** A whole session. Whatever cannot be read is missing, and named in `problems`. */
 export interface AgentSession {
   readonly sessionId: string;
   readonly title: string;
   /** Null where its contract, or an event of its latest run, cannot be read. */
   readonly context: AgentSessionContext | null;
-  /** Of its children and watchers in its latest run, in the order in which they came. */
+  /** The children and watchers of its latest run, in the order of their creation. */
   readonly breadcrumbs: readonly SessionBreadcrumb[];
-  /** What was said in all of its runs, the oldest first. */
+  /** The entries of all its runs, oldest first. */
   readonly entries: readonly SessionEntry[];
   readonly problems: readonly string[];
 }
 
-/** `id`: of a delegation, or of a run for its root. Throws "unknown-delegation". */
+/**
+ * Reads a session by the id of a delegation, or of a run for its root. Throws "unknown-delegation".
+ * @example const { entries } = await readSession(store, "a1b2c3");
+ */
 export async function readSession(store: Store, id: string): Promise<AgentSession> {
   const last = await requireHead(store, id);
   const { links, problem } = await readChain(store, last);

@@ -63,7 +63,7 @@ export async function resumption(
   const amounts = {
     ...(limits.maxCost !== undefined && { maxCost: limits.maxCost }),
     ...(maxTokens !== undefined && { maxTokens }),
-    // An attempt had at most all of the time: with another amount of it, that is decided anew.
+    // The deadline of an attempt depends on the total one: it is computed again.
     ...(timeoutMs !== undefined && { timeoutMs, attemptTimeoutMs: undefined }),
   };
   const request = { ...next.request, ...amounts };

@@ -8,9 +8,9 @@ import { StoreMemory } from "./read-run.ts";
 import { readSurvivingEvents } from "./surviving-events.ts";
 
 /**
- * The delegations that one session consists of, the oldest first: each opened with the conversation
- * of the one before it. What came before a place that cannot be read is missing, and `problem` says
- * so. A session that was continued twice from one point is two chains with the same beginning.
+ * The delegations of a session, oldest first: each continues the conversation of the one before it. When
+ * one cannot be read, the earlier ones are missing and `problem` says why. A session that was continued
+ * twice from one point is two chains with the same beginning.
  */
 export interface SessionChain {
   readonly links: readonly SessionHead[];
@@ -25,7 +25,7 @@ export async function readChain(store: Store, last: SessionHead): Promise<Sessio
     let problem: string | undefined;
     try {
       head = seen.has(next) ? undefined : await readHead(store, next);
-      if (seen.has(next)) problem = "the log leads back to it in a circle";
+      if (seen.has(next)) problem = "the log has a cycle";
     } catch (error) {
       problem = messageOf(error);
     }
@@ -33,7 +33,7 @@ export async function readChain(store: Store, last: SessionHead): Promise<Sessio
       problem ??= (await tellPruned(store, next)) ?? "it is not in the log";
       return {
         links: links.reverse(),
-        problem: `What was said before is missing: ${next} cannot be read (${problem}).`,
+        problem: `Earlier messages are missing: ${next} cannot be read (${problem}).`,
       };
     }
     seen.add(head.id);
@@ -43,7 +43,7 @@ export async function readChain(store: Store, last: SessionHead): Promise<Sessio
   return { links: links.reverse(), problem: null };
 }
 
-/** The session of a delegation, or of a run's root. */
+/** The head of a delegation's session, or of the root of a run. Throws "unknown-delegation". */
 export async function requireHead(store: Store, id: string): Promise<SessionHead> {
   let head: SessionHead | undefined;
   try {
@@ -52,7 +52,7 @@ export async function requireHead(store: Store, id: string): Promise<SessionHead
     if (error instanceof MandateError) throw error;
     throw new MandateError(
       "unknown-delegation",
-      `The beginning of session ${id} cannot be read: ${messageOf(error)}. What is wrong with it: mandate verify`,
+      `The beginning of session ${id} cannot be read: ${messageOf(error)}. Run: mandate verify`,
       { cause: error },
     );
   }
@@ -65,7 +65,7 @@ export async function requireHead(store: Store, id: string): Promise<SessionHead
   );
 }
 
-/** What the first event of a session says. It never changes. */
+/** The first event of a session. It never changes. */
 export interface SessionHead {
   readonly id: string;
   readonly runId: string;
@@ -74,15 +74,15 @@ export interface SessionHead {
   /** Of an agent that another program runs: the name of that program. */
   readonly client?: string;
   readonly title: string;
-  /** The delegation whose conversation it opened with. */
+  /** The delegation whose conversation it continues. */
   readonly resumedFrom: string | null;
-  /** The event of that conversation that it went on after; null: its end. */
+  /** The last shared event of that conversation; null: all of it. */
   readonly resumedAt: number | null;
 }
 
 const heads = new StoreMemory<SessionHead>(20_000);
 
-/** `id`: of a delegation, or of a run for its root. Undefined when there is nothing of that name. */
+/** `id` of a delegation, or of a run for its root. Undefined: there is no such id. */
 export async function readHead(store: Store, id: string): Promise<SessionHead | undefined> {
   const known = heads.get(store, id);
   if (known !== undefined) return known;
@@ -119,7 +119,7 @@ function headOf(event: StoredEvent<"agent.subagent_created">): SessionHead {
   };
 }
 
-/** Its first event cannot be read: its contract says the same, but for what it went on from. */
+/** When the first event cannot be read: the same from the contract, except `resumedFrom`. */
 async function salvageHead(
   store: Store,
   id: string,

@@ -1,18 +1,18 @@
 import type { ArtifactReference, StoredEvent } from "../events/event.ts";
 import type { SessionBreadcrumb } from "./session.ts";
 
-/** What one line of a session is, as people read it. */
+/** One entry of a session. */
 export type SessionEntry =
   | { readonly kind: "person"; readonly at: number; readonly text: string }
   | {
       readonly kind: "agent";
       readonly at: number;
       readonly text: string;
-      /** The model that answered, where the provider said so. */
+      /** The model that answered, or the requested one. */
       readonly model: string;
     }
   | CallEntry
-  /** A sentence that came from outside: a watcher's, a server's, the runtime's own. */
+  /** A text from a watcher, a server, the runtime or a sender of messages. */
   | {
       readonly kind: "remark";
       readonly at: number;
@@ -23,28 +23,28 @@ export type SessionEntry =
   | {
       readonly kind: "question";
       readonly at: number;
-      /** The call that asks; absent: the runtime asks whether something may be done. */
+      /** The call that asks; absent: an approval. */
       readonly callId?: string;
       readonly text: string;
-      /** Null while there is no answer, and when none came in time. */
+      /** Null: no answer, or none in time. */
       readonly answer: string | null;
     }
   | {
       readonly kind: "child";
       readonly at: number;
-      /** The call that made it, with `/` and a key where it made several. */
+      /** The call that created it, with `/` and a key where it created several. */
       readonly callId?: string;
       readonly breadcrumb: SessionBreadcrumb;
     }
-  /** What happened to the session: another attempt, a conversation that was shortened, an end. */
+  /** Another attempt, a shortened conversation, the end, and the like. */
   | {
       readonly kind: "note";
       readonly at: number;
       readonly text: string;
-      /** Of its end: how it ended. */
+      /** Only of the end: the final status. */
       readonly end?: "completed" | "failed";
     }
-  /** Something stood here and cannot be read. */
+  /** Something that cannot be read. */
   | { readonly kind: "lost"; readonly text: string };
 
 export interface CallEntry {
@@ -55,11 +55,11 @@ export interface CallEntry {
   readonly input: unknown;
   readonly outcome: "open" | "done" | "failed" | "refused" | "unknown";
   readonly output: string;
-  /** Where the whole of a long output is. */
+  /** The whole of a long output. */
   readonly artifact?: ArtifactReference;
 }
 
-/** What an event says about how a call ended; undefined: it says nothing about calls. */
+/** The end of a call; undefined: the event is not the end of a call. */
 export function callOutcome(
   event: StoredEvent,
 ): Pick<CallEntry, "callId" | "outcome" | "output" | "artifact"> | undefined {

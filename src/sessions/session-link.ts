@@ -14,20 +14,20 @@ import type { SessionHead } from "./session-chain.ts";
 import { type CallEntry, callOutcome, type SessionEntry } from "./session-entry.ts";
 import { type LostEvents, readSurvivingEvents } from "./surviving-events.ts";
 
-/** One delegation of a session's chain, with all that is left of its run. */
+/** One delegation of a session, with all of its run that can be read. */
 export interface SessionLink {
   readonly head: SessionHead;
-  /** Null where it cannot be read, or is not the one that was agreed. */
+  /** Null: it cannot be read, or does not have the hash in the log. */
   readonly contract: Contract | null;
   readonly events: readonly (StoredEvent | LostEvents)[];
-  /** Null where events are missing. */
+  /** Null: events are missing. */
   readonly run: RunState | null;
-  /** Who left a breadcrumb in it: its children and its watchers; null: the role is unknown. */
+  /** Its children and watchers with their role; null: unknown. */
   readonly children: ReadonlyMap<string, SessionCapability | null>;
   readonly problems: readonly string[];
 }
 
-/** `next`: the one that went on from it, perhaps from the middle. */
+/** `next`: the delegation that continues this one, perhaps from its middle. */
 export async function readLink(
   store: Store,
   head: SessionHead,
@@ -64,7 +64,7 @@ export async function readLink(
   };
 }
 
-/** What was said in it. It began with what a person said, or because one before it had to go on. */
+/** The entries of one delegation of a session. `before`: the previous one. */
 export function entriesOf(
   link: SessionLink,
   before: SessionLink | undefined,
@@ -84,11 +84,11 @@ export function entriesOf(
     const ended = before.run?.delegations.get(before.head.id);
     return isFurtherMessage(before.contract, ended, description)
       ? [{ kind: "person", at, text: description }]
-      : [{ kind: "note", at, text: "It was told to go on from where it was." }];
+      : [{ kind: "note", at, text: "The old task continues." }];
   }
 }
 
-/** What the log has of the task when the contract is gone: that of the run. */
+/** The task of the run, for when the contract cannot be read. */
 function taskIn(events: SessionLink["events"]): string {
   for (const event of events) if (event.type === "run.started") return String(event.payload.task);
   return "";
@@ -124,10 +124,9 @@ interface BegunChild {
 }
 
 /**
- * What was said to and by one agent in one run, from the events of that run. All attempts are in
- * it, and nothing is shortened: this is what people look back at, while `Transcript` is what a
- * model is shown. Of its children there are breadcrumbs. An event that makes no sense costs itself
- * and nothing else.
+ * The conversation of one agent in one run for people, as a fold of the run's events: all attempts, nothing
+ * shortened, with breadcrumbs of its children. (`Transcript` is the conversation for the model.) An event
+ * that cannot be read becomes a `lost` entry.
  */
 export class SessionEntries {
   readonly entries: SessionEntry[] = [];
@@ -135,7 +134,7 @@ export class SessionEntries {
   readonly #children: ReadonlyMap<string, SessionCapability | null>;
   readonly #calls = new Map<string, Writable<CallEntry>>();
   readonly #questions = new Map<string, Writable<Question>>();
-  /** Messages that it has not been given yet, by their ids. */
+  /** Undelivered messages, by id. */
   readonly #mail = new Map<string, SentMessage>();
   readonly #begun = new Map<string, BegunChild>();
 
@@ -144,7 +143,7 @@ export class SessionEntries {
     this.#children = children;
   }
 
-  /** `opening`: what the agent was asked, where this event creates it. */
+  /** `opening`: the entries of the task, when this event creates the agent. */
   see(event: StoredEvent | LostEvents, opening: readonly SessionEntry[] = []): void {
     try {
       if (event.type === "lost") this.#add({ kind: "lost", text: event.problem });
@@ -194,7 +193,7 @@ export class SessionEntries {
         break;
       }
       case "agent.compacted":
-        this.#note(at, "The conversation was shortened for the model; here it is whole.");
+        this.#note(at, "The conversation was shortened for the model; this view is complete.");
         break;
       case "agent.interrupted":
         this.#note(at, `It was interrupted: ${event.payload.reason}`);
@@ -252,7 +251,7 @@ export class SessionEntries {
     this.#add({ kind: "note", at, text: `It ended: ${end} (${reason}).`, end });
   }
 
-  /** Of children only how they ended; of their lives nothing is kept. */
+  /** Adds a breadcrumb when a child closes. */
   #seeOther(event: StoredEvent): void {
     const id = event.sub_agent_id ?? "";
     if (event.type === "agent.subagent_created" && this.#children.has(id)) {
@@ -279,15 +278,15 @@ export class SessionEntries {
   }
 }
 
-/** What an agent was asked: the task, and the context that came with it. */
+/** The entries of a task: its text, context and success criteria. */
 export function openingEntries(contract: Contract, at: number): SessionEntry[] {
   const { context, description, success_criteria: criteria } = contract.step;
-  const besides = [
+  const notes = [
     ...(context === null ? [] : [`Context: ${context}`]),
-    ...criteria.map((criterion) => `To be true at the end: ${criterion}`),
+    ...criteria.map((criterion) => `Success criterion: ${criterion}`),
   ];
   return [
     { kind: "person", at, text: description },
-    ...besides.map((text): SessionEntry => ({ kind: "note", at, text })),
+    ...notes.map((text): SessionEntry => ({ kind: "note", at, text })),
   ];
 }

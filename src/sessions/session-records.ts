@@ -12,7 +12,7 @@ const resourceType = "session";
 const prefix = "title:";
 const longestTitle = 120;
 
-/** The titles that people gave, by the delegation at which they did. */
+/** The titles given by people, by the delegation that was renamed. */
 export async function readTitles(
   store: Pick<RecordStore, "listRecords">,
 ): Promise<ReadonlyMap<string, string>> {
@@ -25,8 +25,8 @@ export async function readTitles(
 }
 
 /**
- * A session is called what it was last named on its way here, else what it began with. So a title
- * stays when the session is continued, and two that have parted are named apart.
+ * The title of a session: the last one given to any of its delegations, or the title of its first task. So
+ * a title stays when the session is continued, and two continuations can have different titles.
  */
 export function titleOf(
   links: readonly SessionHead[],
@@ -39,7 +39,7 @@ export function titleOf(
   return links[0]?.title ?? "";
 }
 
-/** An empty title takes the given one away. In the control log, with who did it. */
+/** Renames a session; an empty title removes the given one. Recorded in the control log. */
 export async function renameSession(
   store: Store & ControlStore,
   id: string,
@@ -67,23 +67,20 @@ function requireTitle(title: string): string {
   if (hidden !== undefined) {
     throw new MandateError(
       "usage",
-      `A title is one line that can be seen; this one has ${hidden}.`,
+      `A title is one line of visible characters; this one contains ${hidden}.`,
     );
   }
   if (countCharacters(wanted) <= longestTitle) return wanted;
-  throw new MandateError(
-    "usage",
-    `A title has at most ${longestTitle} characters. Say it shorter.`,
-  );
+  throw new MandateError("usage", `A title has at most ${longestTitle} characters. Shorten it.`);
 }
 
 /**
- * What a person said of the workspace for the next runs of a session. `writable` is what everybody
- * has who said nothing, and gives nothing that profiles and contracts do not give.
+ * The workspace mode of a session for its next runs. `writable` is the default, and grants nothing beyond
+ * profiles and contracts.
  */
 export type WorkspaceMode = "readonly" | "writable";
 
-/** A record that is there means read-only, whatever is in it: what cannot be read does not widen. */
+/** Any record means read-only, even one that cannot be read. */
 export async function isReadOnlySession(
   store: Pick<RecordStore, "readRecord">,
   session: string,
@@ -94,7 +91,7 @@ export async function isReadOnlySession(
   );
 }
 
-/** In the control log, with who did it. */
+/** Sets the workspace mode. Recorded in the control log. */
 export async function setSessionWorkspace(
   store: ControlStore,
   session: string,
@@ -107,7 +104,7 @@ export async function setSessionWorkspace(
   if (resourceId === undefined) {
     throw new MandateError(
       "usage",
-      "A session whose workspace is set has a name of 1 to 1024 characters that can be seen.",
+      "The name of a session must have 1 to 1024 visible characters.",
     );
   }
   await retryOnConflict(async () => {
@@ -123,7 +120,7 @@ function recordOf(session: string): string | undefined {
   return isSessionName(session) ? `workspace:${session}` : undefined;
 }
 
-/** A session is called whatever its surface calls it, as long as that can be read and stored. */
+/** Surfaces choose the names of sessions, within these limits. */
 export function isSessionName(session: string): boolean {
   return /^[^\p{Cc}\p{Cs}]{1,1024}$/u.test(session);
 }

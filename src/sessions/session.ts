@@ -9,7 +9,7 @@ import { harmlessLine } from "./harmless-text.ts";
 
 export type SessionCapability = "primary" | "subtask" | "watcher" | "orchestrator";
 
-/** The words of the lifecycle while it is open; how it ended after that. */
+/** The status of the lifecycle while the session is open; afterwards how it ended. */
 export type SessionStatus =
   | "created"
   | "running"
@@ -20,14 +20,14 @@ export type SessionStatus =
   | "cancelled";
 
 /**
- * What is known of one agent's session, apart from what was said in it. Everything in it follows from
- * the log and the contract; nothing is kept for it.
+ * An agent's session without its entries. All of it is derived from the log and the contract; nothing else
+ * is stored.
  */
 export interface AgentSessionContext {
-  /** The delegation whose session it is, and the point from which it can be continued. */
+  /** The delegation of the session, from which it can be continued. */
   readonly sessionId: string;
   readonly runId: string;
-  /** The handle that it was asked by, or the program that runs it, or else its profile. */
+  /** The agent's handle, or the program that runs it, or else its profile. */
   readonly agentId: string;
   readonly profile: string;
   readonly capability: SessionCapability;
@@ -55,7 +55,7 @@ export interface AgentSessionContext {
   readonly lastActivityAt: number;
   /** Null while it is open. */
   readonly finishedAt: number | null;
-  /** One run for each message of the person, and for each resumption; the oldest first. */
+  /** One run for each message of the person and for each resumption, oldest first. */
   readonly runIds: readonly string[];
 }
 
@@ -113,7 +113,7 @@ export function sessionStatus(delegation: Delegation): SessionStatus {
     : delegation.status;
 }
 
-/** Whose session a person has: the agent that the run was started with. */
+/** The root of a run, whose session a person sees. */
 export function rootOf(run: RunState): Delegation | undefined {
   return run.delegations.values().find(({ depth, parentId }) => parentId === null && depth === 0);
 }
@@ -124,11 +124,11 @@ export function lastActivity(delegation: Delegation): number {
   return delegation.startedAt ?? delegation.createdAt;
 }
 
-/** How a session came to be. */
+/** How a session was started. */
 export type SessionTrigger =
-  /** It was given a task, or was continued. */
+  /** A person gave it a task, or continued it. */
   | { readonly by: "person" }
-  /** Another program's agent works here. */
+  /** Another program's agent. */
   | { readonly by: "program"; readonly name: string }
   /** A call of its parent. */
   | { readonly by: "tool"; readonly tool: string; readonly callId: string }
@@ -136,7 +136,7 @@ export type SessionTrigger =
   | { readonly by: "step"; readonly step: string; readonly callId: string }
   | { readonly by: "watcher"; readonly watches: string };
 
-/** Who speaks at its beginning: a person, or an agent that had it do something. */
+/** Whether a person or program started it, and not another agent. */
 export function isByPerson({ by }: SessionTrigger): boolean {
   return by === "person" || by === "program" || by === "slash";
 }
@@ -144,8 +144,8 @@ export function isByPerson({ by }: SessionTrigger): boolean {
 type Made = Pick<Delegation, "callId" | "parentId">;
 
 /**
- * `events` are those of the run; only the parent's calls and the plans among them matter. A call id
- * that begins with a slash is the command that a person typed (`/oracle`, or `/oracle#2`).
+ * The trigger of a delegation. `events` are those of its run, of which the parent's calls and the plans are
+ * read. A call id that begins with a slash is a slash command (`/oracle`, or `/oracle#2`).
  */
 export function triggerOf(
   { callId, parentId }: Made,
@@ -174,7 +174,7 @@ export function triggerOf(
   return { by: "tool", tool, callId };
 }
 
-/** What a parent's session keeps of a child: who it was and how it ended, and never its words. */
+/** One line about a child in its parent's session, without the child's conversation. */
 export interface SessionBreadcrumb {
   readonly delegationId: string;
   readonly profile: string;
@@ -183,10 +183,10 @@ export interface SessionBreadcrumb {
   readonly status: SessionStatus;
   /** Null while it is open. */
   readonly closeReason: CloseReason | null;
-  /** One line, at most 240 characters: of the seal once there is one, until then what it is for. */
+  /** One line of at most 240 characters: the seal's summary or the failure; while it is open, its title. */
   readonly summary: string;
   readonly at: number;
-  /** Where the child's own session is, relative to wherever sessions are. */
+  /** The relative link to the child's own session. */
   readonly link: string;
 }
 
@@ -218,8 +218,8 @@ function howItEnded({ failure, seal }: Extract<Delegation, { status: "closed" }>
 }
 
 /**
- * Whether the task of a delegation that continues another one is something new that a person
- * said. Where nothing was completed and the task is the same, the old task continues.
+ * Whether the task of a delegation that continues another one is a new message. It is not when the earlier
+ * one did not complete and the task is the same.
  */
 export function isFurtherMessage(
   before: Pick<Contract, "step">,

@@ -8,19 +8,18 @@ import { messageOf } from "../ports/message-of.ts";
 import { parseJson } from "../ports/parse-json.ts";
 import type { Store } from "../ports/store.ts";
 
-/** Events that are stored and cannot be read. */
+/** Stored events that cannot be read. */
 export interface LostEvents {
   readonly type: "lost";
   readonly run_id: string;
-  /** The first of them. */
+  /** The number of the first. */
   readonly seq: number;
   readonly problem: string;
 }
 
 /**
- * The events of a run, and in place of those that cannot be read, a word about them. What stands
- * after them is read all the same, where the store can show its rows. Whether what can be read was
- * tampered with is for the checker to say.
+ * The events of a run, with a `lost` in place of those that cannot be read. Later events are still read,
+ * where the store has `inspect`. The checker, and not this function, detects changed events.
  */
 export async function* readSurvivingEvents(
   store: Store,

@@ -5,71 +5,71 @@ import { shorten, shortenAsBefore, sizeOf, sizeOfAll } from "./compact.ts";
 /** A call whose result is not in the conversation yet. */
 export interface PendingCall {
   readonly call: ToolCall;
-  /** It was under way when the log ends: after a crash its effect is unknown. */
+  /** The call has started: after a crash its effect is unknown. */
   started: boolean;
   result: Message | undefined;
 }
 
 /**
- * What was said to and by one agent in its current attempt: a fold of its events. The live agent
- * and the one recovered after a crash go through the same function, so they cannot disagree.
+ * The conversation of an agent's current attempt for its model, as a fold of its events. Live and recovered
+ * delegations use the same fold.
  */
 export class Transcript {
   messages: Message[];
   pending: PendingCall[] = [];
   /** Model turns in this attempt. */
   turns = 0;
-  /** What the provider counted for the last request and its answer; null before the first. */
+  /** The provider's count of the last request and its answer; null before the first. */
   countedTokens: number | null = null;
   /** Bytes added to the conversation since that count. */
   bytesSince = 0;
   /** Bytes of the whole conversation. */
   bytes = 0;
-  /** The last prompt that the provider counted: its tokens, and the bytes of its conversation. */
+  /** The last counted prompt: its tokens, and the bytes of its conversation. */
   measured: { readonly tokens: number; readonly bytes: number } | null = null;
-  /** Calls in a row that no contract could have let through: unknown, malformed, not fitting. */
+  /** Consecutive calls that were unknown, malformed or had an invalid input. */
   invalidStreak = 0;
-  /** Calls in a row that the contract refused. */
+  /** Consecutive calls that the contract denied. */
   deniedStreak = 0;
   /** Its last call failed because a person did not consent. */
   wasNotApproved = false;
-  /** How often in a row the same calls were made. */
+  /** How often in a row the same call was made. */
   repeats = 0;
   emptyTurns = 0;
-  /** Answers in a row that the provider cut at its length limit. */
+  /** Consecutive answers that were cut at the length limit. */
   cutTurns = 0;
   nudges = 0;
   compactions = 0;
   bestText = "";
   exit: string | null = null;
-  /** The tool that ended it; null as long as none has. */
+  /** The exit tool that ended it; null: none yet. */
   exitTool: string | null = null;
   repairs = 0;
-  /** It was told which of its children still run, before its first final answer. */
+  /** The agent was told which children still run, before its first final answer. */
   toldOfChildren = false;
-  /** The latest turn was the last that the budget allows: its tools were withdrawn. */
+  /** The latest turn was the last one in the budget, without tools. */
   withdrawn = false;
-  /** The turn that nothing has followed from yet. */
+  /** The turn that the engine has not judged yet. */
   unjudged: NewEvent<"agent.model_turn">["payload"] | null = null;
-  /** Ids of calls, over all attempts: results are matched by them, in the log too. */
+  /** The ids of all calls over all attempts, by which results are matched. */
   readonly #callIds = new Set<string>();
   readonly #opening: readonly Message[];
   #signature = "";
   #byId: Map<string, PendingCall> | null = null;
-  /** Remarks that came while calls were open. */
+  /** Remarks that arrived while calls were open. */
   #later: Message[] = [];
-  /** Delivered messages: another attempt begins with the task and these. */
+  /** Delivered messages: a new attempt begins with the task and these. */
   readonly #sent: Message[] = [];
   #unanswered = 0;
-  /** Bytes of remarks since the request under way was planned: its count will not hold them. */
-  #saidMeanwhile = 0;
-  /** Bytes and messages of the conversation that the request under way was planned for. */
+  /** Bytes of remarks since the current request was planned, which its count will not include. */
+  #bytesSincePlan = 0;
+  /** The bytes and messages of the conversation when the current request was planned. */
   #planned = 0;
   #plannedMessages = 0;
-  /** What the last count was about: so many messages, and the answer. */
+  /** The last count covers this number of messages, and the answer. */
   #counted: { readonly messages: number; readonly answer: Message } | null = null;
 
-  /** `opening`: what stands before the first turn; a resumed delegation opens with an old one's. */
+  /** `opening`: the task, or the conversation that is continued. */
   constructor(opening: string | readonly Message[]) {
     this.#opening = typeof opening === "string" ? [{ role: "user", text: opening }] : opening;
     this.messages = [...this.#opening];
@@ -83,7 +83,7 @@ export class Transcript {
     if (isConsequence(event)) this.unjudged = null;
     switch (event.type) {
       case "agent.budget_reserved":
-        this.#saidMeanwhile = 0;
+        this.#bytesSincePlan = 0;
         this.#planned = this.bytes;
         this.#plannedMessages = this.messages.length;
         break;
@@ -123,8 +123,8 @@ export class Transcript {
         break;
       case "agent.tool_denied":
         if (modelMistakes.has(event.payload.rule)) this.invalidStreak++;
-        else if (!notItsOwn.has(event.payload.rule)) this.deniedStreak++;
-        // What was not done was not repeated: refusals have their own streaks, with their own end.
+        else if (!notCounted.has(event.payload.rule)) this.deniedStreak++;
+        // A denied call is not a repetition: denials have their own streaks.
         this.repeats = 0;
         this.#result(event.payload.call_id, event.payload.tool, event.payload.error, true);
         break;
@@ -133,7 +133,7 @@ export class Transcript {
         if (event.payload.from === "person") this.nudges = 0;
         if (event.payload.from === "repair") this.repairs++;
         if (event.payload.cause?.code === "children_running") this.toldOfChildren = true;
-        // Another turn follows, so the exit that was called no longer counts.
+        // Another turn follows, so an earlier exit does not count.
         if (isAskedAgain(event.payload)) {
           this.exit = null;
           this.exitTool = null;
@@ -153,7 +153,7 @@ export class Transcript {
     }
   }
 
-  /** What the provider counted last, and the messages that its count does not hold. */
+  /** The provider's last count, and the messages that it does not include. */
   get counted(): { readonly tokens: number; readonly since: readonly Message[] } | null {
     if (this.countedTokens === null || this.#counted === null) return null;
     const { answer, messages } = this.#counted;
@@ -161,7 +161,7 @@ export class Transcript {
     return { tokens: this.countedTokens, since };
   }
 
-  /** Bytes that go back to the provider beside the messages, and that no count holds. */
+  /** The bytes of provider data that no count includes. */
   get uncountedData(): number {
     if (this.countedTokens !== null) return 0;
     return this.messages.reduce((sum, message) => {
@@ -170,7 +170,7 @@ export class Transcript {
     }, 0);
   }
 
-  /** Providers promise unique ids for calls, and do not always keep that promise. */
+  /** Renames calls with duplicate ids, which some providers send. */
   withUniqueIds(calls: readonly ToolCall[]): readonly ToolCall[] {
     const taken = new Set<string>();
     const next = new Map<string, number>();
@@ -185,8 +185,8 @@ export class Transcript {
   }
 
   /**
-   * The conversation as one that continues it should find it: no call without a result, and at the
-   * end what a person says next, if a person continues it.
+   * The conversation for a delegation that continues it: every call has a result, and the last message is
+   * the next task.
    */
   asOpening(next = interruption): readonly Message[] {
     const missing = this.pending
@@ -243,7 +243,7 @@ export class Transcript {
     if (text !== "") this.bestText = text;
     this.cutTurns = payload.finish_reason === "length" ? this.cutTurns + 1 : 0;
     if (text === "" && calls.length === 0) {
-      // Nothing was said: there is no message to keep, and providers refuse empty ones.
+      // Providers reject empty messages, so none is added.
       this.emptyTurns++;
       return;
     }
@@ -258,7 +258,7 @@ export class Transcript {
     this.messages.push(answer);
     this.bytes += sizeOf(answer);
     this.countedTokens = usage.prompt + usage.completion;
-    this.bytesSince = this.#saidMeanwhile;
+    this.bytesSince = this.#bytesSincePlan;
     this.#counted = { messages: this.#plannedMessages, answer };
     if (calls.length === 0) return;
     for (const { id } of calls) this.#callIds.add(id);
@@ -287,7 +287,7 @@ export class Transcript {
     const pending = this.#byId?.get(callId);
     if (pending === undefined || pending.result !== undefined) return;
     pending.result = { role: "tool", callId, tool, text, isError };
-    // The conversation gets them in the order of the calls, however they finished.
+    // Results are added in the order of the calls, not in the order of their completion.
     if (--this.#unanswered > 0) return;
     for (const { result } of this.pending) if (result) this.#say(result);
     this.pending = [];
@@ -295,7 +295,7 @@ export class Transcript {
     for (const message of this.#later.splice(0)) this.#say(message);
   }
 
-  /** A watcher's `info` is for the inbox; nothing comes between calls and their results. */
+  /** Ignores a watcher's `info`, which is for the inbox. Remarks never come between calls and results. */
   #remark(remarked: NewEvent<"agent.interjected">["payload"]): void {
     const { from, message, message_id: id, severity } = remarked;
     const isWatchers = from.startsWith("watcher:");
@@ -312,7 +312,7 @@ export class Transcript {
     else this.#say(remark);
   }
 
-  /** The provider's count, if there was one, is about a conversation that no longer exists. */
+  /** After a change of the whole conversation: the provider's count is no longer valid. */
   #measure(): void {
     this.bytes = sizeOfAll(this.messages);
     this.countedTokens = null;
@@ -324,13 +324,12 @@ export class Transcript {
     const size = sizeOf(message);
     this.bytes += size;
     this.bytesSince += size;
-    this.#saidMeanwhile += size;
+    this.#bytesSincePlan += size;
   }
 }
 
 /**
- * A message to the agent, as its model reads it. Addresses in it count as known addresses, unless its
- * sender had read untrusted input.
+ * A sent message, as the model reads it. Addresses in it count as known, unless its sender is tainted.
  */
 function messageFrom({
   carries = [],
@@ -348,12 +347,12 @@ function messageFrom({
 
 const interruption = "You were interrupted here. Go on from where you were.";
 
-/** Whether the agent takes another turn for it, whatever it had handed in. */
+/** Whether the agent makes another turn for it, even after an exit. */
 function isAskedAgain({ from, message_id }: NewEvent<"agent.interjected">["payload"]): boolean {
   return from === "repair" || from === "background" || message_id !== undefined;
 }
 
-/** Whether it can only follow once a turn was judged. Watchers and servers speak at any moment. */
+/** Whether the event follows only after a turn was judged. Watchers and servers interject at any time. */
 function isConsequence(event: NewEvent): boolean {
   if (event.type !== "agent.interjected") return consequences.has(event.type);
   const { from } = event.payload;
@@ -368,8 +367,8 @@ const consequences: ReadonlySet<string> = new Set([
 
 const noCalls: readonly RecordedCall[] = [];
 
-/** Refused for what others did, the provider or a watcher: that is no stubbornness. */
-const notItsOwn: ReadonlySet<string> = new Set(["answer_cut", "interjected"]);
+/** Denials because of the provider or a watcher do not count against the agent. */
+const notCounted: ReadonlySet<string> = new Set(["answer_cut", "interjected"]);
 
 const modelMistakes: ReadonlySet<string> = new Set([
   "unknown_tool",

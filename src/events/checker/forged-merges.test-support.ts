@@ -110,11 +110,16 @@ export const forgedMerges: readonly SeededBug[] = [
     const told = patch(events, find(failed, "flaky"), { code });
     return patch(told, find(closed, "flaky"), { close_reason: code });
   }),
-  inMerges("a conflict is told as something else", "I6", /ended with merge_conf/, (events, find) => {
-    const code = "policy_denied";
-    const told = patch(events, find(failed, "flaky"), { code });
-    return patch(told, find(closed, "flaky"), { close_reason: code });
-  }),
+  inMerges(
+    "a conflict is told as something else",
+    "I6",
+    /ended with merge_conf/,
+    (events, find) => {
+      const code = "policy_denied";
+      const told = patch(events, find(failed, "flaky"), { code });
+      return patch(told, find(closed, "flaky"), { close_reason: code });
+    },
+  ),
   inMerges("a later step is merged first", "I16", /after a later step/, (events, _find, { ids }) =>
     endWithin(events, ids.first),
   ),
@@ -139,8 +144,12 @@ export const forgedMerges: readonly SeededBug[] = [
       );
     },
   ),
-  inMerges("a merge passes over what its caller wrote", "I16", /another content of n /, (events, find) =>
-    patch(events, find(merged, "nested"), { files: [{ path: "n", before: null, after: "n2" }] }),
+  inMerges(
+    "a merge passes over what its caller wrote",
+    "I16",
+    /another content of n /,
+    (events, find) =>
+      patch(events, find(merged, "nested"), { files: [{ path: "n", before: null, after: "n2" }] }),
   ),
   inMerges("a merge leads out of the folder", "I16", /\.\.\/n, which/, (events, find) =>
     patch(events, find(merged, "nested"), { files: [{ path: "../n", before: null, after: "x" }] }),

@@ -50,7 +50,7 @@ test("a question at a pipe is printed with the command that answers it, and that
   expect(await typing.done).toMatchObject({ code: 0, out: "It will be dark blue.\n" });
   const late = await desk.type([...command.split(" "), "red"]);
   expect(late.code).toBe(1);
-  expect(late.err).toMatch(/waits for no answer any more/);
+  expect(late.err).toMatch(/no longer waits for an answer/);
 });
 
 test("a question at a terminal is answered in place", async () => {
