@@ -71,7 +71,7 @@ const wrong: readonly (Scene & { readonly says: RegExp })[] = [
     says: /open, but its working copy a is missing/,
   },
   {
-    title: "what is left of a copy",
+    title: "a leftover of a copy",
     world: { strays: [{ path: "/home/worktrees/.removing-a", since: longAgo }] },
     says: /removing-a" is a leftover/,
   },

@@ -1,7 +1,8 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, readFileSync, realpathSync } from "node:fs";
 import { basename, join } from "node:path";
 import type { Violation } from "../events/checker/check-report.ts";
 import type { CheckedDelegation } from "../events/checker/checked-run.ts";
+import { namesIn } from "../files.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { markedProcesses } from "./delegation-mark.ts";
 import { isHeld, listWorkingCopies } from "./git/copies/list-working-copies.ts";
@@ -215,7 +216,7 @@ function originOf(home: string, id: string): string | null {
 
 function findStrays(home: string, copies: ReadonlySet<string>): World["strays"] {
   return [worktreesOf(home), join(home, "copies")].flatMap((parent) =>
-    names(parent).flatMap((name) => {
+    namesIn(parent).flatMap((name) => {
       const path = join(parent, name);
       if (copies.has(name) || isHeld(home, name)) return [];
       // The folder is renamed when its removal begins, so the time of that change counts.
@@ -227,7 +228,7 @@ function findStrays(home: string, copies: ReadonlySet<string>): World["strays"] 
 
 function findMerges(home: string): readonly BegunMerge[] {
   const folder = journalsOf(home);
-  return names(folder).flatMap((name) => {
+  return namesIn(folder).flatMap((name) => {
     if (!name.endsWith(".json")) return [];
     const into = targetOf(join(folder, name));
     // The process that carries out a merge locks the files of the target and releases them last.
@@ -248,22 +249,12 @@ function targetOf(journal: string): string | null {
 }
 
 function findTickets(locks: string): readonly Ticket[] {
-  return names(locks).flatMap((folder) => findTicketsIn(join(locks, folder)));
+  return namesIn(locks).flatMap((folder) => findTicketsIn(join(locks, folder)));
 }
 
 function findTicketsIn(folder: string): readonly Ticket[] {
-  return names(folder).map((name) => ({
+  return namesIn(folder).map((name) => ({
     path: join(folder, name),
     isHeld: isProcessAlive(name.slice(name.indexOf(".") + 1)),
   }));
-}
-
-function names(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder).sort();
-  } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    if (code === "ENOENT" || code === "ENOTDIR") return [];
-    throw error;
-  }
 }

@@ -60,8 +60,8 @@ test("an abort before the swap leaves the old content and no temporary file", as
   writeFileSync(join(root, "a.txt"), "old");
   const binding = bindWorkspace({ root, isolation: "shared", allowWrites: true });
   const signal = AbortSignal.abort();
-  await expect(replaceFile(binding, "a.txt", Buffer.from("x"), signal)).rejects.toThrow();
-  await expect(replaceFile(binding, "new.txt", Buffer.from("x"), signal)).rejects.toThrow();
+  await expect(replaceFile(binding, "a.txt", Buffer.from("x"), { signal })).rejects.toThrow();
+  await expect(replaceFile(binding, "new.txt", Buffer.from("x"), { signal })).rejects.toThrow();
   expect(readFileSync(join(root, "a.txt"), "utf8")).toBe("old");
   expect(readdirSync(root)).toEqual(["a.txt"]);
 });

@@ -39,6 +39,12 @@ interface ReplacedFile {
   readonly after: string;
 }
 
+interface ReplaceOptions {
+  /** SHA-256 of the content from which the new content was made. */
+  readonly expected?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
 const readAsync = promisify(read);
 const writeAsync = promisify(write);
 const fsyncAsync = promisify(fsync);
@@ -54,8 +60,7 @@ export async function replaceFile(
   binding: WorkspaceBinding,
   asked: string,
   content: Uint8Array,
-  signal?: AbortSignal,
-  expected?: string,
+  { expected, signal }: ReplaceOptions = {},
 ): Promise<ReplacedFile> {
   const target = resolveForWriting(binding, asked);
   const folder = openFolderForWriting(binding, target, asked);

@@ -2,12 +2,14 @@ import { accessSync, constants, lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../contracts/write-roots.ts";
 import { CallDenied } from "../ports/mandate-error.ts";
-import type { WorkspaceBinding } from "./bind-workspace.ts";
 
 const maximumLength = 4096;
 
 /** What defines the boundary of a workspace. */
-export type Boundary = Pick<WorkspaceBinding, "root" | "forbidden">;
+export interface Boundary {
+  readonly root: string;
+  readonly forbidden?: readonly string[];
+}
 
 /**
  * The real location of a path from a model: relative to the root, with links resolved as far as the
@@ -15,7 +17,7 @@ export type Boundary = Pick<WorkspaceBinding, "root" | "forbidden">;
  * file is checked again by its descriptor. `asked` is the model's spelling, for the message.
  */
 export function resolveInside(
-  binding: WorkspaceBinding,
+  binding: Boundary,
   path: string,
   asked: string = path,
 ): NearestRealPath {
@@ -37,11 +39,7 @@ export function resolveInside(
 }
 
 /** The lexical part of the check, without the file system. */
-export function absoluteInside(
-  binding: WorkspaceBinding,
-  path: string,
-  asked: string = path,
-): string {
+export function absoluteInside(binding: Boundary, path: string, asked: string = path): string {
   if (path.includes("\0") || !path.isWellFormed()) {
     throw new PathDenied("path_malformed", "The path contains characters that no path has.");
   }

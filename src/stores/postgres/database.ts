@@ -184,11 +184,15 @@ export class Database {
   }
 }
 
-/** Whether a connection keeps the process running. The driver's types lack these methods. */
-export function holdProcess(client: Client, isHeld: boolean): void {
-  const socket = client as unknown as { ref(): void; unref(): void };
-  if (isHeld) socket.ref();
-  else socket.unref();
+/** A connection normally keeps the process running. The driver's types lack these methods. */
+type ProcessHolder = Client & { ref(): void; unref(): void };
+
+export function keepProcessRunning(client: Client): void {
+  (client as ProcessHolder).ref();
+}
+
+export function letProcessEnd(client: Client): void {
+  (client as ProcessHolder).unref();
 }
 
 export async function run(client: Client, statement: Statement): Promise<readonly Row[]> {

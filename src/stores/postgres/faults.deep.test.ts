@@ -226,7 +226,7 @@ describe("a database that goes away", () => {
     // Whoever starts is told at once.
     await execute(server, `ALTER DATABASE ${name} SET default_transaction_read_only = on`);
     const clock = new ManualClock();
-    await expect(open(url, { clock })).rejects.toThrow(/read-only: name the one that takes writes/);
+    await expect(open(url, { clock })).rejects.toThrow(/read-only: name the primary server/);
     await execute(server, `ALTER DATABASE ${name} RESET ALL`);
   });
 

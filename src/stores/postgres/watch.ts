@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import type { Clock, Timer } from "../../ports/clock.ts";
-import { type Database, holdProcess, runAll } from "./database.ts";
+import { type Database, letProcessEnd, runAll } from "./database.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 
 export interface WatchOptions {
@@ -80,7 +80,7 @@ export class Watch {
     let client: Client | undefined;
     try {
       client = await database.connect();
-      holdProcess(client, false);
+      letProcessEnd(client);
       client.on("notification", ({ payload }) => onCommit(Number(payload)));
       client.on("end", () => void this.#drop(client));
       await runAll(client, [`LISTEN ${database.schema.quoted}`]);

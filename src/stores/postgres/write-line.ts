@@ -1,6 +1,6 @@
 import type { Client } from "pg";
 import { isBroken } from "../../ports/database-fault.ts";
-import { type Database, holdProcess, type Statement } from "./database.ts";
+import { type Database, keepProcessRunning, letProcessEnd, type Statement } from "./database.ts";
 
 /**
  * The connection on which this process writes: one transaction at a time, in the order of the
@@ -32,7 +32,7 @@ export class WriteLine {
   async #run<Result>(work: (client: Client) => Promise<Result>): Promise<Result> {
     this.#client ??= await this.#database.connect({ pipeline: true });
     const client = this.#client;
-    holdProcess(client, true);
+    keepProcessRunning(client);
     try {
       return await work(client);
     } catch (error) {
@@ -40,7 +40,7 @@ export class WriteLine {
       throw error;
     } finally {
       // An idle store does not keep the process running.
-      holdProcess(client, false);
+      letProcessEnd(client);
     }
   }
 

@@ -138,8 +138,8 @@ test("a file that changed since it was read is not overwritten", async () => {
   if (workspace === null) throw new Error("no workspace");
   const { hash } = readReplaceable(workspace, "a.txt", 100);
   writeFileSync(join(root, "a.txt"), "somebody else's");
-  const replaced = replaceFile(workspace, "a.txt", Buffer.from("two"), undefined, hash);
-  await expect(replaced).rejects.toThrow(/changed by somebody else/);
+  const replaced = replaceFile(workspace, "a.txt", Buffer.from("two"), { expected: hash });
+  await expect(replaced).rejects.toThrow(/changed by another process/);
   expect(contentOf(root)).toBe("somebody else's");
   expect(readdirSync(root)).toEqual(["a.txt"]);
 });

@@ -72,7 +72,7 @@ async function edit(
   if (outcome.kind !== "applied") {
     return { text: describeRefusal(path, content, request.oldText, outcome), isError: true };
   }
-  const file = await replaceFile(workspace, asked, outcome.content, signal, hash);
+  const file = await replaceFile(workspace, asked, outcome.content, { signal, expected: hash });
   const { length } = outcome.regions;
   const often = length === 1 ? "" : ` in ${length} places`;
   const name = lineSafeName(path);

@@ -32,7 +32,7 @@ export const writeFile = defineTool({
     const workspace = requireWorkspace(context);
     const bytes = Buffer.from(content);
     try {
-      const file = await replaceFile(workspace, path, bytes, context.signal);
+      const file = await replaceFile(workspace, path, bytes, { signal: context.signal });
       return { text: describeChange(file, bytes.length), files: [file] };
     } catch (error) {
       return describeFileError(error, path);

@@ -290,7 +290,7 @@ test("pipes and sockets in the folder are passed by", async () => {
   expect(treeOf((await copyOf(source)).folder)).toMatchObject({ "a.txt": "a\n" });
 });
 
-test("what is no folder is refused", async () => {
+test("a path that is not a folder is refused", async () => {
   const folder = makeFolder();
   writeFiles(folder, { file: "x" });
   mkdirSync(join(folder, "home"));

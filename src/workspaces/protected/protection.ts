@@ -181,7 +181,13 @@ export function isGitDirectory(has: (name: GitDirectoryName) => boolean): boolea
 export type GitDirectoryName = "HEAD" | "commondir" | "objects" | "refs";
 
 /** Which of the names that make a repository an entry has; `HEAD` and `commondir` are files. */
-export function gitDirectoryName(name: string, isFolder: boolean): GitDirectoryName | undefined {
+export function gitDirectoryName({
+  isFolder,
+  name,
+}: {
+  readonly name: string;
+  readonly isFolder: boolean;
+}): GitDirectoryName | undefined {
   if (name.length > longestName) return undefined;
   const found = gitDirectoryNames.get(foldedName(name));
   return isFolder && (found === "HEAD" || found === "commondir") ? undefined : found;
@@ -205,7 +211,7 @@ export function gitDirectoryAround(root: string, files: readonly string[]): stri
     for (const [depth, name] of names.entries()) {
       const known = added.get(folder) ?? new Set();
       if (known.size === 0) added.set(folder, known);
-      const part = gitDirectoryName(name, depth < names.length - 1);
+      const part = gitDirectoryName({ name, isFolder: depth < names.length - 1 });
       if (part !== undefined) known.add(part);
       folder = `${folder}${sep}${name}`;
     }
@@ -227,7 +233,7 @@ function isThere(folder: string, name: GitDirectoryName): boolean {
   try {
     const status = lstatSync(`${folder}${sep}${name}`, { throwIfNoEntry: false });
     if (status === undefined) return false;
-    return gitDirectoryName(name, status.isDirectory()) !== undefined;
+    return gitDirectoryName({ name, isFolder: status.isDirectory() }) !== undefined;
   } catch {
     return false;
   }

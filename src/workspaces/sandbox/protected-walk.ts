@@ -238,7 +238,7 @@ function listingOf(
     const { name } = entry;
     const isFolder = entry.isDirectory();
     if (entry.isSocket()) sockets.push(name);
-    const part = gitDirectoryName(name, isFolder);
+    const part = gitDirectoryName({ name, isFolder });
     if (part !== undefined) parts.add(part);
     const step = stepInto(trail, name);
     const below = { name, isFolder, trail: step.trail };

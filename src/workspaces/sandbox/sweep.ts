@@ -144,7 +144,7 @@ function setAside(workspace: Boundary, place: string): SetAside | undefined {
 function setRepositoryAside(workspace: Boundary, folder: string): SetAside | undefined {
   try {
     const name = readdirSync(folder, { withFileTypes: true }).find(
-      (entry) => gitDirectoryName(entry.name, entry.isDirectory()) === "HEAD",
+      (entry) => gitDirectoryName({ name: entry.name, isFolder: entry.isDirectory() }) === "HEAD",
     )?.name;
     const aside = name === undefined ? undefined : setAside(workspace, join(folder, name));
     return aside && { ...aside, place: folder };

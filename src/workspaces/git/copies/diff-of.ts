@@ -20,14 +20,8 @@ export async function diffOf(
   maximumBytes: number = 1024 * 1024,
 ): Promise<UnifiedDiff> {
   if (changes.tree === copy.baseTree) return { text: "", truncated: false };
-  const args = ["diff-tree", "-p", "-r", "--no-ext-diff", "--no-textconv", "--no-color"];
-  const { stdout, cut } = await runGit([...args, copy.baseTree, changes.tree], {
-    gitDirectory: layoutOf(copy.home, copy.id).vault,
-    cutAtMaximum: true,
-    maximumBytes,
-  });
-  const end = cut ? stdout.lastIndexOf(10) + 1 : stdout.length;
-  return { text: stdout.toString("utf8", 0, end), truncated: cut };
+  const { vault } = layoutOf(copy.home, copy.id);
+  return diffTrees(vault, [copy.baseTree, changes.tree], maximumBytes);
 }
 
 const revision = /^[A-Za-z0-9_][\w./~^@{}-]{0,200}$/;
@@ -47,10 +41,8 @@ export async function diffOfFolder(
   try {
     if (copy.head === null)
       throw refused("There is no commit to compare with; name paths instead.");
-    const context = { gitDirectory: layoutOf(home, id).vault, cutAtMaximum: true, maximumBytes };
-    return asDiff(
-      await runGit([...options, copy.head, copy.base, ...scope(copy.source.prefix)], context),
-    );
+    const trees = [copy.head, copy.base, ...scope(copy.source.prefix)];
+    return await diffTrees(layoutOf(home, id).vault, trees, maximumBytes);
   } finally {
     await discardWorkingCopy(copy, { unmerged: "delete" });
   }
@@ -67,8 +59,7 @@ async function diffOfRange(
   const [from = "", to = "HEAD"] = range.split(/\.{2,3}/);
   const context = { gitDirectory: place.gitDirectory };
   const commits = await Promise.all([from, to].map((name) => commitOf(name, context)));
-  const cut = { ...context, cutAtMaximum: true, maximumBytes };
-  return asDiff(await runGit([...options, ...commits, ...scope(place.prefix)], cut));
+  return diffTrees(place.gitDirectory, [...commits, ...scope(place.prefix)], maximumBytes);
 }
 
 async function commitOf(name: string, context: { gitDirectory: string }): Promise<string> {
@@ -83,7 +74,13 @@ function scope(prefix: string): readonly string[] {
   return prefix === "" ? ["--"] : ["--", `:(literal)${prefix}`];
 }
 
-function asDiff({ cut, stdout }: Awaited<ReturnType<typeof runGit>>): UnifiedDiff {
+async function diffTrees(
+  gitDirectory: string,
+  trees: readonly string[],
+  maximumBytes: number,
+): Promise<UnifiedDiff> {
+  const context = { gitDirectory, cutAtMaximum: true, maximumBytes };
+  const { cut, stdout } = await runGit([...options, ...trees], context);
   const end = cut ? stdout.lastIndexOf(10) + 1 : stdout.length;
   return { text: stdout.toString("utf8", 0, end), truncated: cut };
 }

@@ -1,5 +1,6 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { namesIn } from "../../../files.ts";
 import { isProcessAlive } from "../../processes/process-start.ts";
 import { isBeingRemoved, removeFolder } from "../remove-folder.ts";
 import {
@@ -12,7 +13,7 @@ import {
 
 /** The ids of all complete working copies that were not discarded. */
 export function listWorkingCopies(home: string): readonly string[] {
-  return names(join(home, "copies")).filter((name) => isWhole(home, name));
+  return namesIn(join(home, "copies")).filter((name) => isWhole(home, name));
 }
 
 function isWhole(home: string, name: string): boolean {
@@ -40,7 +41,7 @@ export function openWorkingCopies(home: string): readonly WorkingCopy[] {
 export async function sweepWorkingCopies(home: string): Promise<readonly string[]> {
   const swept: string[] = [];
   for (const parent of [worktreesOf(home), join(home, "copies")]) {
-    for (const name of names(parent)) {
+    for (const name of namesIn(parent)) {
       // In this order, because a copy becomes complete before its creator releases it.
       if (isHeld(home, name) || isWhole(home, name)) continue;
       try {
@@ -76,8 +77,4 @@ export function holderOf(home: string, copy: string): string {
   } catch {
     return "";
   }
-}
-
-function names(folder: string): readonly string[] {
-  return existsSync(folder) ? readdirSync(folder).sort() : [];
 }

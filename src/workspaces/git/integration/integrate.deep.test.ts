@@ -291,7 +291,7 @@ test("a locked repository, and one in the middle of a merge, are left alone", as
   expect(await merge(copy)).toMatchObject({ status: "merged" });
 });
 
-test("a source that is no repository any more is not merged into", async () => {
+test("a source that is no longer a repository is not merged into", async () => {
   const source = makeRepository(contents);
   const copy = await childOf(source, { "src/b.ts": "child\n" });
   const changes = await collectChanges(copy);
@@ -315,7 +315,7 @@ test("permissions of a replaced file stay, but for what the child made executabl
 });
 
 test.skipIf(process.getuid?.() === 0)(
-  "files that may not be changed are a refusal, and everything is put back",
+  "files that may not be changed are a refusal, and everything is restored",
   async () => {
     const source = makeRepository(contents);
     const copy = await childOf(source, { "a.txt": "child\n", "src/b.ts": "child\n" });

@@ -1,6 +1,6 @@
 import { rmSync } from "node:fs";
 import { messageOf } from "../../../ports/message-of.ts";
-import { type CollectedChanges, describeFiles } from "../copies/collect-changes.ts";
+import { describeFiles } from "../copies/collect-changes.ts";
 import { layoutOf, type WorkingCopy } from "../copies/working-copy.ts";
 import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
@@ -14,6 +14,7 @@ import {
   type IntegrationResult,
   type MergedResult,
   planBranch,
+  type RequestedMerge,
   readOutcome,
   refuse,
   violate,
@@ -30,11 +31,7 @@ import {
 } from "./prepare-merge.ts";
 import { recoverPlace } from "./recover-integration.ts";
 
-export interface IntegrationRequest {
-  readonly copy: WorkingCopy;
-  readonly changes: CollectedChanges;
-  /** Patterns, relative to the workspace, that every changed path must match; absent: any path. */
-  readonly owns?: readonly string[];
+export interface IntegrationRequest extends RequestedMerge {
   /**
    * Returns why these merged paths, relative to the workspace, must not change; undefined: they
    * may.
@@ -83,7 +80,7 @@ async function integrateNow(
       const verdict = await runMergeCheck(copy, prepared, request.check);
       if (!verdict.passed) {
         const sentence = `The merged files did not pass: ${verdict.reason}`;
-        return refuse(request, place, "check-failed", [], sentence);
+        return refuse(request, place, { reason: "check-failed", files: [], sentence });
       }
     }
     const finish = () => {
@@ -98,7 +95,7 @@ async function integrateNow(
     if (attempt < tries) continue;
     const files = end.blocked.map((path) => pathInWorkspace(prefix, path));
     const sentence = `${namesOf(files)} changed while the merge was being applied, or is in its way. Everything was restored; try again.`;
-    return refuse(request, place, "changed-meanwhile", files, sentence);
+    return refuse(request, place, { reason: "changed-meanwhile", files, sentence });
   }
 }
 
@@ -114,7 +111,9 @@ async function beginIntegration(request: IntegrationRequest): Promise<BegunInteg
   if (problems.length > 0) {
     const files = problems.flatMap(({ paths }) => paths);
     const sentence = problems.map((problem) => problem.sentence).join(" ");
-    return { result: await refuse(request, await placeOf(copy), "problems", files, sentence) };
+    return {
+      result: await refuse(request, await placeOf(copy), { reason: "problems", files, sentence }),
+    };
   }
   if (child === null) {
     const nothing = { status: "merged", how: "nothing", child, files: [], commit: null } as const;
@@ -130,7 +129,13 @@ async function beginIntegration(request: IntegrationRequest): Promise<BegunInteg
   }
   const prepared = await prepare(request, child);
   if (prepared instanceof RepositoryRefused) {
-    return { result: await refuse(request, undefined, "repository", [], prepared.message) };
+    return {
+      result: await refuse(request, undefined, {
+        reason: "repository",
+        files: [],
+        sentence: prepared.message,
+      }),
+    };
   }
   const result = await judge(request, prepared);
   if (result !== undefined) return { result };
@@ -147,20 +152,28 @@ async function judge(
     case "conflict":
       return conflict(request, place, prepared.files);
     case "refused":
-      return refuse(request, place, "repository", [], prepared.sentence);
+      return refuse(request, place, {
+        reason: "repository",
+        files: [],
+        sentence: prepared.sentence,
+      });
     case "source-changed": {
       const sentence = `"${copy.source.toplevel}" is no longer the place from which the working copy "${copy.id}" was made. Look at its diff, and apply what you need by hand.`;
-      return refuse(request, place, "source-changed", [], sentence);
+      return refuse(request, place, { reason: "source-changed", files: [], sentence });
     }
     case "ready": {
       const { violations, problem, paths } = await judgeMerge(copy, prepared, owns);
       if (violations.length > 0) return violate(request, place, violations);
       if (problem !== undefined) {
-        return refuse(request, place, "problems", problem.paths, problem.sentence);
+        return refuse(request, place, {
+          reason: "problems",
+          files: problem.paths,
+          sentence: problem.sentence,
+        });
       }
       const objection = request.objectTo?.(paths);
       if (objection === undefined) return undefined;
-      return refuse(request, place, "problems", [], objection);
+      return refuse(request, place, { reason: "problems", files: [], sentence: objection });
     }
     default:
       return prepared satisfies never;
@@ -236,11 +249,11 @@ async function explain(
   const { home, id, source } = request.copy;
   if (error instanceof OtherFileSystem) {
     const sentence = `The files of "${source.toplevel}" are on several file systems and cannot be changed together. Look at the diff of "${id}", and apply it by hand.`;
-    return refuse(request, inspection.place, "other-file-system", [], sentence);
+    return refuse(request, inspection.place, { reason: "other-file-system", files: [], sentence });
   }
   // A remaining journal has to be recovered first.
   if (readJournal(home, id) !== undefined) return undefined;
   if (!ofTheFileSystem.includes((error as NodeJS.ErrnoException).code ?? "")) return undefined;
   const sentence = `The files of "${source.toplevel}" could not be changed (${messageOf(error)}). Everything was restored. Check permissions and free space, then merge again.`;
-  return refuse(request, inspection.place, "unwritable", [], sentence);
+  return refuse(request, inspection.place, { reason: "unwritable", files: [], sentence });
 }

@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import { namesIn } from "../../../files.ts";
 import { sleep, systemClock } from "../../../ports/clock.ts";
 import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { lockFolderOf } from "../copies/working-copy.ts";
@@ -155,13 +156,4 @@ function readTickets(folder: string): { tickets: readonly Ticket[]; isChoosing: 
     else if (identity !== identifyThisProcess()) isChoosing = true;
   }
   return { tickets, isChoosing };
-}
-
-function namesIn(folder: string): readonly string[] {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return [];
-    throw error;
-  }
 }

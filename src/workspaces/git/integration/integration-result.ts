@@ -1,13 +1,19 @@
 import { existsSync, readFileSync } from "node:fs";
 import { writeDurablySync } from "../../../files.ts";
-import type { ChangedFile } from "../copies/collect-changes.ts";
+import type { ChangedFile, CollectedChanges } from "../copies/collect-changes.ts";
 import { layoutOf, refOf, type WorkingCopy } from "../copies/working-copy.ts";
 import { GitFailure, namesOf } from "../git-failure.ts";
 import type { Inspection } from "../inspect-repository.ts";
 import { type Place, pathInWorkspace } from "../read-git.ts";
 import { askGit, runGit } from "../run-git.ts";
-import type { IntegrationRequest } from "./integrate.ts";
 import type { IntegrationJournal } from "./integration-journal.ts";
+
+export interface RequestedMerge {
+  readonly copy: WorkingCopy;
+  readonly changes: CollectedChanges;
+  /** Patterns, relative to the workspace, that every changed path must match; absent: any path. */
+  readonly owns?: readonly string[];
+}
 
 /** Why nothing was merged although there is no conflict. */
 type RefusedIntegration =
@@ -60,7 +66,7 @@ export function writeOutcome({ home, id }: WorkingCopy, outcome: MergedResult): 
 }
 
 async function describe(
-  { copy, changes }: IntegrationRequest,
+  { copy, changes }: RequestedMerge,
   place: Place | undefined,
   files: readonly string[],
   sentence: string,
@@ -75,18 +81,24 @@ async function describe(
 
 /** Nothing is changed, and the child's commit stays reachable. */
 export async function refuse(
-  request: IntegrationRequest,
+  request: RequestedMerge,
   place: Place | undefined,
-  reason: RefusedIntegration,
-  files: readonly string[],
-  sentence: string,
+  {
+    files,
+    reason,
+    sentence,
+  }: {
+    readonly reason: RefusedIntegration;
+    readonly files: readonly string[];
+    readonly sentence: string;
+  },
 ): Promise<IntegrationResult> {
   const common = await describe(request, place, files, sentence);
   return { status: "refused", reason, ...common };
 }
 
 export async function violate(
-  request: IntegrationRequest,
+  request: RequestedMerge,
   place: Place | undefined,
   files: readonly string[],
 ): Promise<IntegrationResult> {
@@ -96,7 +108,7 @@ export async function violate(
 }
 
 export async function conflict(
-  request: IntegrationRequest,
+  request: RequestedMerge,
   place: Place,
   found: readonly string[],
 ): Promise<IntegrationResult> {

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { headOf } from "../../../text.ts";
 import type { ChangeProblemKind } from "../copies/change-problem.ts";
-import { RepositoryRefused } from "../git-failure.ts";
+import { GitFailure, RepositoryRefused } from "../git-failure.ts";
 import type { ObjectFormat } from "../read-git.ts";
 
 /** A pack with its description, in the format of `git bundle`. */
@@ -64,6 +65,13 @@ function isWhole(pack: Buffer, objectFormat: ObjectFormat): boolean {
 export function damagedBundle(what: string, cause?: unknown): RepositoryRefused {
   const sentence = `A bundle of a working copy cannot be used: ${what}. Start the delegation again.`;
   return new RepositoryRefused({ code: "bundle-damaged", sentence }, { cause });
+}
+
+/** The same after a failure of git; other errors are returned unchanged. */
+export function bundleFailure(what: string, error: unknown): unknown {
+  if (!(error instanceof GitFailure) || error.kind !== "exit") return error;
+  const said = error.stderr.trim().split("\n")[0] ?? "";
+  return damagedBundle(`${what} (${headOf(said, 200)})`, error);
 }
 
 /**

@@ -3,7 +3,6 @@ import { join, resolve } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
-import { headOf } from "../../../text.ts";
 import type { CollectedChanges } from "../copies/collect-changes.ts";
 import { sweepCopy } from "../copies/create-working-copy.ts";
 import { checkOutCopy, createVault } from "../copies/vault.ts";
@@ -19,6 +18,7 @@ import {
 import { explainGitFailure, GitFailure, RepositoryRefused } from "../git-failure.ts";
 import { askGit, requireGit, runGit } from "../run-git.ts";
 import {
+  bundleFailure,
   damagedBundle,
   maximumBundleBytes,
   openStart,
@@ -166,8 +166,7 @@ export async function unpackCopy(request: UnpackRequest): Promise<WorkingCopy> {
     await sweepCopy(home, request.id);
     if (error instanceof MandateError) throw error;
     if (error instanceof GitFailure && error.kind === "exit") {
-      const said = error.stderr.trim().split("\n")[0] ?? "";
-      throw damagedBundle(`its files cannot be laid out (${headOf(said, 200)})`, error);
+      throw bundleFailure("its files cannot be laid out", error);
     }
     // For example a full disk, or no git on this machine: retrying does not help.
     const sentence = `The working copy "${request.id}" cannot be made in "${home}": ${messageOf(error)}`;

@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
-import { headOf } from "../../../text.ts";
 import { type ChangeProblem, changeProblem } from "../copies/change-problem.ts";
 import { collectChanges } from "../copies/collect-changes.ts";
 import { checkOutCopy, createVault, moveRef } from "../copies/vault.ts";
@@ -16,7 +15,7 @@ import {
 import { GitFailure } from "../git-failure.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, runGit, withOwnIndex } from "../run-git.ts";
-import { damagedBundle, type GitBundle, openChanges } from "./git-bundle.ts";
+import { bundleFailure, damagedBundle, type GitBundle, openChanges } from "./git-bundle.ts";
 
 /** What another machine reports about its work, in addition to the changes. */
 export interface ReceivedChanges {
@@ -54,9 +53,7 @@ export async function receiveChanges(copy: WorkingCopy, text: string): Promise<R
     // Last: the ref records that the changes have been received.
     moveRef(vaultOf(copy).gitDirectory, refOf(copy.id), commit);
   } catch (error) {
-    if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
-    const said = error.stderr.trim().split("\n")[0] ?? "";
-    throw damagedBundle(`its files cannot be laid out (${headOf(said, 200)})`, error);
+    throw bundleFailure("its files cannot be laid out", error);
   }
   if ((await collectChanges(copy)).commit !== commit) {
     throw damagedBundle("its files are not those of its commit");
@@ -155,9 +152,7 @@ export async function receivePack(request: ReceivedPack): Promise<void> {
     throw damagedBundle("its objects are not exactly those of its commit");
   } catch (error) {
     rmSync(into, { recursive: true, force: true });
-    if (!(error instanceof GitFailure) || error.kind !== "exit") throw error;
-    const said = error.stderr.trim().split("\n")[0] ?? "";
-    throw damagedBundle(`git cannot read it (${headOf(said, 200)})`, error);
+    throw bundleFailure("git cannot read it", error);
   }
 }
 
