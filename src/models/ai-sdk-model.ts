@@ -7,17 +7,14 @@ import { readComplaint, toModelFault } from "./to-model-fault.ts";
 import { untilAborted } from "./until-aborted.ts";
 
 export interface AiSdkModelOptions {
-  /**
-   * What the request asks for in the provider's words; absent: its own values. With `isBare` only
-   * what no model can refuse.
-   */
+  /** The request's settings as call options of the provider. `isBare`: only those that every model accepts. */
   readonly settings?: (
     request: ModelRequest,
     isBare: boolean,
   ) => Partial<LanguageModelV4CallOptions>;
-  /** The provider caches up to the places that the request marks. */
+  /** The provider caches prompts at marks in the request (Anthropic). */
   readonly hasCacheBreakpoints?: boolean;
-  /** Its client passes over which model answered, and that a stream was cut. */
+  /** The client reports neither the model that answered nor a stream that was cut (Gemini). */
   readonly speaksGemini?: boolean;
   /** Values that must never appear in a fault's message: keys, headers. */
   readonly secrets?: readonly string[];
@@ -28,8 +25,8 @@ export interface AiSdkModelOptions {
 export type AiSdkSource = LanguageModelV4 | (() => Promise<LanguageModelV4>);
 
 /**
- * Any model of the AI SDK as a `Model`. Speaks the provider's own streaming call, since the SDK's
- * loop would retry and convert on its own; here the agent loop does the one and caches the other.
+ * Adapts a model of the AI SDK to `Model`. Calls the provider's `doStream` directly: the SDK's own
+ * loop would retry, which the agent loop does, and convert the whole conversation in each turn.
  */
 export function aiSdkModel(source: AiSdkSource, options: AiSdkModelOptions = {}): Model {
   const client: Client = {
@@ -49,7 +46,7 @@ interface Client {
   readonly source: AiSdkSource;
   readonly options: AiSdkModelOptions;
   readonly prompt: AiSdkPrompt;
-  /** The model once refused a setting, and is asked without them since. */
+  /** The model has refused a setting: all later requests leave the settings out. */
   isBare: boolean;
 }
 
@@ -75,7 +72,7 @@ async function ask(
   }
 }
 
-/** What was refused for a setting was not served: it is asked again without, and so from then on. */
+/** A request that was refused because of a setting is sent again without settings. */
 async function startStream(client: Client, model: LanguageModelV4, request: ModelRequest) {
   try {
     return await model.doStream(callOptions(client, request));
@@ -122,12 +119,12 @@ async function listen(reader: StreamReader, reply: AiSdkReply, signal: AbortSign
     }
   } finally {
     signal.removeEventListener("abort", stop);
-    // After an error part the provider may keep sending; no reader is left.
+    // After an error part the provider may continue to send: cancel the stream.
     stop();
   }
 }
 
-/** After an abort the caller has its answer, so late parts are not passed on. */
+/** Drops parts that arrive after an abort: the caller has its answer. */
 function createListener(signal: AbortSignal, onPart: (part: ModelPart) => void) {
   return (part: ModelPart) => {
     if (!signal.aborted) onPart(part);
@@ -140,7 +137,7 @@ const settings =
 const refusal =
   /support|unknown|unrecogni[sz]ed|invalid|not (?:allowed|permitted|available)|deprecated|must be|only/i;
 
-/** Whether a provider refused a request because of how the model was to answer, not of what it said. */
+/** Whether a provider refused the request's settings (temperature, effort) and not its content. */
 function isAboutSettings(error: unknown): boolean {
   const { status, message, text } = readComplaint(error);
   if (status !== 400 && status !== 422) return false;

@@ -10,8 +10,8 @@ type AssistantMessage = Extract<Message, { role: "assistant" }>;
 type AssistantContent = Extract<LanguageModelV4Message, { role: "assistant" }>["content"];
 
 /**
- * Conversations as the AI SDK wants them. Messages and tool lists are the same objects turn after
- * turn, so each is converted once, however long the conversation grows.
+ * Converts conversations to prompts of the AI SDK. Messages and tool lists are the same objects in
+ * every turn, so each is converted once.
  */
 export class AiSdkPrompt {
   readonly #messages = new WeakMap<Message, LanguageModelV4Message | null>();
@@ -52,7 +52,7 @@ export class AiSdkPrompt {
   }
 }
 
-/** Null for a message that says nothing: providers refuse empty blocks. */
+/** Null for an empty message: providers refuse empty blocks. */
 function convertMessage(message: Message, model: string): LanguageModelV4Message | null {
   switch (message.role) {
     case "user":
@@ -81,7 +81,7 @@ function assistantContent(message: AssistantMessage, model: string): AssistantCo
   return content;
 }
 
-/** The reply in its own order, each piece with what its provider wants to see again. */
+/** The reply in its original order, each piece with the metadata that its provider wants back. */
 function fragmentContent(message: AssistantMessage, fragments: readonly Fragment[]) {
   const content: AssistantContent = [];
   let offset = 0;
@@ -110,7 +110,7 @@ function callPart(call: ToolCall) {
   } as const;
 }
 
-/** Providers take objects only; the call's error result says what was malformed. */
+/** Providers accept objects only. The error result of a malformed call describes its arguments. */
 function callInput(input: unknown): object {
   return typeof input === "object" && input !== null && !Array.isArray(input) ? input : {};
 }
@@ -118,10 +118,9 @@ function callInput(input: unknown): object {
 const breakpoint = { anthropic: { cacheControl: { type: "ephemeral" } } };
 
 /**
- * Where Anthropic is to remember a conversation, so that each turn is charged in full only for what
- * the turn before had not sent: after the tools, after the system prompt, where this request ends,
- * and where the last one ended. The last of these is needed because the provider looks back only
- * twenty blocks, and one turn can have more calls than that. Together four: the most it takes.
+ * Sets Anthropic's cache breakpoints: after the tools, after the system prompt, at the end of this
+ * request, and at the end of the previous one. The last is needed because the provider looks back
+ * only twenty blocks, and a turn can have more calls than that. Four is the provider's maximum.
  */
 function markPrompt(prompt: LanguageModelV4Prompt): LanguageModelV4Prompt {
   const last = prompt.findLastIndex(isMarkable);
@@ -142,7 +141,7 @@ function markTools(tools: readonly LanguageModelV4FunctionTool[]): LanguageModel
   );
 }
 
-/** What we send and will send again as it is; an answer's thoughts cannot carry a mark. */
+/** Only user and tool messages: reasoning blocks of a reply cannot carry a breakpoint. */
 function isMarkable({ role }: LanguageModelV4Message): boolean {
   return role === "user" || role === "tool";
 }

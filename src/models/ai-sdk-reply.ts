@@ -10,15 +10,15 @@ import {
 import { headOf } from "../text.ts";
 import { type ProviderData, ReplyBlocks } from "./reply-blocks.ts";
 
-/** No text has tokens so long, on average; and so much is let through anyway. */
+/** A reply may have this many characters for each token of its limit, and always `alwaysAllowed`. */
 const longestToken = 64;
 const alwaysAllowed = 64 * 1024;
-/** A turn that starts thousands of children can be intended; more is a faulty server. */
+/** A turn may start thousands of children; more calls mean a faulty server. */
 const mostCalls = 4096;
 
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
-/** Assembles a reply while it is streamed. Calls count only once the provider finished the reply. */
+/** Assembles a reply from its stream. Calls are read when the provider has finished the reply. */
 export class AiSdkReply {
   readonly #request: ModelRequest;
   readonly #onPart: (part: ModelPart) => void;
@@ -65,7 +65,7 @@ export class AiSdkReply {
         return;
       case "tool-call":
         this.#countCall(part.input);
-        // What the provider itself executes is none of the agent's calls.
+        // Calls that the provider executes itself are not for us.
         if (part.providerExecuted !== true) this.#blocks.addCall(part, part.providerMetadata);
         break;
       case "response-metadata":
@@ -80,13 +80,13 @@ export class AiSdkReply {
       case "error":
         throw part.error;
       case "stream-start":
-        // Comes before the provider has said anything, so it must not count as a sign of life.
+        // Sent before the provider answers: it is no sign of activity.
         return;
     }
     this.#onPart({ type: "activity" });
   }
 
-  /** A reply far beyond its limit would continue until memory or time runs out. */
+  /** Stops a reply far beyond its limit, which could otherwise continue until memory runs out. */
   #count(delta: string): void {
     this.#length += delta.length;
     const { maxOutputTokens, model } = this.#request;
@@ -115,7 +115,7 @@ export class AiSdkReply {
   finish(needsReason: boolean): ModelReply {
     const usage = toModelUsage(this.#finish?.usage);
     const reason = this.#finish?.finishReason;
-    // Some clients end a cut stream with a finish of their own making: no reason and no usage.
+    // Some clients end a cut stream with a made-up finish: no reason and no usage.
     const hasNoReason = reason?.unified === "other" && reason.raw === undefined;
     const isMadeUp = hasNoReason && (needsReason || usage === null);
     if (reason === undefined || reason.unified === "error" || isMadeUp) {
@@ -125,7 +125,7 @@ export class AiSdkReply {
     }
     const { calls, fragments } = this.#blocks.collect(
       this.#request,
-      // Cut before its arguments began, a call would look like one without arguments.
+      // A call that was cut before its arguments would look like one without arguments.
       ({ toolCallId }) => reason.unified === "length" && !this.#callsWithInput.has(toolCallId),
     );
     const finish = finishReason(reason.unified, calls.length);
@@ -151,17 +151,13 @@ function finishReason(
   unified: Exclude<Finish["finishReason"]["unified"], "error">,
   calls: number,
 ): FinishReason {
-  // Some servers say "stop" or something of their own after calls, or "tool-calls" without any; the
-  // calls decide.
+  // Some servers send "stop" after calls, or "tool-calls" without any: the calls decide.
   if ((unified === "stop" || unified === "other") && calls > 0) return "tool-calls";
   if (unified === "tool-calls" && calls === 0) return "other";
   return unified;
 }
 
-/**
- * What the provider counted, or null when it did not. A prompt of zero tokens does not exist: that
- * is how some clients report silence, and taking it at its word would make the turn free.
- */
+/** The provider's count; null without one. Some clients report a missing count as a prompt of zero tokens. */
 function toModelUsage(usage: LanguageModelV4Usage | undefined): ModelUsage | null {
   const prompt = usage?.inputTokens?.total;
   const completion = usage?.outputTokens?.total;

@@ -6,6 +6,8 @@ interface CallTarget {
   readonly provider: string;
   readonly kind: ProviderKind;
   readonly modelId: string;
+  /** Only settings that every model accepts. */
+  readonly isBare?: boolean;
 }
 
 type CallSettings = Pick<
@@ -14,17 +16,15 @@ type CallSettings = Pick<
 >;
 
 /**
- * What a request asks for in the words of its provider. Clients leave out by themselves what the
- * models they know refuse; here is what they would get wrong. Thinking never comes on top of
- * `maxOutputTokens`: that much was reserved, and no more.
+ * A request's settings as call options of its provider, where the clients' own defaults are wrong.
+ * Reasoning tokens are part of `maxOutputTokens`: only that many were reserved.
  */
 export function callSettings(
   target: CallTarget,
   request: Omit<ModelRequest, "caller">,
-  isBare = false,
 ): CallSettings {
   const { temperature, topP, maxOutputTokens } = request;
-  if (isBare) return { maxOutputTokens, ...storage(target.kind) };
+  if (target.isBare) return { maxOutputTokens, ...storage(target.kind) };
   const effort =
     request.effort == null
       ? undefined
@@ -38,7 +38,7 @@ export function callSettings(
   };
 }
 
-/** The conversation lives in our log; what OpenAI's models need to see again is sent, not stored. */
+/** OpenAI must not store conversations: they are in our log, and are sent in full each time. */
 function storage(kind: ProviderKind): CallSettings {
   return kind === "openai" ? { providerOptions: { openai: { store: false } } } : {};
 }
@@ -83,10 +83,9 @@ function anthropicThinking(
   }
   const thinking = {
     type: "adaptive",
-    // These models think in any case, and in silence unless told otherwise: one could not tell that
-    // from a dead connection.
+    // These models always think, by default without output, which looks like a dead connection.
     display: "summarized",
-    // Their thoughts are bound to the conversation before them, which we shorten when it is too long.
+    // Reasoning blocks are bound to the messages before them, which we may have shortened.
     ...(/claude-(?:fable-5-1|(?:opus|sonnet)-5-5)/.test(modelId) && {
       blockBinding: { prefixMismatchBehavior: "drop_block" },
     }),
@@ -104,7 +103,7 @@ const shares: Readonly<Record<Effort, number>> = {
   xhigh: 0.8,
 };
 
-/** For the Claude models that are given a number of tokens. The client adds it to the answer's. */
+/** For Claude models with a token budget for thinking, which the client adds to the answer's limit. */
 function thinkingBudget(effort: Effort | undefined, maxOutput: number): CallSettings {
   const smallest = 1024;
   if (effort === undefined || effort === "none" || maxOutput < 2 * smallest) return {};

@@ -21,10 +21,9 @@ const mostBytes = 256 * 1024;
 const modelId = /^[\w.:@/+-]{1,200}$/;
 
 /**
- * Which of the local servers that Mandate knows are running, where they usually listen or where the
- * environment says. Only for who asks: a start must neither wait for this nor choose a model because
- * something happens to answer on a port. No key is sent, and what answers is not trusted to be a
- * model server before it lists models.
+ * Finds running local model servers at their default or configured addresses. For `mandate doctor`
+ * only: a start must not wait for it, nor choose a model because a program answers on a port. No key
+ * is sent, and a server counts only when it lists models.
  */
 export async function detectLocalEndpoints(
   environment: Environment,
@@ -79,7 +78,7 @@ async function readBounded(response: Response): Promise<string> {
   return Buffer.concat(chunks).toString("utf8");
 }
 
-/** Whatever `fetch`, a deadline or `JSON.parse` can throw. */
+/** Errors that `fetch`, a timeout or `JSON.parse` throw. */
 function isExpected(error: unknown): boolean {
   return (
     error instanceof TypeError || error instanceof SyntaxError || error instanceof DOMException

@@ -4,10 +4,7 @@ import { ModelFault } from "../ports/model.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 import { silentPort } from "./to-model-fault.ts";
 
-/**
- * The provider's client, loaded only now: the clients take longer to load than everything else, and
- * most commands never ask a model.
- */
+/** Loads a provider's client on demand: clients are slow to load, and most commands need none. */
 export async function loadLanguageModel(
   settings: ProviderSettings,
   modelId: string,
@@ -15,8 +12,7 @@ export async function loadLanguageModel(
 ): Promise<LanguageModelV4> {
   const { provider: name, baseUrl: baseURL } = settings;
   const headers = { ...settings.headers };
-  // Never left out: without one the clients would take a key from the environment, and send it
-  // wherever this provider lives.
+  // Always set: without it a client would send a key from the environment to this address.
   const apiKey = settings.apiKey ?? "none";
   switch (settings.kind) {
     case "anthropic": {
@@ -47,13 +43,12 @@ export async function loadLanguageModel(
   }
 }
 
-/** More than the longest answer of any model takes on the wire, event by event. */
+/** In bytes; more than the event stream of any model's longest answer. */
 const longestAnswer = 64 * 1024 * 1024;
 
 /**
- * How providers are reached. Their answers are bounded while they arrive, whatever they are: a
- * stream without an end, one endless line, a page in place of an error. And no redirect is followed to
- * another address: the key and the conversation are for the one that was configured.
+ * The fetch of all provider clients. It bounds the size of every answer while it arrives, and follows
+ * no redirect: key and conversation are for the configured address alone.
  */
 export function createProviderFetch(clock: Clock): typeof fetch {
   return async (input, init) =>
@@ -82,7 +77,7 @@ async function bounded(input: Parameters<typeof fetch>[0], response: Response): 
 
 const startingMs = 500;
 
-/** A server of this machine may just be starting: it is asked once more, and not for long. */
+/** Retries once after a refused local connection: the server may just be starting. */
 async function reach(
   input: Parameters<typeof fetch>[0],
   init: NonNullable<Parameters<typeof fetch>[1]>,

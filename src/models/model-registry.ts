@@ -76,7 +76,7 @@ export interface ModelRegistryOptions {
   readonly config?: ModelsConfig;
   /** The user's own, by `provider/model` or by provider; they come before everything else. */
   readonly models?: Readonly<Record<string, Model>>;
-  /** A playbook is being run: it answers in place of every provider, so that none is paid. */
+  /** The model of a playbook: it replaces every provider, so that no request costs money. */
   readonly scripted?: Model;
   readonly clock?: Clock;
 }
@@ -85,7 +85,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const { clock = systemClock, environment, config = {}, scripted } = options;
   const named = environment["MANDATE_MODEL"] || config.default;
   const { pools = shippedPools } = config;
-  // Ours is no provider's: nothing replaces it, and no allowlist of models is about it.
+  // The plan model belongs to no provider: it cannot be replaced, and allowlists do not apply to it.
   const own = { ...options.models, [planModelName]: planModel };
   const resolved = new Map<string, Model>(Object.entries(own));
   const isListed = createModelAllowlist(config.allow);
@@ -94,7 +94,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const choices: ModelChoices = {
     pools,
     defaults: chooseDefaults(options, pools),
-    // Resolving refuses what is not allowed; a playbook decides nothing about names.
+    // With a playbook every name resolves to the scripted model, so allowlists do not apply.
     isAllowed: scripted === undefined ? isAllowed : () => true,
     obstacleTo(name) {
       try {
@@ -157,13 +157,13 @@ function chooseDefaults(
   return found === undefined ? [] : [found];
 }
 
-/** A program that gives its own models, and names no default, means the first of them. */
+/** The default of a program that passes its own models and names none: the first of them. */
 function firstOf(models: ModelRegistryOptions["models"]): string | undefined {
   const [first] = Object.keys(models ?? {});
   return first === undefined || first.includes("/") ? first : `${first}/default`;
 }
 
-/** None of several reachable: the first, so that people see which one is refused. */
+/** The first default that can be reached; if none can, the first one, so that its error is shown. */
 function firstReachable(choices: ModelChoices): string | null {
   const { defaults } = choices;
   const first = defaults.find((name) => choices.isAllowed(name) && !choices.obstacleTo(name));
@@ -174,8 +174,8 @@ function firstReachable(choices: ModelChoices): string | null {
 const playbookModelName = "scripted/playbook";
 
 /**
- * Stored contracts hold these names although no person chose them: a playbook's, and the one that
- * earlier versions fell back to. Without the playbook such a run cannot continue.
+ * Names in stored contracts that no person chose: of a playbook, and of the fallback of earlier
+ * versions. Such a run needs its playbook to continue.
  */
 const unchosenNames = [playbookModelName, "scripted/default"];
 
@@ -225,7 +225,7 @@ function connectModel(settings: ProviderSettings, modelId: string, clock: Clock)
   };
   const answer = aiSdkModel(source, {
     secrets: [...(apiKey === undefined ? [] : [apiKey]), ...Object.values(headers)],
-    settings: (request, isBare) => callSettings({ provider, kind, modelId }, request, isBare),
+    settings: (request, isBare) => callSettings({ provider, kind, modelId, isBare }, request),
     // The other providers cache by themselves.
     hasCacheBreakpoints: kind === "anthropic",
     speaksGemini: kind === "google",
@@ -243,7 +243,7 @@ function connectModel(settings: ProviderSettings, modelId: string, clock: Clock)
 /** What requests cost: by the configured prices, then by the shipped ones. */
 export class PriceList {
   readonly #configured: Readonly<Record<string, PriceConfig>>;
-  /** Asked after every turn, for the same few models. */
+  /** Cached, since it is looked up after every turn. */
   readonly #known = new Map<string, PriceConfig | undefined>();
 
   constructor(configured: Readonly<Record<string, PriceConfig>>) {
@@ -268,8 +268,8 @@ export class PriceList {
 }
 
 /**
- * The models of Mandate itself send no bill. A local server may: it can pass requests on to a paid
- * service, so its models have the price that the person gives them, zero included.
+ * Mandate's own models are free. Models of a local server have the configured price: such a server
+ * can be a proxy to a paid service.
  */
 function isOwn(name: string): boolean {
   return name.startsWith("scripted/") || name === planModelName;

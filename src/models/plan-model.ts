@@ -1,13 +1,12 @@
 import type { Model, ModelReply, ModelRequest } from "../ports/model.ts";
 
-/** The name under which it can always be had, whatever is configured. */
+/** Always available, whatever is configured. */
 export const planModelName = "mandate/plan";
 
 /**
- * Runs a written plan without a language model: submits what it was given, and
- * answers with what came of it, or why nothing did: whether that is a success is not for a model to
- * say. It decides from the request alone, so it says the same again after a crash, and it costs
- * nothing.
+ * Runs a written plan without a language model: the first turn submits the plan, the next answers
+ * with its report, or with the reason why it was not run. It depends on the request alone, so a
+ * recovered run gets the same answers. It costs nothing.
  */
 export const planModel: Model = async (request) => {
   if (request.caller.turn === 1) {
@@ -23,15 +22,15 @@ export const planModel: Model = async (request) => {
 const notAPlan = `${planModelName} is no language model: it runs a plan. Give it one as JSON for its task, or use mandate run --plan FILE.`;
 
 /**
- * Where the plan stands: the task is the plan as JSON, or the context has a line "plan" with the
- * hash of one that is stored, since a large one is no text for a prompt. Undefined: nowhere.
+ * The plan: the task as JSON, or the hash of a stored plan in a line "plan HASH" of the context,
+ * which keeps large plans out of prompts. Undefined: no plan.
  */
 function planIn({ caller, messages }: ModelRequest): unknown {
   try {
     const document: unknown = JSON.parse(caller.task);
     if (typeof document === "object" && document !== null) return document;
   } catch {
-    // A sentence for people, then.
+    // Not JSON: the context may name a stored plan.
   }
   const opening = messages.find(({ role }) => role === "user")?.text ?? "";
   const hash = /^plan ([0-9a-f]{64})$/m.exec(opening)?.[1];

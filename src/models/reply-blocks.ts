@@ -89,9 +89,9 @@ interface RawCall {
 }
 
 interface CallIds {
-  /** Those in use; a call's own is added. */
+  /** Ids in use. */
   readonly taken: Set<string>;
-  /** Which number to try next, by the id that was wanted: a thousand alike take a thousand steps. */
+  /** The next suffix to try, by wanted id, so that many equal ids take linear time. */
   readonly next: Map<string, number>;
 }
 
@@ -122,8 +122,8 @@ export function callIdsOf(messages: readonly Message[]): CallIds {
 }
 
 /**
- * The log needs every call of a delegation to have its own id; small servers repeat theirs, or send
- * none. The id goes back to the provider with call and result alike, so it may be any.
+ * Makes ids unique in a delegation, as the log requires: some servers repeat theirs, or send none.
+ * Call and result go back to the provider with the same id, so the id may be changed.
  */
 function uniqueId(wanted: string, { taken, next, caller }: CallContext): string {
   let id = wanted;
@@ -148,7 +148,7 @@ export type Fragment = { readonly options?: SharedV4ProviderOptions } & (
 
 /** What a reply's `providerData` holds; plain JSON, since it is stored with the turn. */
 export interface ProviderData {
-  /** Only this model gets it back: another one could not read it, and may refuse it. */
+  /** Sent back to this model only: others cannot read it, and may refuse it. */
   readonly model: string;
   readonly fragments: readonly Fragment[];
 }

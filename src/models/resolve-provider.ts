@@ -11,7 +11,7 @@ import {
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** All that a client needs; nothing is left for it to look up in the process's environment. */
+/** Everything that a client needs, so that it reads nothing from the process's environment. */
 export interface ProviderSettings {
   readonly provider: string;
   readonly kind: ProviderKind;
@@ -96,7 +96,7 @@ export function keyVariableOf(provider: string, config: ModelsConfig): string | 
   return keyVariable(own(builtInProviders, provider), own(config.providers ?? {}, provider));
 }
 
-/** A file that only moves a provider's address must not thereby receive the key of the real one. */
+/** A configuration that changes a provider's address does not get the key of the original provider. */
 function keyVariable(
   builtIn: BuiltInProvider | undefined,
   configured: ProviderConfig | undefined,
@@ -129,7 +129,7 @@ function localUrl({ baseUrl, baseUrlVariable }: BuiltInProvider, host: string): 
   return `${url.origin}${url.pathname.replace(/\/(?:v1\/?)?$/, "")}/v1`;
 }
 
-/** The variables follow each vendor's own habit, and those differ in what they leave out. */
+/** Completes a vendor's base URL variable: vendors differ in whether it contains the version. */
 function trustedUrl({ baseUrlVariable, kind }: BuiltInProvider, address: string): string {
   // Not quoted: there may be a password in it.
   if (!/^https?:\/\//.test(address) || !URL.canParse(address)) {

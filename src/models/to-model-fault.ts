@@ -13,9 +13,9 @@ interface FaultContext {
   readonly now: number;
 }
 
-/** Whatever a provider's client threw or streamed, by what the loop can do about it. */
+/** Classifies an error of a provider's client by what the agent loop can do about it. */
 export function toModelFault(error: unknown, context: FaultContext): ModelFault {
-  // Our own, as it is or inside of what a client made of it.
+  // A fault of our own, possibly wrapped by the client.
   const own = error instanceof Error && error.cause instanceof ModelFault ? error.cause : error;
   if (own instanceof ModelFault) return own;
   const complaint = readComplaint(error);
@@ -33,12 +33,12 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
   return new ModelFault(kind, `${context.model} ${sentences[kind]}${status}: ${detail}`, {
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     ...(context.partial ? { partial: context.partial } : {}),
-    // Only what lies below the client: its own error carries the whole request, prompt included.
+    // Only the cause below the client: the client's error holds the whole request, prompt included.
     cause: complaint.cause,
   });
 }
 
-/** A program has to be started: waiting would not help. */
+/** A local server has to be started by the person: retrying would not help. */
 function remedyFor(model: string): string {
   const provider = model.split("/", 1)[0] ?? "";
   const builtIn = Object.hasOwn(builtInProviders, provider)
@@ -75,8 +75,8 @@ function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKin
   if (status === undefined || status < 400) return classifyByWords(text);
   if (status === 429) {
     if (mayWait) return "rate-limited";
-    // Without a word on when to come back, it is the account's own limit: waiting would not help.
-    // Inside a stream there are no headers to say it, so there only the words count.
+    // Without a retry time it is a limit of the account: waiting would not help. Inside a stream
+    // there are no headers, so there the words decide.
     return complaint.headers === undefined ? classifyByWords(`rate_limit ${text}`) : "spend-cap";
   }
   if (status >= 500 || /overloaded/i.test(text)) return "overloaded";
@@ -87,7 +87,7 @@ function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKin
   return status === 408 ? "connection" : "rejected";
 }
 
-/** For errors inside a stream, whose answer had begun as 200, and for what never had a status. */
+/** For errors without a useful status: inside a stream that began as 200, or of the network. */
 function classifyByWords(text: string): ModelFaultKind {
   if (contextWords.test(text)) return "context-overflow";
   if (spendWords.test(text)) return "spend-cap";
@@ -118,7 +118,7 @@ function readRetryAfter(
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** The same as Google says it: in the body of its complaint. */
+/** The same from the body, where Google writes it. */
 function readRetryDelay(text: string): number | undefined {
   const seconds = /"retryDelay"\s*:\s*"(\d{1,6}(?:\.\d+)?)s"/.exec(text)?.[1];
   return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000);
@@ -135,7 +135,7 @@ function asNumber(text: string | undefined): number | undefined {
   return text !== undefined && /^\d+(?:\.\d+)?$/.test(text) ? Number(text) : undefined;
 }
 
-/** The common shape of what goes wrong: HTTP errors, error parts of a stream, network failures. */
+/** The common shape of HTTP errors, error parts of a stream and network failures. */
 interface ProviderComplaint {
   readonly status: number | undefined;
   /** Of the HTTP answer; undefined when the complaint came by another way. */
@@ -150,8 +150,8 @@ interface ProviderComplaint {
 const maximumBody = 20_000;
 
 /**
- * Read by shape, not by class: the same fault arrives as an error object of the client, as a bare
- * object out of the stream, or as text, and loading the client's classes here would cost start-up.
+ * Reads an error by its shape, not its class: the same error arrives as an object of the client, as
+ * a plain object in the stream, or as text. Loading the client's classes would slow the start.
  */
 export function readComplaint(error: unknown): ProviderComplaint {
   if (typeof error !== "object" || error === null) {
@@ -196,7 +196,7 @@ function asText(value: unknown): string {
   }
 }
 
-/** What a failed connection says of itself; one that was tried by several ways holds one of each. */
+/** A failed connection; `errors` holds one for each address that was tried. */
 interface SocketError {
   readonly code?: unknown;
   readonly address?: unknown;

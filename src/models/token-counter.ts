@@ -5,12 +5,12 @@ import { loadLanguageModel } from "./load-language-model.ts";
 import type { ProviderKind } from "./provider-catalog.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 
-/** What the provider bills beyond what its own endpoint said. */
+/** Providers bill slightly more than their counting endpoints report. */
 const endpointMargin = 1.02;
-/** What stands around texts in a prompt and is in none of them, beside what is estimated for each. */
+/** For the provider's framing of the prompt, in addition to the estimate of each text. */
 const estimateMargin = 1.1;
 
-/** Who is answered so once is answered so always: there is no such endpoint here, or not for this key. */
+/** After these answers the endpoint is not asked again: it does not exist, or not for this key. */
 const lasting: ReadonlySet<number> = new Set([401, 403, 404, 405, 501]);
 
 /**
@@ -23,9 +23,9 @@ export class TokenCounter {
   readonly #modelId: string;
   readonly #fetch: typeof fetch;
   readonly #prompt: AiSdkPrompt;
-  /** The provider has no such endpoint, or does not take our requests there. */
+  /** The provider has no counting endpoint, or refuses our requests there. */
   #isRefused = false;
-  /** By how much the reports were above the counts, at most. */
+  /** The largest ratio of reported to counted tokens so far. */
   readonly #raised = { endpoint: 1, estimate: 1 };
   readonly #pending = new WeakMap<readonly Message[], Count>();
 
@@ -65,7 +65,7 @@ export class TokenCounter {
       : { by: "estimate", known: counted?.tokens ?? 0, tokens };
   }
 
-  /** The provider's client makes the request that it would send, and another one leaves in its place. */
+  /** Lets the provider's client build its request, and sends a counting request in its place. */
   async #ask(prompt: PromptToCount): Promise<Count | undefined> {
     const { kind, provider } = this.#settings;
     const endpoint = countingEndpoints[kind];
@@ -90,7 +90,7 @@ export class TokenCounter {
         abortSignal: prompt.signal,
       });
     } catch {
-      // Counted, or not to be had: what is asked for next is another way to bound it.
+      // Thrown by `instead`, or the endpoint failed: then the tokenizer estimates.
     }
     return tokens === undefined ? undefined : { by: "endpoint", known: 0, tokens };
   }
@@ -112,7 +112,7 @@ interface CountingEndpoint {
   tokensIn(answer: unknown): number | undefined;
 }
 
-/** Providers that are not here have none that counts a whole request. */
+/** Providers that are missing here have no endpoint that counts a whole request. */
 const countingEndpoints: Partial<Record<ProviderKind, CountingEndpoint>> = {
   anthropic: {
     address: (url) => `${url}/count_tokens`,
@@ -166,7 +166,7 @@ interface PromptParts {
 /** The models whose tokens are those of the tokenizer itself. */
 const ownModels = /(?:^|\/)(?:chatgpt-)?(?:gpt-4o|gpt-4\.[15]|gpt-5|gpt-oss|o[134])(?![a-z0-9])/;
 
-/** What providers put around a prompt, each message and each tool. */
+/** Tokens of the provider's framing: for a prompt, for each message, for each tool. */
 const frame = { prompt: 64, message: 8, tool: 16 };
 
 /**
@@ -216,17 +216,17 @@ function similarTokens(text: string, count: CountText): number {
   return Math.min(bytes, Math.ceil(count(plain) * 1.5) + shortTexts + digits + others);
 }
 
-/** In a short text one word that another vocabulary does not have is more than half of all tokens. */
+/** In a short text, one word that is missing in a vocabulary can double the number of tokens. */
 const shortTexts = 16;
 
 let tokenizer: Promise<CountText | undefined> | undefined;
 
-/** Large, and needed only where bytes do not fit a budget and the provider does not count. */
+/** Loaded on demand: needed only where bytes do not fit a budget and the provider does not count. */
 function loadTokenizer(): Promise<CountText | undefined> {
   tokenizer ??= import("gpt-tokenizer/encoding/o200k_base").then(
     ({ countTokens }) =>
       (text) =>
-        // What looks like a sign of the protocol is text like any other here.
+        // Special tokens of the protocol are counted as ordinary text.
         countTokens(text, { disallowedSpecial: new Set() }),
     () => undefined,
   );

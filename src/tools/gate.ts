@@ -3,7 +3,6 @@
  * the scopes, the workspace and the input were checked here, and after its start was logged.
  */
 
-import type { Contract } from "../contracts/contract.ts";
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
 import { isEgress, isEgressOpen } from "../contracts/trifecta.ts";
 import { type CallCause, describeCallCause } from "../events/cause.ts";
@@ -15,18 +14,13 @@ import type { Message, ToolCall } from "../ports/model.ts";
 import { visibleJson } from "../ports/visible-text.ts";
 import { clip, headOfBytes } from "../text.ts";
 import { exposuresIn } from "./exposure-of.ts";
-import { judgeCall } from "./judge-call.ts";
+import { type CallHolder, judgeCall } from "./judge-call.ts";
 import { isKnownAddress } from "./known-address.ts";
 import { startedTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 /** The delegation that makes the call, and how the gate records the outcome. */
-export interface GateSubject {
+export interface GateSubject extends CallHolder {
   readonly id: string;
-  readonly contract: Contract;
-  /** The budget is nearly spent: only ways to end are left. */
-  readonly withdrawn: boolean;
-  /** Looks up the runtime's tools and those of its MCP servers. */
-  readonly find: (name: string) => Tool | undefined;
   /** Asks a person whether a call may be made; gives false when no approval comes in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
   /** No person can be asked: none is connected, or none answered the last time. */
@@ -60,7 +54,7 @@ export async function passGate(
   wasStarted: boolean,
 ): Promise<ToolResult> {
   const { id } = subject;
-  const judgement = judgeCall(subject.contract, subject.find, call, subject.withdrawn);
+  const judgement = judgeCall(subject, call);
   if (!judgement.allowed) return refuse(subject, call, wasStarted, judgement);
   const { tool, input } = judgement;
   const context = subject.contextOf(call);

@@ -29,15 +29,22 @@ export type CallRule =
   | "trifecta"
   | "exit_not_allowed";
 
+/** The delegation that makes a call. */
+export interface CallHolder {
+  readonly contract: Contract;
+  /** The budget is nearly spent: only ways to end are left. */
+  readonly withdrawn: boolean;
+  /** Looks up the runtime's tools and those of its MCP servers. */
+  readonly find: (name: string) => Tool | undefined;
+}
+
 /**
  * Whether a contract allows this call. The name must be exactly the canonical one: a different case,
  * a look-alike letter or another program's name for the same tool is an unknown tool.
  */
 export function judgeCall(
-  contract: Contract,
-  find: (name: string) => Tool | undefined,
+  { contract, find, withdrawn }: CallHolder,
   call: ToolCall,
-  withdrawn: boolean,
 ): CallJudgement {
   const { permissions } = contract;
   const tool = find(call.name);

@@ -162,7 +162,7 @@ export function requireTool(tool: Tool): void {
   }
   const { name } = tool;
   if (typeof name !== "string") refuse("A tool", "name", 'a string, such as "look_up"');
-  for (const [field, { isFit, write }] of rules) {
+  for (const [field, isFit, write] of rules) {
     if (!isFit(tool[field])) refuse(`The tool ${JSON.stringify(name)}`, field, write);
   }
   for (const [field, words] of traits) {
@@ -203,61 +203,41 @@ const traits: readonly (readonly [keyof Tool, readonly unknown[]])[] = [
   ["onlyFor", ["watcher", "orchestrator"]],
 ];
 
-const rules: readonly (readonly [keyof Tool, Rule])[] = [
-  ["description", { isFit: isText, write: "a sentence for the model that may call it" }],
+/** Required traits: what each must be, and what to write. */
+const rules: readonly (readonly [keyof Tool, (value: unknown) => boolean, string])[] = [
+  ["description", isText, "a sentence for the model that may call it"],
   [
     "alongside",
-    {
-      isFit: (value) => value === undefined || isTexts(value),
-      write: "sentences by the name of the other tool, or nothing",
-    },
+    (value) => value === undefined || isTexts(value),
+    "sentences by the name of the other tool, or nothing",
   ],
   [
     "effect",
-    {
-      isFit: (value) => typeof value === "string" && Object.hasOwn(effects, value),
-      write: "what a call does to the world: read, write, exec, network or spawn",
-    },
+    (value) => typeof value === "string" && Object.hasOwn(effects, value),
+    "what a call does to the world: read, write, exec, network or spawn",
   ],
   [
     "idempotent",
-    {
-      isFit: (value) => typeof value === "boolean",
-      write: "true where a call that a crash cut may simply be made again, otherwise false",
-    },
+    (value) => typeof value === "boolean",
+    "true where a call that a crash cut may simply be made again, otherwise false",
   ],
   [
     "scopes",
-    {
-      isFit: (value) => Array.isArray(value) && value.every(isText),
-      write: "the scopes that a contract must hold for it, or [] for none",
-    },
+    (value) => Array.isArray(value) && value.every(isText),
+    "the scopes that a contract must hold for it, or [] for none",
   ],
   [
     "exposure",
-    {
-      isFit: isExposure,
-      write:
-        "{ untrusted, private, wayOut } with a boolean for each (untrusted: true where it can return what strangers wrote; private: true where it can return what is private; wayOut: true where its input can leave the machine)",
-    },
+    isExposure,
+    "{ untrusted, private, wayOut } with a boolean for each (untrusted: true where it can return what strangers wrote; private: true where it can return what is private; wayOut: true where its input can leave the machine)",
   ],
   [
     "input",
-    {
-      isFit: (value) => typeof value === "object" && value !== null && "safeParse" in value,
-      write: "a schema of Zod: z.strictObject({ … })",
-    },
+    (value) => typeof value === "object" && value !== null && "safeParse" in value,
+    "a schema of Zod: z.strictObject({ … })",
   ],
-  [
-    "execute",
-    { isFit: (value) => typeof value === "function", write: "the function that does it" },
-  ],
+  ["execute", (value) => typeof value === "function", "the function that does it"],
 ];
-
-interface Rule {
-  isFit(value: unknown): boolean;
-  readonly write: string;
-}
 
 const toolKeys = {
   name: true,

@@ -88,8 +88,9 @@ export const officeFiles = defineTarget({
         fc.record({ kind: fc.constant("docx" as const), bytes: mutated([docx]) }),
       ),
       async check({ bytes, kind }) {
-        const reply = await readDocument({ kind, format: "markdown", view }, bytes, signal, {
-          timeMs: 8000,
+        const reply = await readDocument({ kind, format: "markdown", view }, bytes, {
+          signal,
+          limits: { timeMs: 8000 },
         });
         assert.ok(reply.kind === "window" || reply.kind === "problem");
         assertShown(

@@ -10,13 +10,31 @@ import {
 import { untilAborted } from "../until-aborted.ts";
 import type { ScriptedFault, ScriptedReply } from "./playbook.ts";
 
-export async function performFault(
+/**
+ * Gives a reply as a provider would. Without latency and faults that is one synchronous step without
+ * timers: benchmarks measure the runtime around it, not this.
+ */
+export function performReply(
   reply: ScriptedReply,
-  fault: ScriptedFault,
+  request: ModelRequest,
+  onPart: OnPart,
+  clock: Clock,
+): ModelReply | Promise<ModelReply> {
+  if (request.signal.aborted) throw request.signal.reason;
+  const { fault } = reply;
+  if (fault !== undefined) return performFault({ ...reply, fault }, request, onPart, clock);
+  if (reply.latency_ms) return performSlowly(reply, request, onPart, clock);
+  streamText(reply, onPart);
+  return toModelReply(reply, request);
+}
+
+async function performFault(
+  reply: ScriptedReply & { readonly fault: ScriptedFault },
   request: ModelRequest,
   onPart: OnPart,
   clock: Clock,
 ): Promise<ModelReply> {
+  const { fault } = reply;
   if (reply.latency_ms) await sleep(clock, reply.latency_ms, request.signal);
   switch (fault) {
     case "rate-limited":
@@ -97,7 +115,7 @@ function never(): Promise<never> {
   return new Promise(() => {});
 }
 
-export function toModelReply(reply: ScriptedReply, request: ModelRequest): ModelReply {
+function toModelReply(reply: ScriptedReply, request: ModelRequest): ModelReply {
   const text = reply.text ?? "";
   const calls = reply.calls === undefined ? [] : toCalls(reply.calls, request);
   return {
@@ -163,25 +181,25 @@ function tokens(characters: number): number {
 export type OnPart = (part: ModelPart) => void;
 
 /** The text in its pieces, all at once. */
-export function streamText(reply: ScriptedReply, onPart: OnPart): void {
+function streamText(reply: ScriptedReply, onPart: OnPart): void {
   for (const text of piecesOf(reply)) onPart({ type: "text", text });
 }
 
-/** The text in its pieces, spread over `milliseconds`. */
-export async function streamSlowly(
+/** Streams the text in its pieces, spread over the reply's latency. */
+async function performSlowly(
   reply: ScriptedReply,
-  milliseconds: number,
-  signal: AbortSignal,
+  request: ModelRequest,
   onPart: OnPart,
   clock: Clock,
-): Promise<void> {
+): Promise<ModelReply> {
   const pieces = piecesOf(reply);
-  const pause = milliseconds / Math.max(1, pieces.length);
-  if (pieces.length === 0) await sleep(clock, pause, signal);
+  const pause = (reply.latency_ms ?? 0) / Math.max(1, pieces.length);
+  if (pieces.length === 0) await sleep(clock, pause, request.signal);
   for (const text of pieces) {
-    await sleep(clock, pause, signal);
+    await sleep(clock, pause, request.signal);
     onPart({ type: "text", text });
   }
+  return toModelReply(reply, request);
 }
 
 function piecesOf({ text = "", chunks = 1 }: ScriptedReply): readonly string[] {

@@ -9,14 +9,7 @@ import {
 } from "../../ports/model.ts";
 import { clip, headOf, oneLine } from "../../text.ts";
 import { createChooseReply } from "./choose-reply.ts";
-import {
-  type OnPart,
-  performFault,
-  promptTokens,
-  streamSlowly,
-  streamText,
-  toModelReply,
-} from "./give-reply.ts";
+import { type OnPart, performReply, promptTokens } from "./give-reply.ts";
 import type { Playbook, PlaybookReply, ScriptedReply } from "./playbook.ts";
 import { compileInput, compileTemplate, findTemplateProblem } from "./template.ts";
 
@@ -44,7 +37,7 @@ export function scriptedModel(script: Playbook | Script, clock: Clock = systemCl
   return mayTellUsage(script) ? model : Object.assign(model, { countTokens });
 }
 
-/** What a script reports is its own affair: its prompts cannot be counted before. */
+/** Whether the script reports usage itself: its prompts cannot be counted in advance then. */
 function mayTellUsage(script: Playbook | Script): boolean {
   return typeof script === "function" || script.replies.some(({ usage }) => usage !== undefined);
 }
@@ -106,34 +99,6 @@ function noReply(playbook: Playbook, { caller, messages }: ModelRequest): ModelF
 
 function title(playbook: Playbook): string {
   return playbook.name === undefined ? "The playbook" : `The playbook "${playbook.name}"`;
-}
-
-/**
- * Gives a reply as a provider would. Without latency and faults that is one synchronous step without
- * timers: benchmarks measure the runtime around it, not this.
- */
-function performReply(
-  reply: ScriptedReply,
-  request: ModelRequest,
-  onPart: OnPart,
-  clock: Clock,
-): ModelReply | Promise<ModelReply> {
-  if (request.signal.aborted) throw request.signal.reason;
-  if (reply.fault !== undefined) return performFault(reply, reply.fault, request, onPart, clock);
-  if (reply.latency_ms) return performSlowly(reply, reply.latency_ms, request, onPart, clock);
-  streamText(reply, onPart);
-  return toModelReply(reply, request);
-}
-
-async function performSlowly(
-  reply: ScriptedReply,
-  latency: number,
-  request: ModelRequest,
-  onPart: OnPart,
-  clock: Clock,
-): Promise<ModelReply> {
-  await streamSlowly(reply, latency, request.signal, onPart, clock);
-  return toModelReply(reply, request);
 }
 
 /**

@@ -74,7 +74,7 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
   "tools/documents/read-document.ts": async () => {
     const limits = { timeMs: 20_000, memoryBytes: 2 ** 30, replyBytes: 2 ** 20 };
     const request = JSON.stringify({ kind: "text" });
-    return (await runParser(request, Buffer.from("hello"), limits, signal)).kind;
+    return (await runParser(request, Buffer.from("hello"), { limits, signal })).kind;
   },
   "surfaces/cli/open-browser.ts": async () => {
     // A surface, which is otherwise imported by its entry points alone.

@@ -41,8 +41,8 @@ export const requestReviewTool = defineTool({
   },
 });
 
-/** The number of whole series when no verdict is final. */
-const patience = 3;
+/** After so many series of reviews without an approval, no further one is made. */
+const mostSeries = 3;
 
 /**
  * Work that is handed in goes to a reviewer first. Changes that it asks for come back to the agent that
@@ -55,7 +55,7 @@ export async function handInForReview(
   const { review } = delegator;
   if (review === null) return undefined;
   const { made, rounds } = review;
-  if (made >= rounds * patience) {
+  if (made >= rounds * mostSeries) {
     return failed(
       `it was reviewed ${made} times, and cannot be handed in again. Say what is missing.`,
     );
@@ -73,7 +73,7 @@ export async function handInForReview(
   const round = made + 1;
   if (result?.status !== "completed") {
     const problem = `the review failed: ${result?.result ?? "it did not end"}`;
-    // One that fails each time must not be asked without end.
+    // A review that always fails must not be repeated without end.
     if (round < rounds) return failed(problem);
     return decideByPerson(message, problem, round, delegator);
   }

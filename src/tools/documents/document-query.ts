@@ -58,13 +58,10 @@ export function createDocumentQuery(clock: Clock = systemClock): Tool {
           ? { kind: "window", page, offset, limit }
           : { kind: "passages", query, count: passageCount };
       const { readDocument } = await import("./read-document.ts");
-      const reply = await readDocument(
-        { kind, format: "markdown", view },
-        bytes,
-        context.signal,
-        {},
+      const reply = await readDocument({ kind, format: "markdown", view }, bytes, {
+        signal: context.signal,
         clock,
-      );
+      });
       return describeDocument(reply, { path: shown, kind, view });
     },
   });

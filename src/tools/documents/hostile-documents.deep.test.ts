@@ -19,7 +19,7 @@ const never = new AbortController().signal;
 
 function read(kind: DocumentKind, bytes: Buffer, timeMs?: number): Promise<DocumentReply> {
   const limits = timeMs === undefined ? {} : { timeMs };
-  return readDocument({ kind, format: "markdown", view }, bytes, never, limits);
+  return readDocument({ kind, format: "markdown", view }, bytes, { signal: never, limits });
 }
 
 const hasProcesses = existsSync("/proc/self/status");
@@ -120,7 +120,7 @@ test("pages that refer to each other in a circle end", async () => {
 test("a document that takes too long is stopped, and its process with it", async () => {
   const clock = new ManualClock();
   const request = { kind: "html", format: "markdown", view } as const;
-  const reading = readDocument(request, slow, never, { timeMs: 300 }, clock);
+  const reading = readDocument(request, slow, { signal: never, limits: { timeMs: 300 }, clock });
   await isBeingRead();
   await clock.advance(300);
   expect(await reading).toEqual({
@@ -133,7 +133,7 @@ test("a document that takes too long is stopped, and its process with it", async
 test("a call that is cancelled takes its process with it", async () => {
   const controller = new AbortController();
   const request = { kind: "html", format: "markdown", view } as const;
-  const reading = readDocument(request, slow, controller.signal);
+  const reading = readDocument(request, slow, { signal: controller.signal });
   await isBeingRead();
   controller.abort();
   await expect(reading).rejects.toThrow(/abort/);
@@ -155,7 +155,7 @@ test.skipIf(!hasProcesses)(
     vi.stubEnv("MANDATE_CANARY_KEY", "canary-value");
     const controller = new AbortController();
     const request = { kind: "html", format: "markdown", view } as const;
-    const reading = readDocument(request, slow, controller.signal);
+    const reading = readDocument(request, slow, { signal: controller.signal });
     try {
       const id = await until("a process reads it", () => findParsers()[0]);
       const fact = (name: string) => readFileSync(`/proc/${id}/${name}`, "utf8");

@@ -19,9 +19,9 @@ interface HtmlTree {
   readonly base: string | undefined;
 }
 
-/** Browsers stop nesting here as well; what is deeper becomes a neighbour. */
+/** Browsers stop nesting here as well; deeper elements become siblings. */
 const deepest = 512;
-/** Beyond this the page is an attack on its reader: what came before is kept. */
+/** Deeper pages are hostile: parsing stops, and the part before is kept. */
 const deepestAtAll = 10_000;
 const mostNodes = 1_000_000;
 const keptAttributes = new Set(
@@ -50,7 +50,7 @@ export async function parseHtml(source: string): Promise<HtmlTree> {
       open.push(element);
     },
     onclosetag() {
-      // Those beyond the deepest were left when their neighbour came.
+      // Elements beyond the limit were closed when their sibling was opened.
       if (depth <= deepest) leave(open.pop(), open.at(-1));
       depth -= 1;
     },
@@ -78,7 +78,7 @@ function makeElement(name: string, attributes: ReadonlyMap<string, string>): Htm
   return { name, attributes, children: [], textLength: 0, hasBlocks: false };
 }
 
-/** Counts what an element holds towards the one around it, once, when it is complete. */
+/** Adds an element's counts to its parent, once, when the element is complete. */
 function leave(element: HtmlElement | undefined, parent: HtmlElement | undefined): void {
   if (element === undefined || parent === undefined || droppedNames.has(element.name)) return;
   parent.textLength += element.textLength;
@@ -109,7 +109,7 @@ export const blockNames: ReadonlySet<string> = new Set(
   ).split(" "),
 );
 
-/** What surrounds the content of a page on every page of the site. */
+/** Elements around the content, the same on every page of a site. */
 const surroundingNames: ReadonlySet<string> = new Set(["nav", "header", "footer", "aside"]);
 
 const surroundingRoles: ReadonlySet<string> = new Set(
@@ -127,10 +127,7 @@ interface MainContent {
 /** A page whose marked content is shorter than this has its content elsewhere. */
 const leastText = 200;
 
-/**
- * The part of a page that is about something: what it marks as such, else all of it without what
- * stands around the content.
- */
+/** The content of a page: the element that is marked as such, else the page without navigation, header and footer. */
 export function findMainContent(root: HtmlElement): MainContent {
   const marked = findMarked(root);
   if (marked !== undefined) return { element: marked, leaves: isNavigation };
@@ -176,7 +173,7 @@ function countWithout(root: HtmlElement, leaves: Leaves): number {
   return length;
 }
 
-/** What a person does not see, a model is not told: hidden text is where instructions are put. */
+/** Elements that browsers do not show: prompt injections are often in hidden text. */
 function isUnseen({ name, attributes }: HtmlElement): boolean {
   if (droppedNames.has(name) || attributes.has("hidden")) return true;
   if (attributes.get("aria-hidden") === "true") return true;

@@ -14,19 +14,25 @@ const parserLimits: ParserLimits = {
   replyBytes: 4 * 1024 * 1024,
 };
 
-/** Text of an untrusted document, read where it can do no harm. */
+interface ReadOptions {
+  readonly signal: AbortSignal;
+  readonly limits?: Partial<ParserLimits>;
+  readonly clock?: Clock;
+}
+
+/** Reads an untrusted document in a process of its own. */
 export async function readDocument(
   request: Omit<DocumentRequest, "patienceMs">,
   document: Uint8Array,
-  signal: AbortSignal,
-  others: Partial<ParserLimits> = {},
-  clock: Clock = systemClock,
+  { clock = systemClock, limits: others, signal }: ReadOptions,
 ): Promise<DocumentReply> {
   const limits = { ...parserLimits, ...others };
   // Early enough to say what was found before the time is up.
   const patienceMs = Math.floor(limits.timeMs * 0.6);
   const line = JSON.stringify({ ...request, patienceMs });
-  const end = await withParserSlot(signal, () => runParser(line, document, limits, signal, clock));
+  const end = await withParserSlot(signal, () =>
+    runParser(line, document, { limits, signal, clock }),
+  );
   if (end.kind === "reply") return parseReply(end.body);
   return {
     kind: "problem",
@@ -57,23 +63,20 @@ export type ParserEnd =
   | { readonly kind: "late" }
   | { readonly kind: "died" };
 
-// The type keeps both sides in step, and makes the program, which is only named below, part of the
-// build.
+// Type-checked against the program below, and the import makes that program a part of the build.
 const replyAt: ReplyAt = 3;
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 const program = fileURLToPath(new URL(`./parser-main${extension}`, import.meta.url));
 
 /**
- * Lets another process read a document. Whatever the document does to it (an endless loop, all of
- * its memory, a crash), this one only hears that it ended. The kernel holds the bounds where there
- * is a shell to set them, so that they hold even when no process is left to kill it.
+ * Reads a document in another process. An endless loop, exhausted memory or a crash there end that
+ * process only. Where there is a shell, `ulimit` sets the bounds, so that they hold even when this
+ * process is gone.
  */
 export function runParser(
   request: string,
   document: Uint8Array,
-  limits: ParserLimits,
-  signal: AbortSignal,
-  clock: Clock = systemClock,
+  { clock = systemClock, limits, signal }: ReadOptions & { readonly limits: ParserLimits },
 ): Promise<ParserEnd> {
   signal.throwIfAborted();
   return new Promise((resolve, reject) => {
@@ -109,7 +112,7 @@ export function runParser(
       else if (code === 0) settle({ kind: "reply", body: Buffer.concat(chunks) });
       else settle({ kind: "died" });
     });
-    // It may end before it has read everything; how it ended says more than the broken pipe.
+    // The process may end before it has read everything: its exit is reported, not the broken pipe.
     input.on("error", () => undefined);
     input.write(`${request}\n`);
     input.end(document);

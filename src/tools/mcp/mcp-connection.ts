@@ -28,9 +28,8 @@ interface CallOptions {
 }
 
 /**
- * One server, reached when it is needed. It may die at any time: calls that are open then fail, and
- * the next one starts it again. No call is ever repeated by itself, except one that the server
- * refused because it had forgotten the session.
+ * The connection to one server, opened on demand. When the server dies, open calls fail, and the next
+ * call starts it again. A call is repeated only when the server refused it for an unknown session.
  */
 export class McpConnection {
   readonly #options: ConnectionOptions;
@@ -46,7 +45,7 @@ export class McpConnection {
     this.#listing = new ToolListing(() => this.#list());
   }
 
-  /** What it offers now. A list that may have changed since is asked for again. */
+  /** The server's tools, requested again where the list may have changed. */
   listTools(): Promise<ListedTools> {
     return this.#listing.read();
   }
@@ -87,7 +86,7 @@ export class McpConnection {
       {
         signal,
         timeout: timeoutMs,
-        // What was offered, not what the server says by now.
+        // The definition that was shown to the model, not the server's current one.
         toolDefinition: { name: tool.name, inputSchema: { ...tool.parameters, type: "object" } },
       },
     );
@@ -162,13 +161,13 @@ export class McpConnection {
     this.#session = null;
     this.#listing.forget();
     this.#options.failures.note(this.#options.key);
-    // A process may have left others behind, and they are ended before we say that all is.
+    // A server's process may have left children, which are ended before `close` resolves.
     const ending = transport.close().finally(() => this.#ending.delete(ending));
     this.#ending.add(ending);
   }
 }
 
-/** A server that keeps sessions and was restarted answers so, having done nothing. */
+/** The answer of a restarted server that keeps sessions: it did not execute the call. */
 function hasForgottenUs(error: unknown, session: Session | undefined): session is Session {
   const hadSession = session?.transport instanceof HttpTransport && session.transport.sessionId;
   if (!hadSession || !(error instanceof Error) || !("status" in error)) return false;
@@ -178,8 +177,8 @@ function hasForgottenUs(error: unknown, session: Session | undefined): session i
 function ignore(): void {}
 
 /**
- * A server's list of tools. Those who ask while it is on its way share the answer; it is kept only
- * where the server would say that it has changed, and forgotten when it does.
+ * A server's list of tools. Concurrent callers share one request. The list is cached only where the
+ * server announces changes, and dropped at such an announcement.
  */
 class ToolListing {
   readonly #ask: () => Promise<Asked>;
@@ -205,7 +204,7 @@ class ToolListing {
     return current;
   }
 
-  /** Also one that is on its way: it may be older than what we were just told. */
+  /** Also drops a request in flight, which may return the old list. */
   forget(): void {
     this.#current = null;
   }
@@ -225,14 +224,14 @@ interface ListedTools {
   readonly isCut: boolean;
 }
 
-/** Asks for all pages of a server's list, up to a bound: a cursor can lead round in circles. */
+/** Requests all pages of a server's list, up to a limit: a hostile cursor may never end. */
 async function listTools(client: Client, timeoutMs: number): Promise<ListedTools> {
   if (client.getServerCapabilities()?.tools === undefined) return { tools: [], isCut: false };
   const tools: ServerTool[] = [];
   let cursor: string | undefined;
   for (let page = 0; page < mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    // Not the SDK's own walk: that one has no bound on tools, and writes to the console.
+    // Not the SDK's own paging, which has no limit on tools and writes to the console.
     const answer = await client.request({ method: "tools/list", params }, { timeout: timeoutMs });
     tools.push(...answer.tools.slice(0, mostTools - tools.length + 1));
     if (tools.length > mostTools) break;
@@ -247,10 +246,7 @@ async function listTools(client: Client, timeoutMs: number): Promise<ListedTools
 const mostFailures = 5;
 const windowMs = 60_000;
 
-/**
- * Remembers how often a server failed lately. A broken one costs its start-up time at every try,
- * and a hundred agents may all want it: after a few failures it is left alone for a while.
- */
+/** Counts recent failures of each server: after a few, a broken server is not started for a while. */
 export class FailureLimit {
   readonly #clock: Clock;
   readonly #failures = new Map<string, number[]>();

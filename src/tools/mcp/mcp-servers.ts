@@ -20,7 +20,7 @@ export interface McpScope {
   readonly isOwn: boolean;
 }
 
-/** Something about a server that people should know and nothing fails of. */
+/** A remark about a server for people, which is no failure. */
 export interface McpNotice {
   readonly server: string;
   readonly delegationId: string;
@@ -192,9 +192,9 @@ const loaders = new RegExp(
 );
 
 /**
- * What counts of a server that a project's file declares. A person trusted that file's content, and
- * not what an agent writes into the workspace later: so the file does not choose the folder that a
- * program starts in, nor where that looks for code.
+ * Restricts a server that a project's file declares. A person trusted the content of that file, not
+ * what an agent writes into the workspace later: so the file cannot set the program's folder, nor
+ * variables that say where programs look for code.
  */
 export function limitProjectServer(server: McpServer): LimitedServer {
   if (server.kind !== "stdio") return { server, notes: [] };
@@ -221,9 +221,9 @@ interface ToolHolder {
 }
 
 /**
- * A server's tool as an agent's. What a server says of its tools decides in which order calls run
- * and whether a cut one is repeated, never whether one is allowed: a tool that only reads by its
- * own word may run beside others, and of any other we must assume that it executes something.
+ * A server's tool as a tool of agents. The server's annotations decide whether calls run in parallel
+ * and whether an interrupted call is repeated, never whether a call is allowed. A tool without
+ * `readOnlyHint` counts as one that executes programs.
  */
 function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
   return {
@@ -231,7 +231,7 @@ function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
     description: accepted.description,
     parameters: accepted.parameters,
     effect: accepted.isReadOnly ? "read" : "exec",
-    // Whatever it says of itself: it is a program, and others' words and our data pass through it.
+    // Whatever its annotations say: untrusted input and private data pass through a server.
     exposure: fullExposure,
     idempotent: accepted.isIdempotent,
     scopes: [],
@@ -248,8 +248,8 @@ function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
 const bounds = { bytes: 1024 * 1024, depth: 32 };
 
 /**
- * The arguments of a server's tool: an object of bounded size. Whether they fit the server's own
- * schema is for the server to say; running foreign patterns over them here would be a way in.
+ * The arguments of a server's tool: an object of bounded size. The server checks them against its own
+ * schema; its patterns are untrusted and are not executed here.
  */
 export const plainInput: z.ZodType<Record<string, unknown>> = z.custom<Record<string, unknown>>(
   (value) => problemOf(value) === undefined,

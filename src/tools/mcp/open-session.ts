@@ -17,7 +17,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/client");
 
-/** A connection that was greeted and answered. */
+/** An initialized connection. */
 export interface Session {
   readonly client: Client;
   readonly transport: StdioTransport | HttpTransport;
@@ -40,9 +40,9 @@ interface SessionOptions {
 }
 
 /**
- * Starts a server and greets it. HTTP servers are asked first which revision they speak, as the
- * protocol proposes. Local ones are greeted in the older way: nearly all understand it, some end at
- * the sight of anything else, and those that know the newer one alone say so and are started again.
+ * Starts a server and initializes a session. HTTP servers negotiate the protocol revision. Local
+ * servers get the older handshake: nearly all understand it, and some exit on any other. A server
+ * that knows only the newer revision answers with an error and is started again.
  */
 async function openSession(options: SessionOptions): Promise<Session> {
   const sdk = await import("@modelcontextprotocol/client");
@@ -100,7 +100,7 @@ function openTransport(
   );
 }
 
-/** Results are text for a model; foreign schemas are not compiled here. */
+/** Output schemas of servers are untrusted, so they are not compiled; results are text for a model. */
 const noValidation: jsonSchemaValidator = {
   getValidator<Value>() {
     return (input: unknown): JsonSchemaValidatorResult<Value> => ({
@@ -114,9 +114,8 @@ const noValidation: jsonSchemaValidator = {
 function ignore(): void {}
 
 /**
- * Fetch with a bound on what comes back, counted while it arrives. The standing stream, on which a
- * server could send unrequested messages, is not opened: this answers for the server that it has
- * none. Resuming the reply to a request is let through.
+ * A fetch that bounds the size of answers while they arrive. The standing GET stream for unrequested
+ * messages is not opened: this answers 405 in the server's place. Resuming a reply is allowed.
  */
 function cappedFetch(maxBytes: number = longestMessage): FetchLike {
   return async (url, init) => {
@@ -182,40 +181,26 @@ export async function startSession(options: StartOptions): Promise<Session> {
   }
 }
 
-/** Words that follow the server's name, and quote nothing that was given to it in confidence. */
+/** The failure of a server, as words that follow its name. Declared values are hidden. */
 export function explain(
   error: unknown,
   transport: Session["transport"] | undefined,
   { server, timeoutMs }: Pick<SessionOptions, "server" | "timeoutMs">,
 ): string {
   const process = transport instanceof StdioTransport ? transport : null;
-  return describeFailure(error, {
-    timeoutMs,
-    hide: server.hidden.inErrors,
-    ended: process?.ended ?? null,
-    lastWords: process?.lastWords ?? "",
-  });
+  const { inErrors: hide } = server.hidden;
+  const reason = reasonOf(error, process?.ended ?? null, { hide, timeoutMs });
+  return `${reason.replace(/[.\s]+$/, "")}.${quoteLastWords(hide(process?.lastWords ?? ""))}`;
 }
 
-interface FailureContext {
-  readonly timeoutMs: number;
-  /** Hides values that no sentence may quote. */
-  readonly hide: Redact;
-  /** How its process ended, where it has one and that is over. */
-  readonly ended: string | null;
-  /** What it said before. */
-  readonly lastWords: string;
-}
-
-/** What went wrong with a server, as words that follow its name and end in a full stop. */
-function describeFailure(error: unknown, context: FailureContext): string {
-  return `${verdict(error, context).replace(/[.\s]+$/, "")}.${quoteLastWords(context)}`;
-}
-
-function verdict(error: unknown, context: FailureContext): string {
+function reasonOf(
+  error: unknown,
+  ended: string | null,
+  { hide, timeoutMs }: { readonly hide: Redact; readonly timeoutMs: number },
+): string {
   const code = fieldOf(error, "code");
   const status = fieldOf(fieldOf(error, "data"), "status");
-  const safe = (text: string) => cleanLine(context.hide(text), 500);
+  const safe = (text: string) => cleanLine(hide(text), 500);
   if (typeof status === "number") {
     if (status >= 300 && status < 400) return "redirects to another place, which is not followed";
     if (status === 401 || status === 403) return `refused us (HTTP ${status}); check its headers`;
@@ -223,13 +208,13 @@ function verdict(error: unknown, context: FailureContext): string {
     const said = typeof body === "string" ? safe(body.slice(0, 2000)) : "";
     return said === "" ? `answered with HTTP ${status}` : `answered with HTTP ${status}: ${said}`;
   }
-  if (code === "REQUEST_TIMEOUT") return `did not answer within ${context.timeoutMs} ms`;
+  if (code === "REQUEST_TIMEOUT") return `did not answer within ${timeoutMs} ms`;
   if (code === "UNSUPPORTED_RESULT_TYPE") {
     return "asked for input in the middle of a call, which agents cannot give";
   }
   if (typeof code === "number") return `answered: ${safe(messageOf(error)) || `error ${code}`}`;
   if (error instanceof MandateError) return `cannot be started: ${safe(messageOf(error))}`;
-  if (context.ended !== null) return context.ended;
+  if (ended !== null) return ended;
   const system = systemCode(error);
   if (system === "ENOENT") return "cannot be started: its command or its folder does not exist";
   if (system === "EACCES") return "cannot be started: its command may not be executed";
@@ -238,8 +223,8 @@ function verdict(error: unknown, context: FailureContext): string {
   return `failed: ${safe(messageOf(error)) || "it did not say why"}`;
 }
 
-function quoteLastWords({ lastWords, hide }: FailureContext): string {
-  const lines = cleanText(hide(lastWords), 16_384)
+function quoteLastWords(text: string): string {
+  const lines = cleanText(text, 16_384)
     .split("\n")
     .map((line) => cleanLine(line, 200))
     .filter((line) => line !== "");
@@ -265,7 +250,7 @@ function fieldOf(value: unknown, name: string): unknown {
     : undefined;
 }
 
-/** A server that cannot be used now: which one, why, and what to do. Never the end of the process. */
+/** A server that cannot be used now: which one, why, and what to do. */
 export class McpUnavailable extends Error {
   readonly server: string;
 

@@ -4,11 +4,11 @@ import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { FailureLimit, McpConnection } from "./mcp-connection.ts";
 
-/** A connection, and who uses it. */
+/** A connection and its users. */
 export interface ServerLine {
   readonly connection: McpConnection;
   readonly users: Set<object>;
-  /** It belongs to one delegation and goes with it. */
+  /** Used by one delegation alone, and closed with it. */
   readonly isOwn: boolean;
   readonly key: string;
   idle?: Timer;
@@ -43,7 +43,7 @@ export class ServerLines {
     this.#failures = new FailureLimit(options.clock);
   }
 
-  /** Nothing is started by this. */
+  /** Finds or makes a line; the server is not started by this. */
   find({ name, server, owner, startTimeoutMs }: LineRequest): ServerLine {
     const definition = hash([name, server]);
     const key = owner === null ? definition : hash([definition, owner]);
@@ -70,7 +70,7 @@ export class ServerLines {
     line.users.add(user);
   }
 
-  /** The last one out ends it: at once if no other delegation could use it, otherwise after a while. */
+  /** When the last user leaves, the line is closed: at once if no other delegation can use it, else after `idleMs`. */
   async leave(line: ServerLine, user: object, isUseless: boolean): Promise<void> {
     line.users.delete(user);
     if (line.users.size > 0) return;
@@ -94,7 +94,7 @@ export class ServerLines {
   }
 }
 
-/** One that is shared may well outlive the delegation that it was started for. */
+/** Only servers of a single delegation are marked: a shared one may outlive the delegation. */
 function marked(server: ExpandedServer, mark: Readonly<Record<string, string>> = {}) {
   return server.kind === "stdio" ? { ...server, env: { ...server.env, ...mark } } : server;
 }

@@ -9,7 +9,7 @@ import {
   stepReview,
 } from "./step-request.ts";
 
-/** What came of a plan, step by step, and which delegations gave the results. */
+/** The results of a plan by step, and the delegations that gave them. */
 export interface CarriedOut {
   readonly records: readonly StepRecord[];
   /** Every child whose result is in the records, or was before it was tried again. */
@@ -26,8 +26,8 @@ export interface CarryOutOptions {
 }
 
 /**
- * Runs the steps of a plan as children of one call. Nothing here has to survive a crash: the same
- * call comes again, and each child is found by its key, open or closed.
+ * Runs the steps of a plan as children of one call. No state here has to survive a crash: the call is
+ * made again, and each child is found by its key, open or closed.
  */
 export function carryOutPlan(
   plan: Plan,
@@ -81,7 +81,7 @@ export function carryOutPlan(
 
   return new Promise((resolve, reject) => {
     const advance = (): void => {
-      // The acknowledgement of a stop says that nothing more begins.
+      // After a stop was acknowledged, no step may begin.
       if (signal.aborted) {
         reject(signal.reason);
         return;

@@ -16,12 +16,12 @@ it("is the order of the plan where that follows its dependencies", () => {
     step("d"),
     step("e", { dependsOn: [2] }),
   ];
-  expect(mergeSequence(steps, true)).toEqual([0, 1, 2, 3]);
+  expect(mergeSequence(steps, { canWrite: true })).toEqual([0, 1, 2, 3]);
 });
 
 it("puts a step after those that it depends on, and changes nothing else", () => {
   const steps = [step("end", { dependsOn: [2] }), step("a"), step("b"), step("c")];
-  expect(mergeSequence(steps, true)).toEqual([1, 2, 0, 3]);
+  expect(mergeSequence(steps, { canWrite: true })).toEqual([1, 2, 0, 3]);
 });
 
 it("puts a step that could run first before a rival that has to wait for another one", () => {
@@ -30,8 +30,8 @@ it("puts a step that could run first before a rival that has to wait for another
     step("note", { dependsOn: [0], writes: true }),
     step("again", { writes: true }),
   ];
-  expect(mergeSequence(steps, true)).toEqual([0, 2, 1]);
-  expect(mergeSequence(steps, false)).toEqual([0, 1, 2]);
+  expect(mergeSequence(steps, { canWrite: true })).toEqual([0, 2, 1]);
+  expect(mergeSequence(steps, { canWrite: false })).toEqual([0, 1, 2]);
 });
 
 const patterns = ["src/**", "src/a", "docs", "*.md", "tests/**"];
@@ -67,9 +67,9 @@ const anySteps = fc
 test("whatever the plan, its waves run it whole, and its merges follow dependencies and rivals", () => {
   fc.assert(
     fc.property(anySteps, (steps) => {
-      const waves = inWaves(steps, true);
+      const waves = inWaves(steps, { canWrite: true });
       expect(waves.flat().sort((one, other) => one - other)).toEqual([...steps.keys()]);
-      const sequence = mergeSequence(steps, true);
+      const sequence = mergeSequence(steps, { canWrite: true });
       expect(sequence.toSorted((one, other) => one - other)).toEqual([...steps.keys()]);
       const rank = (place: number): number => sequence.indexOf(place);
       const wave = (place: number): number => waves.findIndex((each) => each.includes(place));
@@ -94,7 +94,7 @@ test("a plan whose merges wait for their turn never stands still, however its st
       fc.infiniteStream(fc.nat(1000)),
       fc.integer({ min: 1, max: 4 }),
       (steps, dice, atOnce) => {
-        const sequence = mergeSequence(steps, true);
+        const sequence = mergeSequence(steps, { canWrite: true });
         const options = { atOnce, canWrite: true, wasBegun: () => false, sequence };
         const progress = new PlanProgress(steps, options);
         const open = new Set(steps.keys());

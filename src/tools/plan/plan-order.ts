@@ -14,9 +14,9 @@ import type { ScheduledStep } from "./plan-progress.ts";
  */
 export function mergeSequence(
   steps: readonly ScheduledStep[],
-  canWrite: boolean,
+  { canWrite }: { readonly canWrite: boolean },
 ): readonly number[] {
-  const schedule = inWaves(steps, canWrite).flat();
+  const schedule = inWaves(steps, { canWrite }).flat();
   const rivals = new Rivals(steps, schedule, canWrite);
   const missing = steps.map(({ dependsOn }) => dependsOn.length);
   const dependents = steps.map((): number[] => []);
@@ -102,12 +102,12 @@ export class Rivals {
  * slots for all: the places of those that would work side by side, wave after wave.
  */
 export function planWaves({ steps }: Plan): readonly (readonly number[])[] {
-  return inWaves(steps, true);
+  return inWaves(steps, { canWrite: true });
 }
 
 export function inWaves(
   steps: readonly ScheduledStep[],
-  canWrite: boolean,
+  { canWrite }: { readonly canWrite: boolean },
 ): readonly (readonly number[])[] {
   const claims = claimsOf(steps, [...steps.keys()], canWrite);
   const missing = steps.map(({ dependsOn }) => dependsOn.length);

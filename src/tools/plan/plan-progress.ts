@@ -32,11 +32,10 @@ export type StepState = "waiting" | "running" | "completed" | "failed";
 export type TryOutcome = "completed" | "failed" | "refused";
 
 /**
- * How far a plan has come: which steps may start now, given how others ended. Pure: it starts
- * nothing and knows no time. A step may start when all that it depends on is completed, and no step
- * before it is open that could change the same paths: what is merged in the order of the plan is
- * also made in that order. Each step costs what its own dependencies and rivals cost, however long
- * the plan is.
+ * The progress of a plan: which steps may start now. Pure: it starts nothing and knows no time. A step
+ * may start when its dependencies are completed and no earlier open step could change the same paths,
+ * so that steps are worked on in the order in which they are merged. The cost of a step depends on
+ * its dependencies and rivals, not on the length of the plan.
  */
 export class PlanProgress {
   readonly #steps: readonly ScheduledStep[];
@@ -68,7 +67,7 @@ export class PlanProgress {
     this.#tries = steps.map(() => 1);
     this.#missing = steps.map(({ dependsOn }) => dependsOn.length);
     this.#dependents = steps.map(() => []);
-    const sequence = options.sequence ?? mergeSequence(steps, options.canWrite);
+    const sequence = options.sequence ?? mergeSequence(steps, options);
     this.#rivals = new Rivals(steps, sequence, options.canWrite);
     this.#over = steps.map(() => false);
     this.#begun = new Set(steps.flatMap(keysOf).filter(options.wasBegun));
@@ -101,7 +100,7 @@ export class PlanProgress {
         if (begun) started.push(begun);
       }
       if (this.#deferred.length === 0) return started;
-      // What was begun and cannot be reached any more must not hold up the rest.
+      // Children of before a crash that cannot be reached any more must not block the rest.
       if (this.#running.size === 0) this.#begun.clear();
       if (this.#begun.size > 0) return started;
       for (const place of this.#deferred.splice(0)) this.#makeReady(place);

@@ -58,7 +58,7 @@ export function submitPlanTool(sources: PlanToolSources): Tool {
       const canWrite = workspace?.allowWrites === true;
       const sequence = await delegator.plans.record(
         plannedSteps(plan, earlier),
-        mergeSequence(plan.steps, canWrite),
+        mergeSequence(plan.steps, { canWrite }),
       );
       const isEarlier = new Set([...earlier.keys()].map((place) => plan.steps[place]?.id));
       const progress = new PlanProgress(plan.steps, {

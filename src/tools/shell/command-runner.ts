@@ -109,7 +109,7 @@ export class CommandRunner {
       program: line.program,
       args: line.args,
       ...(line.filter !== undefined && { filter: line.filter }),
-      // Also of the sandbox itself: its first process can be looked at from inside.
+      // The sandbox itself gets the clean environment too: commands can read that of its first process.
       environment: {
         ...freshEnvironment(this.#options.environment, sandbox.programs),
         ...mark,
@@ -162,7 +162,7 @@ async function lookAfter({ workspace, nested }: CommandRequest): Promise<Afterma
   return { ...(objection !== undefined && { objection }), ...(remark !== undefined && { remark }) };
 }
 
-/** What comes before every command: both outputs in one, in their order; no core files. */
+/** The prefix of every command: standard error goes to standard output, and no core files. */
 function beginning(maximumProcesses: number | null): string {
   const limit = maximumProcesses === null ? "" : limitProcesses(maximumProcesses);
   return `exec 2>&1; ulimit -c 0; ${limit}exec "$@"`;
@@ -182,7 +182,7 @@ function limitsBySystem(): boolean {
   return process.getuid?.() !== 0 && (major > 5 || (major === 5 && minor >= 14));
 }
 
-/** Tells git to take settings and hooks from elsewhere; a clone never has one by itself. */
+/** Removes `.git/commondir`, which redirects git to other settings and hooks. A clone never has one. */
 function removeDiversion(root: string): void {
   try {
     unlinkSync(join(root, ".git", "commondir"));
@@ -191,20 +191,20 @@ function removeDiversion(root: string): void {
   }
 }
 
-/** What the operator and the machine say about commands, whichever tool runs them. */
+/** Settings for all commands, from the operator and the machine. */
 export interface CommandSettings {
-  /** What `detectSandbox` finds; asked when the first command comes, since it takes its time. */
+  /** The result of `detectSandbox`, or the function: it is slow, so it is called by the first command. */
   readonly sandbox: SandboxFinding | (() => SandboxFinding);
-  /** The operator's word that commands may run without one; never for read-only contracts. */
+  /** The operator allows commands without a sandbox; never for read-only contracts. */
   readonly unsandboxed?: boolean;
-  /** Ours; commands get a fresh one with what names no secret. */
+  /** Of this process; commands get a new one without secrets. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
   readonly forbidden?: readonly string[];
   readonly maximumProcesses?: number;
-  /** Says of a process whose it is, to those who look for what was left running. */
+  /** Marks processes with their delegation, so that orphaned ones can be found. */
   readonly mark?: DelegationMark | undefined;
-  /** Where a killed process leaves word of the places that its commands ran in. */
+  /** Records the folders of running commands, for the recovery after a kill. */
   readonly records?: GuardRecords | undefined;
 }
 

@@ -19,7 +19,7 @@ const watchMs = 50;
 const markName = "MANDATE_COMMAND";
 
 export interface Aftermath {
-  /** What speaks against a command, however it ended: what it left behind. */
+  /** Why a command counts as failed although it ended: it left forbidden files behind. */
   readonly objection?: string;
   /** Limits in addition to its contract. */
   readonly remark?: string;
@@ -46,14 +46,11 @@ export interface ProcessOptions {
   readonly filter?: Uint8Array;
   readonly graceMs: number;
   readonly clock: Clock;
-  /** Asked once nothing of it runs any more, and before anybody hears of its end. */
+  /** Called when no process of the command runs any more, before `ended` resolves. */
   readonly afterwards?: () => Promise<Aftermath>;
 }
 
-/**
- * One command with everything it starts. Its output is kept in bounds while it comes; its end is
- * the end of all its descendants.
- */
+/** One command with all processes that it starts. Its output is bounded, and all its descendants end with it. */
 export class ShellProcess {
   /** Rejects when the command could not be started at all. */
   readonly ended: Promise<Outcome>;
@@ -131,7 +128,7 @@ export class ShellProcess {
     try {
       const exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
       const [code, signal] = await exited;
-      // What a sandbox holds went with it; without one, remaining processes hold the output open.
+      // A sandbox ends all its processes. Without one, remaining processes keep the output open.
       if (!this.#options.isSandboxed) await this.#endLeftovers();
       await this.#drain();
       const because = this.#endedBecause;
@@ -191,7 +188,7 @@ export class ShellProcess {
     if (this.#endedBecause !== undefined) this.#kill();
   }
 
-  /** Looks at every process only when the machine as a whole has many more than before. */
+  /** Counts the command's processes only when the whole machine has many more than before. */
   #watchNumber(): () => void {
     const { clock, maximumProcesses: maximum } = this.#options;
     if (maximum === null || process.platform !== "linux") return () => undefined;
@@ -206,13 +203,13 @@ export class ShellProcess {
   }
 }
 
-/** At once: collecting garbage waits for far more of it than all that is kept. */
+/** Frees a chunk at once: garbage collection would let far more of them accumulate. */
 function free({ buffer, byteLength }: Buffer): void {
   const isWhole = buffer instanceof ArrayBuffer && buffer.byteLength === byteLength;
   if (isWhole) buffer.transfer(0);
 }
 
-/** All that a command has started and is still there. */
+/** The live processes of a command. */
 interface ProcessScope {
   processes(): readonly number[];
   kill(): void;

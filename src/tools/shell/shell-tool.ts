@@ -22,14 +22,14 @@ export interface ShellOptions extends CommandSettings {
 
 export interface Shell {
   readonly tool: Tool;
-  /** Also where the tool is not offered: what gates a merge must not vanish with it. */
+  /** Works also where the tool is not offered: merge checks do not depend on it. */
   readonly checksFor: MergeChecks["checksFor"];
   /** Ends what a delegation left running; resolves when nothing is left of it. */
   release(delegationId: string): Promise<void>;
   close(): Promise<void>;
 }
 
-/** Below the usual deadline of a tool, so that what was said until then is not lost. */
+/** Below the usual deadline of a tool, so that the output until then is returned. */
 const defaultTimeoutMs = 100_000;
 const maximumInBackground = 8;
 const firstWordsMs = 150;
@@ -40,7 +40,7 @@ export function createShellTool(options: ShellOptions): Shell {
   const setup = createCommandSetup(options, clock);
   const checks = createMergeChecks(setup, clock);
   let isClosed = false;
-  // By the time of the system, which is also the time that folders bear.
+  // System time, since folders have timestamps of the system.
   void removeStaleScratchFolders(systemClock.now());
 
   const tool = defineTool<ShellInput>({
@@ -70,7 +70,7 @@ export function createShellTool(options: ShellOptions): Shell {
       const started = handle && shells.get(delegationId)?.find(handle);
       if (started) return started.subjects;
       const known = argv ? subjectsOfArguments(argv) : subjectsOfCommand(command ?? "");
-      // About nothing that could be named: each rule takes its stricter reading.
+      // Unknown subjects: each rule takes its stricter reading.
       return known ?? { kind: "text", values: [] };
     },
     execute(input, context) {
@@ -228,7 +228,7 @@ const fields = z.strictObject({
 
 type ShellInput = z.infer<typeof fields>;
 
-/** One thing at a time: a command, a program, or a command that runs already. */
+/** Exactly one of: a command line, a program, a running command. */
 const shellInput = fields.superRefine((input, issues) => {
   const named = [input.command, input.argv, input.handle].filter((value) => value !== undefined);
   if (named.length !== 1) complain("give exactly one of command, argv and handle");

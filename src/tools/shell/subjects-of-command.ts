@@ -39,9 +39,9 @@ function render(words: Words): string {
 }
 
 /**
- * Whether a command may run something else than its name says, so that the name is no ground to
- * allow it. Programs whose whole use is to run other people's code by its own name (node, make,
- * npm) are not meant: allowing those allows that.
+ * Whether a command may run other programs than its name says, so that a rule must not allow it by
+ * its name. Programs that run code by purpose (node, make, npm) are not meant: a rule that allows
+ * them allows that code.
  */
 function runsOtherPrograms(name: string, args: readonly string[]): boolean {
   if (always.has(name)) return true;
@@ -119,8 +119,8 @@ function isPlainAwk(args: readonly string[]): boolean {
 }
 
 /**
- * Git runs programs that its settings, its options and its own commands name. What is left here:
- * known commands, without the options that name a program or another repository's settings.
+ * Git runs programs that its settings, options and subcommands name. Harmless are known subcommands
+ * without options that name a program or another repository's settings.
  */
 function gitRunsOtherPrograms(args: readonly string[]): boolean {
   const first = args.findIndex((arg) => !harmlessFirst.has(arg));

@@ -13,7 +13,7 @@ export interface PageView {
   readonly limit: number;
 }
 
-/** What a model reads of a page. The first line is ours, and says that the rest is not. */
+/** A page as text for a model. The first line is ours and marks the rest as untrusted content. */
 export async function describePage(
   page: Page,
   view: PageView,
@@ -65,14 +65,12 @@ async function renderBody(
       ...(type.charset !== undefined && { charset: type.charset }),
     },
     page.body,
-    signal,
-    {},
-    clock,
+    { signal, clock },
   );
   return describeReply(reply, offset, notes);
 }
 
-/** By the bytes where they leave no doubt, by the type that was named where they do. */
+/** The kind by the bytes where they are unambiguous, else by the declared media type. */
 function kindOf(page: Page, type: MediaType, format: PageView["format"]): DocumentKind | null {
   const sniffed = sniffBytes(page.body);
   if (sniffed === "pdf") return "pdf";

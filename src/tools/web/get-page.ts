@@ -62,7 +62,7 @@ async function follow(request: PageRequest, signal: AbortSignal): Promise<Page> 
   let { url } = request;
   for (let redirects = 0; redirects <= limits.maxRedirects; redirects++) {
     const addresses = await resolveHost(url, lookup, allowPrivate, signal);
-    const response = await sendGet(url, addresses, limits, signal, clock);
+    const response = await sendGet(url, addresses, { limits, signal, clock });
     const { statusCode: status = 0, headers } = response;
     try {
       const next = followRedirect(url, status, headers.location);
@@ -118,9 +118,7 @@ const headers: Readonly<Record<string, string>> = {
 export function sendGet(
   url: URL,
   addresses: readonly HostAddress[],
-  limits: GetLimits,
-  signal: AbortSignal,
-  clock: Clock,
+  { clock, limits, signal }: Pick<PageRequest, "clock" | "signal"> & { readonly limits: GetLimits },
 ): Promise<IncomingMessage> {
   const host = hostOf(url);
   const isSecure = url.protocol === "https:";

@@ -21,7 +21,7 @@ const braveAnswer = z.object({
 
 const tavilyAnswer = searxngAnswer;
 
-/** One's own instance. A name and password in its address are sent as the protocol has it. */
+/** The operator's own instance. Credentials in its address are sent as HTTP basic authentication. */
 export function searxng(base: URL): NamedProvider {
   const address = new URL(base);
   const [user, password] = [address.username, address.password].map(decodeURIComponent);
@@ -97,7 +97,7 @@ const entities: Readonly<Record<string, string>> = {
   ...{ amp: "&", lt: "<", gt: ">", quot: '"', "#39": "'", "#x27": "'", nbsp: " " },
 };
 
-/** It marks the words that were found, in HTML. */
+/** Brave marks the found words in HTML. */
 function withoutTags(html: string): string {
   return html
     .slice(0, 10_000)
@@ -121,7 +121,7 @@ interface JsonQuestion {
 const maxBytes = 2 * 1024 * 1024;
 const timeMs = 15_000;
 
-/** One question to a service of the operator. Redirects are not followed, so that keys stay. */
+/** One request to the operator's search service. Redirects are not followed: keys must not leave. */
 async function askJson(question: JsonQuestion): Promise<unknown> {
   const { url, body, secrets, signal, clock } = question;
   const timeout = timeoutSignal(clock, timeMs);
@@ -145,7 +145,7 @@ async function askJson(question: JsonQuestion): Promise<unknown> {
     signal.throwIfAborted();
     if (error instanceof FetchFailure) throw error;
     const why = timeout.aborted ? `no answer in ${timeMs / 1000} s` : reasonOf(error);
-    // The cause is left behind: it can hold the request, and that the key.
+    // Without the cause: it can hold the request with the key.
     throw new FetchFailure(`The search service could not be asked: ${hideValues(secrets)(why)}.`);
   }
 }

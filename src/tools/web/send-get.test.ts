@@ -14,13 +14,11 @@ afterEach(() => server.close());
 
 function get(host: string, address: string) {
   const url = new URL(`http://${host}:${server.port}/`);
-  return sendGet(
-    url,
-    [{ address, family: 4 }],
+  return sendGet(url, [{ address, family: 4 }], {
     limits,
-    new AbortController().signal,
-    new ManualClock(),
-  );
+    signal: new AbortController().signal,
+    clock: new ManualClock(),
+  });
 }
 
 // An address is connected to as it stands, without anybody being asked: the last check alone sees it.

@@ -2,6 +2,7 @@ import { lookup as lookUpName } from "node:dns/promises";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import { coversHost, portOf } from "../../contracts/addresses.ts";
 import type { Selection } from "../../contracts/selection.ts";
+import { untilAborted } from "../../models/until-aborted.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 
 const longest = 4096;
@@ -83,7 +84,8 @@ export async function resolveHost(
     requirePublic(url, [host], allowPrivate);
     return [{ address: host, family }];
   }
-  const found = await abortable(askFor(host, lookup), signal);
+  // A look-up cannot be cancelled, but its caller need not wait for it.
+  const found = await untilAborted(signal, askFor(host, lookup));
   requirePublic(
     url,
     found.map(({ address }) => address),
@@ -122,16 +124,6 @@ async function askFor(host: string, lookup: Lookup): Promise<readonly HostAddres
   }
   if (found.length === 0) throw new FetchFailure(`${host} has no address. Check the name.`);
   return found;
-}
-
-/** Asking for a name cannot be called off, but its caller need not wait. */
-function abortable<Value>(work: Promise<Value>, signal: AbortSignal): Promise<Value> {
-  return new Promise((resolve, reject) => {
-    const stop = () => reject(signal.reason);
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
-  });
 }
 
 /**
@@ -189,10 +181,9 @@ function canonicalIpv6(address: string): string {
 }
 
 /** Refuses a host that the contract does not let be reached. */
-export function requireGrantedHost(network: Selection, url: URL, isRedirect = false): void {
+export function requireGrantedHost(network: Selection, url: URL, what = url.host): void {
   if (coversHost(network, url)) return;
   const hosts = network === "*" || network.length === 0 ? "none" : network.slice(0, 20).join(", ");
-  const what = isRedirect ? `${url.host}, where the page redirects to` : url.host;
   throw new CallDenied(
     "host_not_granted",
     `You may not reach ${what}: your contract grants ${hosts}. Use a granted host, or report ` +

@@ -65,7 +65,7 @@ export function createWebFetch(options: WebFetchOptions = {}): Tool {
       requireGrantedHost(network, address);
       if (isIP(hostOf(address)) !== 0) requirePublic(address, [hostOf(address)], allowPrivate);
     },
-    // As it will be fetched: rules must not be passed by another spelling of the same address.
+    // The normalized address: another spelling must not get past a rule.
     about: ({ url }) => ({ kind: "text", values: [readAddress(url).href] }),
     destinations: ({ url }) => [readAddress(url)],
     async execute({ url, ...view }, context) {
@@ -91,10 +91,10 @@ export function createWebFetch(options: WebFetchOptions = {}): Tool {
   });
 }
 
-/** Where a redirect leads was not known when the gate judged the call, so it is judged here. */
+/** Judges a redirect: its target was not known when the gate judged the call. */
 function permitRedirect(from: URL, next: URL, { mayLeadTo, network, rules }: ToolContext): void {
-  requireGrantedHost(network, next, true);
-  // Where it went so far, may be allowed; another host is another egress.
+  requireGrantedHost(network, next, `${next.host}, where the page redirects to`);
+  // The first host was allowed; another host is another egress.
   if (next.host !== from.host && mayLeadTo?.(next, from) === false) {
     throw new CallDenied(
       "trifecta",

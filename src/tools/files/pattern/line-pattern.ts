@@ -33,7 +33,7 @@ export class LinePattern {
   readonly #forPieces = new Map<string, RE2JS>();
 
   constructor(text: string, ignoreCase: boolean) {
-    this.#pattern = translatePattern(text, ignoreCase);
+    this.#pattern = translatePattern(text, { ignoreCase });
     const { literal, namesReturn, size } = this.#pattern;
     this.literal = Buffer.from(literal);
     this.keepsReturn = namesReturn;

@@ -59,7 +59,10 @@ export function tooLarge(cause?: unknown): PatternRefused {
  * ripgrep and JavaScript, read leniently (`interface{}` is not a repetition). Everything else is
  * refused here, before any engine sees it, so that a pattern means the same on every machine.
  */
-export function translatePattern(text: string, ignoreCase: boolean): TranslatedPattern {
+export function translatePattern(
+  text: string,
+  { ignoreCase }: { readonly ignoreCase: boolean },
+): TranslatedPattern {
   return new Translator(text, ignoreCase).translate();
 }
 
