@@ -38,7 +38,7 @@ export async function attend(given: Arguments, work: Work): Promise<number> {
   const outcome = await workOn({ ...work, answered: (answer) => background.answered(answer) });
   if (outcome.ended === "detached") return reportOutcome(outcome, given, work.io);
   const aftermath = await lookBack(outcome.run, work);
-  return reportOutcome(outcome, given, work.io, aftermath, background.isPrinted);
+  return reportOutcome(outcome, given, work.io, { ...aftermath, isPrinted: background.isPrinted });
 }
 
 /** What a run left in addition to its result. */
@@ -49,6 +49,8 @@ export interface Aftermath {
   readonly kept: readonly string[];
   /** Why the agent failed; null: it did not. */
   readonly cause: Cause | null;
+  /** Whether the answer was printed before the run ended. */
+  readonly isPrinted?: boolean;
 }
 
 export async function lookBack(
@@ -88,8 +90,7 @@ export function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
-  { cause, end, kept } = nothingLeft,
-  isPrinted = false,
+  { cause, end, isPrinted = false, kept }: Aftermath = nothingLeft,
 ): number {
   const { run } = outcome;
   switch (outcome.ended) {
@@ -119,7 +120,7 @@ export function reportOutcome(
       const isKnown = isPrinted && result.status === "completed";
       const code = isKnown ? exitCodeOfResult(result) : printResult(result, io);
       if (code !== exitCode.done) {
-        const next = howToGoOn(run, io, result.closeReason, cause);
+        const next = howToContinue(run, io, result.closeReason, cause);
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
       } else if (end === "failed") {
         io.stderr.write(
@@ -158,7 +159,7 @@ const ofDollars: ReadonlySet<Cause["code"]> = new Set([
 ]);
 
 /** A run that reached a limit would reach the same limit again. */
-function howToGoOn(
+function howToContinue(
   { runId }: StartedRun,
   io: Io,
   closeReason: CloseReason,

@@ -4,7 +4,7 @@ import { effectiveProfile } from "../../application/effective-profile.ts";
 import { requireTrustable } from "../../application/judge-waiting.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
-import type { Io } from "./io.ts";
+import { type Io, localUser } from "./io.ts";
 import { printable, printableLine } from "./printable.ts";
 
 export interface ChosenProfile {
@@ -67,9 +67,8 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
   const answer = await io.ask(question.join("\n"), new AbortController().signal);
   if (!/^y(?:es)?$/i.test(answer.trim())) return;
   for (const { origin, untrustedHash: hash = "" } of waiting) {
-    const by = { id: "local", role: "operator" } as const;
     requireTrustable(control, { kind: "profile", name, file: origin, hash });
-    await control.plane.trust(hash, { file: origin, name }, by);
+    await control.plane.trust(hash, { file: origin, name }, localUser);
   }
   await control.view.refresh(true);
 }

@@ -8,12 +8,11 @@ import {
   refusalOf,
   refusalOfBroad,
 } from "../../control/folders/folder-consents.ts";
-import type { Principal } from "../../control/records/principal.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf } from "./amounts.ts";
 import { type Arguments, type CommandOption, flag } from "./command.ts";
-import type { Io } from "./io.ts";
+import { type Io, localUser } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { styleFor } from "./style.ts";
 import { withControl } from "./with-store.ts";
@@ -28,9 +27,6 @@ export const consentOptions: Readonly<Record<string, CommandOption>> = {
   },
   force: flag("work even in your home folder or /, for this call"),
 };
-
-/** The person at the terminal. */
-export const user: Principal = { id: "local", role: "operator" };
 
 interface Asked {
   readonly runtime: Runtime;
@@ -54,15 +50,18 @@ export async function requireConsent(
   const folder = realPathOf(path);
   const { folders } = runtime;
   const said = { ...call, answer: modeOf(given), force: given.flag("force") };
-  let decision = await folders.decide(folder, user.id, { ...said, canAsk: io.ask !== undefined });
+  let decision = await folders.decide(folder, localUser.id, {
+    ...said,
+    canAsk: io.ask !== undefined,
+  });
   if (decision.kind === "ask") {
     const answer = await askConsent(folder, { given, io, runtime });
-    decision = await folders.decide(folder, user.id, { ...said, answer });
+    decision = await folders.decide(folder, localUser.id, { ...said, answer });
   }
   if (decision.kind !== "allowed") {
     throw new MandateError("refused-by-policy", refusalOf(decision, folder));
   }
-  await folders.accept(folder, decision, user);
+  await folders.accept(folder, decision, localUser);
   const { because, mode } = decision;
   if (because === "memory" && mode !== "in-place" && !given.flag("quiet")) {
     io.stderr.write(`${reminders[mode]}, as you answered. Change it: ${io.program} folders\n`);
@@ -88,13 +87,13 @@ export async function consentByInit(given: Arguments, io: Io): Promise<void> {
     const options = { plane, environment: io.environment, isNamed: false, force: false };
     const folders = new FolderConsents(options);
     const folder = realPathOf(io.cwd);
-    const known = await folders.decide(folder, user.id);
+    const known = await folders.decide(folder, localUser.id);
     const decision =
       known.kind === "allowed"
         ? known
-        : await folders.decide(folder, user.id, { answer: "in-place" });
+        : await folders.decide(folder, localUser.id, { answer: "in-place" });
     if (decision.kind !== "allowed") return undefined;
-    await folders.accept(folder, decision, user);
+    await folders.accept(folder, decision, localUser);
     return decision.mode;
   });
   if (mode === undefined || given.flag("json")) return;

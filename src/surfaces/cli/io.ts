@@ -22,6 +22,9 @@ export interface Io {
   leave(code: number): void;
 }
 
+/** The person at the terminal: who can open the database is its operator. */
+export const localUser = { id: "local", role: "operator" } as const;
+
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
 export interface Writer {

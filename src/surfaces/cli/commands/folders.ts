@@ -7,8 +7,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { formatAge } from "../amounts.ts";
 import { type Command, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
-import { user } from "../folder-consent.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
 import { withControl } from "../with-store.ts";
 
@@ -35,7 +34,7 @@ export const foldersCommand: Command = {
 };
 
 async function list(plane: ControlPlane, isJson: boolean, io: Io): Promise<void> {
-  const consents = await plane.consents(user.id);
+  const consents = await plane.consents(localUser.id);
   if (isJson) {
     const shown = consents.map(({ folder, mode, updatedAt }) => ({ folder, mode, updatedAt }));
     printJson(io, shown);
@@ -62,17 +61,17 @@ async function set(plane: ControlPlane, words: readonly string[], io: Io): Promi
   if (!existsSync(folder)) throw usage(`The folder ${folder} does not exist.`);
   const options = { plane, environment: io.environment, isNamed: false, force: false };
   const folders = new FolderConsents(options);
-  const decision = await folders.decide(folder, user.id, { answer: mode });
+  const decision = await folders.decide(folder, localUser.id, { answer: mode });
   if (decision.kind === "refused") {
     throw new MandateError("refused-by-policy", decision.sentence);
   }
-  if (decision.kind === "allowed") await folders.accept(folder, decision, user);
+  if (decision.kind === "allowed") await folders.accept(folder, decision, localUser);
   io.stdout.write(`Agents may work in ${printableLine(folder)}: ${mode}.\n`);
 }
 
 async function forget(plane: ControlPlane, words: readonly string[], io: Io): Promise<void> {
   const folder = realPathOf(resolve(io.cwd, words[0] ?? "."));
-  if (!(await plane.withdrawConsent(folder, user))) {
+  if (!(await plane.withdrawConsent(folder, localUser))) {
     throw usage(`There is no answer for exactly ${folder}. ${io.program} folders lists them.`);
   }
   io.stdout.write(`Forgotten: ${printableLine(folder)}\n`);

@@ -76,10 +76,10 @@ function print({ items, seen, unread }: InboxPage, view: InboxView, io: Io): voi
 }
 
 /** `news`: open questions, and unseen items. */
-export type InboxView = "news" | "all" | "unread" | "open";
+type InboxView = "news" | "all" | "unread" | "open";
 
 /** One page of an inbox. */
-export interface InboxPage {
+interface InboxPage {
   readonly items: readonly InboxItem[];
   /** The last item that the reader had seen. */
   readonly seen: number;
@@ -88,11 +88,7 @@ export interface InboxPage {
   readonly through: number;
 }
 
-export async function readInboxPage(
-  inbox: Inbox,
-  view: InboxView,
-  limit: number,
-): Promise<InboxPage> {
+async function readInboxPage(inbox: Inbox, view: InboxView, limit: number): Promise<InboxPage> {
   const seen = await inbox.seen();
   const unread = await inbox.unreadCount();
   const page = (items: readonly InboxItem[], through: number): InboxPage => {
@@ -126,7 +122,7 @@ interface Following {
 }
 
 /** Shows a page of an inbox, then every new item, until a signal. */
-export async function followItems(
+async function followItems(
   inbox: Inbox,
   page: InboxPage,
   io: Io,
@@ -172,7 +168,7 @@ export async function followItems(
 }
 
 /** An item of the inbox in two lines, and below them the commands that answer it. */
-export function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
+function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
   const style = styleFor(io.stdout, io);
   const { glyphs, paint } = style;
   const room = io.stdout.isTerminal ? Math.max(20, io.stdout.columns - 3) : 1000;

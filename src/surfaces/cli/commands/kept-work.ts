@@ -15,7 +15,7 @@ import { type Arguments, type Command, flag, jsonOption } from "../command.ts";
 import { displayWidth, padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { openRuntime, ordinaryApplication } from "../open-runtime.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
 import { type Paint, type Style, styleFor } from "../style.ts";
@@ -45,8 +45,7 @@ async function merge(given: Arguments, io: Io): Promise<number> {
   try {
     const { home } = findPlaces(io.environment);
     const work = new KeptWork({ store: runtime.store, home });
-    const by = { id: "local", role: "operator" } as const;
-    const result = await work.merge(given.words[0] ?? "", by, runtime, {
+    const result = await work.merge(given.words[0] ?? "", localUser, runtime, {
       anyPath: given.flag("any-path"),
       skipChecks: given.flag("skip-checks"),
       withConfiguration: given.flag("with-configuration"),
@@ -201,12 +200,15 @@ export const discardCommand: Command = {
   words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
   run: (given, io) =>
     withKeptWork(io, async (work) => {
-      const by = { id: "local", role: "operator" } as const;
       const [id = ""] = given.words;
-      const first = await work.discard(id, by, { deleteChanges: given.flag("yes") });
+      const first = await work.discard(id, localUser, { deleteChanges: given.flag("yes") });
       if (first.status === "discarded") return report(first, given, io);
       if (!(await isAgreed(first, io))) return refuse(first, given, io);
-      return report(await work.discard(first.delegationId, by, { deleteChanges: true }), given, io);
+      return report(
+        await work.discard(first.delegationId, localUser, { deleteChanges: true }),
+        given,
+        io,
+      );
     }),
 };
 

@@ -8,12 +8,12 @@ import { earlyAnswerIn } from "../../../sessions/delegation-result.ts";
 import { type ListedRun, listedRun } from "../../../sessions/listed-run.ts";
 import { formatAge, formatCost, formatTokens } from "../amounts.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
-import { displayWidth, padEnd, padStart, shorten } from "../display-width.ts";
+import { drawTable } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
 import { keptChanges } from "../run-hints.ts";
-import { type Style, styleFor } from "../style.ts";
+import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
 interface Line extends RunRow, Spent {
@@ -55,9 +55,7 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
     );
     return exitCode.done;
   }
-  const style = styleFor(io.stdout, io);
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
-  for (const line of table(runs, style, columns, io.now())) io.stdout.write(`${line}\n`);
+  for (const line of table(runs, io)) io.stdout.write(`${line}\n`);
   const interrupted = looks.filter(({ line }) => line.state === "interrupted");
   const own = interrupted.find(({ isDistributed }) => !isDistributed);
   if (own) {
@@ -96,29 +94,27 @@ function stateInWords({ runningAfterAnswer: running, state }: Line): string {
   return state === "running" && running ? describeAnswered(running.length) : state;
 }
 
-const head = ["RUN", "STATE", "AGENTS", "TOKENS", "COST", "STARTED", "TASK"];
-const isNumber = [false, false, true, true, true, false, false];
+const columns = [
+  { title: "RUN" },
+  { title: "STATE" },
+  { title: "AGENTS", isNumber: true },
+  { title: "TOKENS", isNumber: true },
+  { title: "COST", isNumber: true },
+  { title: "STARTED" },
+  { title: "TASK" },
+] as const;
 
-function table(
-  runs: readonly Line[],
-  { paint, glyphs }: Style,
-  columns: number,
-  now: number,
-): string[] {
-  const cells = runs.map((run) => [
+function table(runs: readonly Line[], io: Io): string[] {
+  const { paint } = styleFor(io.stdout, io);
+  const rows = runs.map((run) => [
     run.id,
     stateInWords(run),
     String(run.delegations),
     atMost(formatTokens(run.tokens), run),
     atMostCost(formatCost(run.cost), run),
-    formatAge(now - run.startedAt),
+    formatAge(io.now() - run.startedAt),
     printableLine(run.task),
   ]);
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...cells.map((row) => displayWidth(row[column] ?? ""))),
-  );
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1 - before);
   const tones = {
     running: paint.accent,
     interrupted: paint.warn,
@@ -126,17 +122,5 @@ function table(
     failed: paint.bad,
     cancelled: paint.warn,
   };
-  const draw = (row: readonly string[], tone: (text: string) => string) =>
-    row
-      .map((cell, column) => {
-        if (column === row.length - 1) return shorten(cell, room, glyphs.ellipsis);
-        const width = widths[column] ?? 0;
-        const padded = isNumber[column] ? padStart(cell, width) : padEnd(cell, width);
-        return column === 1 ? tone(padded) : padded;
-      })
-      .join("  ");
-  return [
-    paint.dim(draw(head, (text) => text)),
-    ...cells.map((row, index) => draw(row, tones[runs[index]?.state ?? "running"])),
-  ];
+  return drawTable(columns, rows, io, { toneOf: (row) => tones[runs[row]?.state ?? "running"] });
 }

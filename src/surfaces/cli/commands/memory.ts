@@ -13,7 +13,7 @@ import {
 } from "../command.ts";
 import { shorten } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { indented, printableLine, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -42,7 +42,7 @@ export const memoryCommand: Command = {
     const [word, ...rest] = given.words;
     const perform = chosenFrom("memory", words, word);
     return withStore(io, async (store) => {
-      const memories = new Memories(store, { id: "local", role: "operator" });
+      const memories = new Memories(store, localUser);
       await perform(memories, { given, io, rest });
       return exitCode.done;
     });

@@ -17,41 +17,46 @@ import { unknownProfile } from "../choose-profile.ts";
 import type { Arguments } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
 type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
-/** Trusts files of the project by their content, or withdraws that trust. */
-export function trustProfiles(
-  given: Arguments,
-  io: Io,
-  names: readonly string[],
-  isTrusted: boolean,
-): Promise<number> {
+/** Trusts files of the project by their content. */
+export function trustProfiles(given: Arguments, io: Io, names: readonly string[]): Promise<number> {
   return withControl(io, async (control) => {
-    const chosen = isTrusted
-      ? await trust(
-          control,
-          choose(waitingContent(control), names, given.flag("all"), 1, io.cwd),
-          io,
-        )
-      : await distrust(control, names, given.flag("all"), io.cwd);
-    if (given.flag("json")) printJson(io, chosen);
-    else {
-      const verb = isTrusted ? "Trusted" : "No longer trusted";
-      for (const { file, name } of chosen) {
-        io.stdout.write(`${verb}: ${printableLine(name)}  ${printableLine(file)}\n`);
-      }
-      if (chosen.length === 0) io.stderr.write("Nothing was changed.\n");
-    }
-    return exitCode.done;
+    const all = waitingContent(control);
+    const chosen = choose(all, names, given.flag("all"), 1, io.cwd);
+    return report("Trusted", await trust(control, chosen, io), given, io);
   });
 }
 
-const by = { id: "local", role: "operator" } as const;
+/** Withdraws the trust in files of this folder, or in configuration above it. */
+export function distrustProfiles(
+  given: Arguments,
+  io: Io,
+  names: readonly string[],
+): Promise<number> {
+  return withControl(io, async (control) => {
+    const all = await trustedIn(control, io.cwd);
+    const chosen = choose(all, names, given.flag("all"), Number.MAX_VALUE, io.cwd);
+    for (const { hash } of chosen) await control.plane.withdrawTrust(hash, localUser);
+    return report("No longer trusted", chosen, given, io);
+  });
+}
+
+function report(verb: string, changed: readonly Waiting[], given: Arguments, io: Io): number {
+  if (given.flag("json")) printJson(io, changed);
+  else {
+    for (const { file, name } of changed) {
+      io.stdout.write(`${verb}: ${printableLine(name)}  ${printableLine(file)}\n`);
+    }
+    if (changed.length === 0) io.stderr.write("Nothing was changed.\n");
+  }
+  return exitCode.done;
+}
 
 /** A terminal shows the whole content and asks; elsewhere naming the file is the decision. */
 async function trust(
@@ -70,7 +75,7 @@ async function trust(
       const answer = await io.ask(question, new AbortController().signal);
       if (!/^y(?:es)?$/i.test(answer.trim())) continue;
     }
-    await control.plane.trust(each.hash, { file: each.file, name: each.name }, by);
+    await control.plane.trust(each.hash, { file: each.file, name: each.name }, localUser);
     trusted.push(each);
   }
   return trusted;
@@ -91,18 +96,6 @@ function describeWhole(control: Control, { hash }: WaitingContent): string {
     ]),
   ];
   return `${lines.join("\n")}\n`;
-}
-
-async function distrust(
-  control: Control,
-  names: readonly string[],
-  everything: boolean,
-  cwd: string,
-): Promise<readonly Waiting[]> {
-  const all = await trustedIn(control, cwd);
-  const chosen = choose(all, names, everything, Number.MAX_VALUE, cwd);
-  for (const { hash } of chosen) await control.plane.withdrawTrust(hash, by);
-  return chosen;
 }
 
 /** Trusted files below this folder, and configuration above it. */

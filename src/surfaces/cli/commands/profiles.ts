@@ -14,13 +14,13 @@ import {
   flag,
   jsonOption,
 } from "../command.ts";
-import { displayWidth, padEnd, shorten } from "../display-width.ts";
+import { drawTable } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
-import { showProfile, trustProfiles } from "./profile-trust.ts";
+import { distrustProfiles, showProfile, trustProfiles } from "./profile-trust.ts";
 
 export const profilesCommand: Command = {
   name: "profiles",
@@ -52,14 +52,14 @@ export const profilesCommand: Command = {
 const words: Readonly<
   Record<string, (given: Arguments, io: Io, names: readonly string[]) => Promise<number>>
 > = {
-  list: (given, io) => listProfiles(given, io),
-  show: (given, io, names) => showProfile(given, io, names),
-  check: (given, io, paths) => checkProfiles(given, io, paths),
-  trust: (given, io, names) => trustProfiles(given, io, names, true),
-  distrust: (given, io, names) => trustProfiles(given, io, names, false),
+  list: listProfiles,
+  show: showProfile,
+  check: checkProfiles,
+  trust: trustProfiles,
+  distrust: distrustProfiles,
 };
 
-export function listProfiles(given: Arguments, io: Io): Promise<number> {
+function listProfiles(given: Arguments, io: Io): Promise<number> {
   return withControl(io, async (control) => {
     if (given.flag("json")) printJson(io, asJson(control));
     else writeTable(control, io);
@@ -81,7 +81,6 @@ function asJson(control: Control): unknown {
 function writeTable(control: Control, io: Io): void {
   const { profiles, skills } = control;
   const { glyphs, paint } = styleFor(io.stdout, io);
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
   const rows = profiles
     .all()
     .map((profile) => [
@@ -90,22 +89,8 @@ function writeTable(control: Control, io: Io): void {
       placeOf(profile),
       printableLine(profile.description),
     ]);
-  const head = ["PROFILE", "FOR", "FROM", "DESCRIPTION"];
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => displayWidth(row[column] ?? ""))),
-  );
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(20, columns - 1 - before);
-  const draw = (row: readonly string[]): string =>
-    row
-      .map((cell, column) =>
-        column === head.length - 1
-          ? shorten(cell, room, glyphs.ellipsis)
-          : padEnd(cell, widths[column] ?? 0),
-      )
-      .join("  ");
-  io.stdout.write(`${paint.dim(draw(head))}\n`);
-  for (const row of rows) io.stdout.write(`${draw(row)}\n`);
+  const columns = ["PROFILE", "FOR", "FROM", "DESCRIPTION"].map((title) => ({ title }));
+  for (const line of drawTable(columns, rows, io, { leastRoom: 20 })) io.stdout.write(`${line}\n`);
   const waiting = waitingContent(control);
   if (waiting.length > 0) {
     const title = "Came with this project, and has no effect because it is not trusted:";
@@ -137,11 +122,7 @@ function withoutSecrets(profile: Profile): object {
 }
 
 /** Reports on every agent file below the paths; exits 1 when one of them cannot be used. */
-export async function checkProfiles(
-  given: Arguments,
-  io: Io,
-  paths: readonly string[],
-): Promise<number> {
+async function checkProfiles(given: Arguments, io: Io, paths: readonly string[]): Promise<number> {
   if (paths.length === 0) {
     throw new MandateError("usage", "profiles check takes files or folders: check .claude/agents");
   }

@@ -174,7 +174,7 @@ export async function reportResumed(
   const [first] = aftermath;
   if (outcome.ended !== "result" || (runs.length === 1 && isOfRoots)) {
     const { cause = null, end = null } = first ?? {};
-    return reportOutcome(outcome, given, work.io, { end, kept, cause }, isPrinted);
+    return reportOutcome(outcome, given, work.io, { end, kept, cause, isPrinted });
   }
   return reportAgents(await resultsOf(resumed, aftermath, work), kept, given, work);
 }

@@ -26,10 +26,11 @@ import {
   jsonOption,
   text,
 } from "../command.ts";
-import { displayWidth, padEnd, shorten } from "../display-width.ts";
+import { shorten } from "../display-width.ts";
+import { drawTable } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import { findSession } from "../find-target.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { indented, printableJson, printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
@@ -82,9 +83,8 @@ async function rename(
       `A session and its title are needed: ${io.program} sessions rename ID "TITLE". An empty title removes the given one.`,
     );
   }
-  const by = { id: "local", role: "operator" } as const;
   const wanted = title.join(" ");
-  const sessionId = await withStore(io, (store) => renameSession(store, id, wanted, by));
+  const sessionId = await withStore(io, (store) => renameSession(store, id, wanted, localUser));
   if (given.flag("json")) {
     printJson(io, { sessionId, title: wanted.trim() });
   } else if (wanted.trim() === "") {
@@ -110,7 +110,7 @@ async function exportTo(given: Arguments, io: Io, [id]: readonly string[]): Prom
 }
 
 /** The sessions of this folder, or of all of them. */
-export async function listSessionsAt(given: Arguments, io: Io): Promise<number> {
+async function listSessionsAt(given: Arguments, io: Io): Promise<number> {
   const query = {
     limit: given.count("limit"),
     before: given.text("before"),
@@ -135,8 +135,7 @@ export async function listSessionsAt(given: Arguments, io: Io): Promise<number> 
 const head = ["SESSION", "STATUS", "AGENT", "RUNS", "TOKENS", "COST", "UPDATED", "TITLE"];
 
 function table(sessions: readonly SessionRow[], io: Io): string[] {
-  const { glyphs, paint } = styleFor(io.stdout, io);
-  const columns = io.stdout.isTerminal ? io.stdout.columns : 0;
+  const { paint } = styleFor(io.stdout, io);
   const rows = sessions.map((session) => [
     session.id,
     session.status,
@@ -147,36 +146,20 @@ function table(sessions: readonly SessionRow[], io: Io): string[] {
     formatAge(io.now() - session.updatedAt),
     printableLine(session.title),
   ]);
-  const widths = head.map((title, column) =>
-    Math.max(title.length, ...rows.map((row) => displayWidth(row[column] ?? ""))),
-  );
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-  const room = columns === 0 ? Number.POSITIVE_INFINITY : Math.max(10, columns - 1 - before);
-  const draw = (row: readonly string[]): string =>
-    row
-      .map((cell, column) =>
-        column === head.length - 1
-          ? shorten(cell, room, glyphs.ellipsis)
-          : padEnd(cell, widths[column] ?? 0),
-      )
-      .join("  ");
-  const last = (session: SessionRow): string =>
-    paint.dim(
-      `  ${shorten(printableLine(session.lastMessage), columns === 0 ? 120 : columns - 3)}`,
-    );
+  const columns = head.map((title) => ({ title }));
+  const [first = "", ...lines] = drawTable(columns, rows, io);
+  const room = io.stdout.isTerminal ? io.stdout.columns - 3 : 120;
   return [
-    paint.dim(draw(head)),
-    ...rows.flatMap((row, index) => {
-      const session = sessions[index];
-      return session === undefined || session.lastMessage === ""
-        ? [draw(row)]
-        : [draw(row), last(session)];
+    first,
+    ...lines.flatMap((line, index) => {
+      const last = printableLine(sessions[index]?.lastMessage ?? "");
+      return last === "" ? [line] : [line, paint.dim(`  ${shorten(last, room)}`)];
     }),
   ];
 }
 
 /** One session: its agent, workspace, trigger and conversation. */
-export function showSession(given: Arguments, io: Io, [id]: readonly string[]): Promise<number> {
+function showSession(given: Arguments, io: Io, [id]: readonly string[]): Promise<number> {
   return withStore(io, async (store) => {
     const session = await readSession(store, await findSession(store, id, io.cwd, io));
     io.stdout.write(

@@ -6,7 +6,7 @@ import type { Arguments } from "../command.ts";
 import { talkingModels } from "../commands/doctor.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
 import { withControl } from "../with-store.ts";
 
@@ -55,8 +55,7 @@ function trustWritten(file: string, io: Io): Promise<void> {
   return withControl(io, async ({ plane, waitingFiles }) => {
     const written = waitingFiles().find((each) => each.file === file);
     if (written === undefined) return;
-    const by = { id: "local", role: "operator" } as const;
-    await plane.trust(written.hash, { file, name: "mandate.yaml" }, by);
+    await plane.trust(written.hash, { file, name: "mandate.yaml" }, localUser);
   });
 }
 
