@@ -96,7 +96,7 @@ function signatureProblem({ signature, ...file }: File, key: KeyObject): string 
   if (signature.key !== fingerprintOf(key)) return "The checkpoint is signed with another key.";
   return verify(null, signedBytes(file), key, Buffer.from(signature.value, "base64"))
     ? undefined
-    : "The signature of the checkpoint does not fit: the checkpoint was changed, or another key signed it.";
+    : "The signature of the checkpoint is invalid: the checkpoint was changed, or another key signed it.";
 }
 
 /** The signed bytes: everything but the signature, in a fixed order and without white space. */

@@ -124,12 +124,12 @@ export class EngineSteering implements Steering {
     const ids = seen.filter((each) => each !== undefined);
     const [id, ...others] = ids;
     if (id === undefined) {
-      throw new MandateError("unknown-run", "Nothing runs here that could be watched.");
+      throw new MandateError("unknown-run", "No run is in progress here that could be watched.");
     }
     if (others.length === 0) return id;
     throw new MandateError(
       "usage",
-      `Several runs work here: ${ids.slice(0, 5).join(", ")}. Say which: on ${id}`,
+      `Several runs are in progress here: ${ids.slice(0, 5).join(", ")}. Name one: on ${id}`,
     );
   }
 
@@ -154,8 +154,8 @@ export class EngineSteering implements Steering {
     if (this.#engine.liveRuns.some((each) => each.id === run.id)) return;
     const why =
       run.state?.outcome === null && !run.isInterrupted
-        ? `Another process works on run ${run.id}: say it there.`
-        : `Run ${run.id} is not being worked on: there is nothing to watch.`;
+        ? `Another process executes run ${run.id}: use the command there.`
+        : `No process executes run ${run.id}: there is nothing to watch.`;
     throw new MandateError("unknown-run", why);
   }
 
@@ -200,7 +200,10 @@ export class EngineSteering implements Steering {
   ): Promise<{ readonly text: string; readonly truncated: boolean }> {
     const { workspace } = this.#place;
     if (workspace === undefined) {
-      throw new MandateError("usage", "There is no workspace here, and so there are no changes.");
+      throw new MandateError(
+        "usage",
+        "There is no workspace here, so there are no changes to show.",
+      );
     }
     return (await this.#copies()).diffOfFolder(workspace, range);
   }
@@ -216,7 +219,7 @@ export class EngineSteering implements Steering {
   async setWorkspaceMode(mode: WorkspaceMode, by: Principal): Promise<void> {
     const { readOnly, session } = this.#place;
     if (session === undefined) {
-      throw new MandateError("usage", "There is no session here whose workspace could be set.");
+      throw new MandateError("usage", "There is no session here to set the workspace of.");
     }
     if (readOnly === true && mode === "writable") {
       throw new MandateError(

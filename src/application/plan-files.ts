@@ -97,7 +97,7 @@ export function planToRun(
   if (registry.get(runner)?.model?.model !== "mandate/plan") {
     throw new MandateError(
       "profile-invalid",
-      `Plans are run by the shipped profile "${runner}", and here that is another one. Give that one another name.`,
+      `Plans are run by the shipped profile "${runner}", but another profile has that name here. Rename that profile.`,
     );
   }
   const size = `plan of ${plan.steps.length} ${plan.steps.length === 1 ? "step" : "steps"}`;

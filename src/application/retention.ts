@@ -48,7 +48,7 @@ export function startRetention(
       );
       if (runs.length > 0) log(`Pruned: ${runs.length} old runs, ${artifacts} artifacts.`);
       if (damaged.length > 0) {
-        log(`${damaged.join(", ")} cannot be pruned: their logs do not hold. See mandate verify.`);
+        log(`${damaged.join(", ")} cannot be pruned: their logs are damaged. See mandate verify.`);
       }
     } catch (error) {
       log(`Old runs could not be pruned: ${messageOf(error)}`);

@@ -46,7 +46,7 @@ export function waitingContent(sources: WaitingSources): readonly WaitingContent
   return all.map((each) => (trusted.has(each.file) ? { ...each, isChanged: true } : each));
 }
 
-/** One line about untrusted content, for a person who starts work; undefined: there is none. */
+/** One line about untrusted content, for a person who starts work; undefined without such content. */
 export function describeWaiting(
   waiting: readonly WaitingContent[],
   program: string,

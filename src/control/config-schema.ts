@@ -61,7 +61,7 @@ const provider = z
   })
   .refine(({ apiKey, apiKeyEnv }) => apiKey === undefined || apiKeyEnv === undefined, {
     path: ["apiKeyEnv"],
-    error: 'says the same as "apiKey"; keep one of them',
+    error: 'has the same meaning as "apiKey"; keep one of them',
   });
 
 const poolName = z

@@ -17,7 +17,7 @@ export function settleModels(models: ModelsConfig, layers: readonly ConfigLayer[
   }
   const path = ["models", "defaultPool"];
   if (chooser.settings.models.default !== undefined) {
-    const text = "models.defaultPool answers the same as models.default; keep one of them";
+    const text = "models.defaultPool and models.default exclude each other; keep one of them";
     throw layerProblem(chooser, path, text);
   }
   const { default: _, ...rest } = models;

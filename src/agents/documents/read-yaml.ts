@@ -64,7 +64,7 @@ export function parseYaml(text: string, file: string, options: YamlOptions = {})
   const problem = document.errors[0] ?? document.warnings[0];
   if (problem !== undefined) refuse(problem.pos[0], problem.message);
   const { explicit, version } = document.directives.yaml;
-  if (explicit && version !== "1.2") refuse(0, "only YAML 1.2 is read; remove the %YAML line");
+  if (explicit && version !== "1.2") refuse(0, "only YAML 1.2 is supported; remove the %YAML line");
 
   const { onDuplicate } = options;
   const value = toPlainValue(
@@ -175,7 +175,7 @@ function toPlainValue(
       const offset = key.range[0];
       if (!isScalar(key)) return refuse(offset, "a key must be plain text");
       const name = String(key.value);
-      if (name === "<<") refuse(offset, 'merge keys ("<<") are not read; write the keys out');
+      if (name === "<<") refuse(offset, 'merge keys ("<<") are not supported; write the keys out');
       if (name === "__proto__") refuse(offset, '"__proto__" cannot be a key');
       if (Object.hasOwn(plain, name)) {
         if (onDuplicate === undefined) refuse(offset, `the key "${name}" is there twice`);

@@ -76,7 +76,7 @@ export function readMcpServer(
   }
   if (typeof url !== "string" || url.trim() === "") return undefined;
   if (type === "sse") {
-    findings.warn(`"${place}" speaks SSE, which is reached as streamable HTTP here`);
+    findings.warn(`"${place}" uses SSE; streamable HTTP is used instead`);
   }
   const headers = headersOf(config);
   return { kind: "http", url: withVariables(url), ...(headers && { headers }), ...common };

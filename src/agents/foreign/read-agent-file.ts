@@ -140,7 +140,7 @@ class AgentSource {
     try {
       const folder = realpathSync.native(dirname(this.#path));
       const path = realpathSync.native(resolve(folder, written));
-      if (!isBelow(path, folder)) throw new Error("it lies outside of the file's folder");
+      if (!isBelow(path, folder)) throw new Error("it is outside of the file's folder");
       const bytes = readRegularFile(path, maximumIncludeBytes);
       this.#hash.update(`\0${written}\0`).update(bytes);
       return decodeLeniently(bytes, findings, shown);

@@ -63,7 +63,7 @@ const modelPolicy = z
   })
   .refine(({ model, pool }) => model === undefined || pool === undefined, {
     path: ["pool"],
-    error: 'says the same as "model"; keep one of them',
+    error: 'has the same meaning as "model"; keep one of them',
   });
 
 /** A rule for an impossible tool name would never apply, without any sign of it. */
@@ -199,11 +199,11 @@ const sameMeaning: readonly (readonly [keyof ProfileDocument, keyof ProfileDocum
 export const profileSchema = document.superRefine((profile, context) => {
   for (const [key, other] of sameMeaning) {
     if (profile[key] === undefined || profile[other] === undefined) continue;
-    const message = `means the same as "${key}", which is there too; keep one of them`;
+    const message = `has the same meaning as "${key}"; keep one of them`;
     context.addIssue({ code: "custom", path: [other], message });
   }
   if (profile.maxTokenBudget !== undefined && profile.limits?.tokens !== undefined) {
-    const message = 'means the same as "limits.tokens", which is there too; keep one of them';
+    const message = 'has the same meaning as "limits.tokens"; keep one of them';
     context.addIssue({ code: "custom", path: ["maxTokenBudget"], message });
   }
 });

@@ -58,7 +58,7 @@ export function isAskId(word: string): boolean {
 export function parseId(rest: string): { readonly id: string } | UsageProblem {
   if (rest === "") return { problem: "It takes an id, as /status shows them." };
   const id = idIn(rest);
-  return id === undefined ? { problem: `${quote(rest)} is no id. /status shows some.` } : { id };
+  return id === undefined ? { problem: `${quote(rest)} is not an id. /status shows ids.` } : { id };
 }
 
 export function parseOptionalId(rest: string): { readonly id?: string } | UsageProblem {

@@ -32,7 +32,9 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   const gate = { isOpen: false };
   const { seen, model } = recording(playUntil(gate));
   await using engine = await openEngine({ model, profiles: [boss], limits });
-  expect((await say(engine, "/pair")).reply).toBe("Nothing runs here that could be watched.");
+  expect((await say(engine, "/pair")).reply).toBe(
+    "No run is in progress here that could be watched.",
+  );
   const { workspace } = engine;
   const run = await engine.start({ task: "Work", profile: "boss", workspace });
   expect(await hear(engine, "/pair off")).toBe("No pair watches R.");
@@ -56,7 +58,7 @@ test("a pair programmer watches what runs, once, and no longer when it is told s
   expect(closed).toHaveLength(3);
   expect(closed[0]).toBe("completed");
   expect((await say(engine, `/pair on ${run.runId}`)).reply).toBe(
-    `Run ${run.runId} is not being worked on: there is nothing to watch.`,
+    `No process executes run ${run.runId}: there is nothing to watch.`,
   );
   await expect(engine.engine.watchers.end(run.runId, "pair")).rejects.toThrow(
     /Nothing that works here/,
@@ -122,7 +124,7 @@ test("of several runs, somebody has to say which one is watched", async ({ skip 
     await engine.start({ task: "Two", profile: "boss", workspace }),
   ];
   expect(withoutIds((await say(engine, "/pair on")).reply)).toBe(
-    "Several runs work here: R, R. Say which: on R",
+    "Several runs are in progress here: R, R. Name one: on R",
   );
   const place = { run: runs[1]?.runId };
   expect((await say(engine, "/pair on", undefined, place)).reply).toContain(runs[1]?.runId);
@@ -155,7 +157,7 @@ test("a review is given what is not committed, or a range, and nothing where the
   expect(await hear(engine, "/review main~1..main")).toBe("Started reviewer#D in run R.");
   expect((await say(engine, "/review nowhere..main")).reply).toContain("nowhere");
   expect((await say(engine, "/review", undefined, { workspace: undefined })).reply).toBe(
-    "There is no workspace here, and so there are no changes.",
+    "There is no workspace here, so there are no changes to show.",
   );
   const isOver = async () => (await engine.store.listRuns({ open: true })).length === 0;
   await until("all runs end", isOver);
@@ -199,7 +201,7 @@ test("a session's workspace is read-only when somebody says so, for all of its n
   expect(await hear(engine, "/workspace writable", undefined, place)).toBe(writable);
   expect(await writes("s1")).toBe(true);
   expect((await say(engine, "/workspace readonly")).reply).toBe(
-    "There is no session here whose workspace could be set.",
+    "There is no session here to set the workspace of.",
   );
   const bound = { session: "s1", readOnly: true };
   expect((await say(engine, "/workspace writable", undefined, bound)).reply).toBe(

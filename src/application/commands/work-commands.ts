@@ -152,7 +152,7 @@ export const review = defineCommand<{ readonly range?: string }>({
   parse(rest) {
     if (rest === "") return {};
     if (rangeForm.test(rest)) return { range: rest };
-    return { problem: `${quote(rest)} is no range of commits, such as main..topic.` };
+    return { problem: `${quote(rest)} is not a range of commits, such as main..topic.` };
   },
   async execute({ range }, { steering }, principal) {
     // Checked before the diff is computed.

@@ -170,7 +170,7 @@ export async function requireTargetAtRest(
     throw new MandateError("conflict", `${about}. Wait until ${user} has ended, or cancel it.`);
   }
   if (existsSync(toplevel)) return;
-  const next = "Take over its diff by hand, with git apply.";
+  const next = "Apply its diff by hand, with git apply.";
   throw new MandateError("conflict", `${about}, and the copy of ${target} is gone. ${next}`);
 }
 

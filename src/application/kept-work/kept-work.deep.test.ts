@@ -245,7 +245,7 @@ test("what the next start obeys is merged only when the person says so", async (
   });
   const parts = { ...shelf, guarded: [join(folder, ".mandate"), join(folder, "profiles")] };
   expect(await refusal(merge(parts, id, { anyPath: true }))).toMatchObject(
-    code("refused-by-policy", /"\.mandate\/agents\/helper\.md".*program obeys without being asked/),
+    code("refused-by-policy", /"\.mandate\/agents\/helper\.md".*program reads as configuration/),
   );
   expect(treeOf(source)).toEqual({ "web/a.txt": "a\n" });
   expect(await merge(parts, id, { withConfiguration: true })).toMatchObject({
@@ -370,7 +370,7 @@ test("work on top of other work is merged into that, and neither is lost on the 
   await closeChild(run, parent.id);
   const guarded = [join(source, "child.txt")];
   expect(await refusal(merge({ ...shelf, guarded }, child.id))).toMatchObject(
-    code("refused-by-policy", /"child\.txt".*program obeys without being asked/),
+    code("refused-by-policy", /"child\.txt".*program reads as configuration/),
   );
   expect(await refusal(discardKept(shelf, parent.id, { deleteChanges: true }))).toMatchObject(
     code("conflict", new RegExp(`${child.id} was made on top of that of ${parent.id}`)),

@@ -152,11 +152,11 @@ function objectionTo(
   const { write_roots: writeRoots } = contract.permissions;
   const outside = anyPath === true ? [] : changesOutside(copy, paths, writeRoots);
   if (outside.length > 0) {
-    return `Delegation ${delegation.id} changed ${namesOf(outside)}, where its contract did not let it write. Merge that only if you have looked at it and say that any path will do.`;
+    return `Delegation ${delegation.id} changed ${namesOf(outside)}, where its contract did not let it write. Review the change, and repeat the merge with any path allowed.`;
   }
   const touched = withConfiguration === true ? [] : guardedChanges(copy, paths, guarded);
   if (touched.length === 0) return undefined;
-  return `Delegation ${delegation.id} changed ${namesOf(touched)}, which git, Mandate or another program obeys without being asked. Merge that only if you have looked at it and say so.`;
+  return `Delegation ${delegation.id} changed ${namesOf(touched)}, which git, Mandate or another program reads as configuration. Review the change, and repeat the merge with changes of configuration allowed.`;
 }
 
 /** Only work of a closed and failed delegation that still has its copy can be merged. */
@@ -214,7 +214,7 @@ export async function discardKept(
     if (result.status !== "kept") return { delegationId, status: "discarded", files: [] };
     const files = result.files.map(({ path }) => path);
     const lost = files.length === 0 ? "what cannot be listed" : namesOf(files);
-    const sentence = `Delegation ${delegationId} changed ${lost}, and that was not merged. Merge it, or say that its changes are to be deleted.`;
+    const sentence = `Delegation ${delegationId} changed ${lost}, and the change was not merged. Merge it, or confirm that its changes are to be deleted.`;
     return { delegationId, status: "kept", files, sentence };
   });
 }

@@ -152,7 +152,7 @@ describe("the installation's own token", () => {
   test("is refused when others can read it, and when the file holds something else", () => {
     installationToken(file);
     chmodSync(file, 0o644);
-    expect(() => installationToken(file)).toThrow("Others can read");
+    expect(() => installationToken(file)).toThrow("Other users can read");
     chmodSync(file, 0o600);
     writeFileSync(file, "");
     expect(() => installationToken(file)).toThrow("mandate token rotate");

@@ -77,7 +77,7 @@ export class AccessTokens {
     }
     const createdAt = this.#clock.now();
     if (expiresAt !== null && !(Number.isSafeInteger(expiresAt) && expiresAt > createdAt)) {
-      throw new MandateError("usage", "A token has to expire at some time to come.");
+      throw new MandateError("usage", "The expiry of a token has to be in the future.");
     }
     const token = newToken(name);
     const about = { role, scopes, createdBy: by.id, createdAt, expiresAt };
@@ -244,13 +244,13 @@ function readToken(file: string): string {
   if (isOpenToOthers) {
     throw new MandateError(
       "config-invalid",
-      `Others can read the access token in "${file}". Make another one with \`mandate token rotate\`.`,
+      `Other users can read the access token in "${file}". Create a new token with \`mandate token rotate\`.`,
     );
   }
   const token = readFileSync(file, "utf8").trim();
   if (nameInToken(token) === installationName) return token;
   throw new MandateError(
     "config-invalid",
-    `The file "${file}" does not hold an access token. Make another one with \`mandate token rotate\`.`,
+    `The file "${file}" does not contain an access token. Create a new token with \`mandate token rotate\`.`,
   );
 }

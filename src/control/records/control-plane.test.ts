@@ -295,7 +295,7 @@ describe("profile records", () => {
     );
     await plane.unregister("@ed", operator);
     expect(await refusalOf(() => plane.deleteProfile("editor", 7, operator))).toBe(
-      'conflict: The profile record "editor" is at version 1; expected was version 7. Read it again.',
+      'conflict: The profile record "editor" is at version 1; version 7 was expected. Read it again.',
     );
     await plane.deleteProfile("editor", 1, operator);
     expect(await plane.profileRecords()).toEqual([]);

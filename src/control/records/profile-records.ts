@@ -60,6 +60,6 @@ export function requireUnused(id: string, { agents }: AgentRegistry): void {
 
 function movedOn(id: string, expected: number, current: number | undefined): MandateError {
   const now = current === undefined ? "does not exist" : `is at version ${current}`;
-  const what = `The profile record ${quote(id)} ${now}; expected was version ${expected}.`;
+  const what = `The profile record ${quote(id)} ${now}; version ${expected} was expected.`;
   return new MandateError("conflict", `${what} Read it again.`);
 }

@@ -42,7 +42,7 @@ export async function readRegistry(store: ControlStore): Promise<StoredRegistry>
     return { registry, version: record.version };
   } catch (cause) {
     const problem = `The stored record policy/${registryId} cannot be used: ${messageOf(cause)}`;
-    const remedy = "An operator has to replace it as a whole.";
+    const remedy = "An operator has to replace the whole record.";
     throw new MandateError("config-invalid", `${problem}\n${remedy}`, { cause });
   }
 }

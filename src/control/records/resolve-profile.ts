@@ -85,7 +85,7 @@ function resolveAgent(from: ProfileLookup, agent: string, way: StartWay): Resolv
   if (profile === undefined) {
     const problem = from.profiles.problemOf(profileId);
     const why = problem === undefined ? "does not exist." : `cannot be used: ${problem.message}`;
-    const reason = `The agent ${agent} points at the profile "${profileId}", which ${why}`;
+    const reason = `The agent ${agent} has the profile "${profileId}", which ${why}`;
     return { rule: "profile_missing", reason };
   }
   return unfit(profile, way) ?? { profile, agent, entry: claimsOfEntry(entry), receipt: [] };

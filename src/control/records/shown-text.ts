@@ -8,7 +8,7 @@ export interface ShownTextRules {
   readonly lines?: boolean;
 }
 
-/** The name of the first invisible character; undefined: there is none. */
+/** The name of the first invisible character; undefined: no character is hidden. */
 export function findHiddenCharacter(text: string, rules: ShownTextRules = {}): string | undefined {
   const found = rules.lines
     ? findHidden(text.replaceAll("\r", "\n"))

@@ -124,7 +124,7 @@ test("configuration of the place that the run was in is guarded, wherever merge 
   await run.finish();
   const refused = await desk.type(["merge", "--any-path", id]);
   expect(refused).toMatchObject({ code: 3, out: "" });
-  expect(refused.err).toContain("obeys without being asked");
+  expect(refused.err).toContain("reads as configuration");
   expect(existsSync(join(source, ".mandate"))).toBe(false);
   expect(await desk.type(["merge", "--with-configuration", id])).toMatchObject({ code: 0 });
   expect(existsSync(join(source, ".mandate", "agents", "helper.md"))).toBe(true);
