@@ -96,7 +96,7 @@ describe("moving an embedded database to Postgres", () => {
     await target.close();
   });
 
-  it("does not happen while somebody works on the source, nor into what is not empty", async () => {
+  it("is refused while a process uses the source, or if the target is not empty", async () => {
     const source = openSource();
     await live(source);
     await refused(migrateStore({ from, artifacts, url }), "conflict");

@@ -1,3 +1,8 @@
+/**
+ * Workspaces: which paths a delegation may read and write, the sandbox of its commands, the programs
+ * that Mandate starts, and working copies with their merge. This file computes the boundary of one
+ * delegation. The folder may import contracts, events and ports.
+ */
 import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { intersectRoots, isBelow } from "../contracts/write-roots.ts";

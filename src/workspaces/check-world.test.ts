@@ -35,7 +35,7 @@ interface Scene {
 /** What is wrong whoever is at work, and what is said of it. */
 const wrong: readonly (Scene & { readonly says: RegExp })[] = [
   {
-    title: "a copy that belongs to nobody",
+    title: "a copy without a delegation",
     world: { copies: [copy("a")] },
     delegations: [inCopy("b", "failed")],
     says: /copy a belongs to no delegation/,
@@ -59,13 +59,13 @@ const wrong: readonly (Scene & { readonly says: RegExp })[] = [
     says: /completed, but its working copy a still exists/,
   },
   {
-    title: "a copy that is gone while somebody works in it",
+    title: "a missing copy of an open delegation",
     world: {},
     delegations: [inCopy("a", "open")],
     says: /open, but its working copy a is missing/,
   },
   {
-    title: "a copy whose folder is gone while somebody works in it",
+    title: "a missing folder of a copy of an open delegation",
     world: { copies: [{ ...copy("a", true), hasFolder: false }] },
     delegations: [inCopy("a", "failed"), inCopy("b", "open", "a")],
     says: /open, but its working copy a is missing/,
@@ -76,7 +76,7 @@ const wrong: readonly (Scene & { readonly says: RegExp })[] = [
     says: /removing-a" is a leftover/,
   },
   {
-    title: "a merge that nobody carries on",
+    title: "a merge without a live process",
     world: { copies: [copy("a")], merges: [{ id: "a", into: "/src", isHeld: false }] },
     delegations: [inCopy("a", "open")],
     says: /into "\/src" stopped half-way/,
@@ -114,7 +114,7 @@ const underWay: readonly Scene[] = [
     delegations: [delegation("a", "open", { copyId: "a", createdAt: now })],
   },
   { title: "a merge", world: { merges: [{ id: "a", into: "/src", isHeld: true }] } },
-  { title: "somebody in a queue", world: { tickets: [{ path: "/x", isHeld: true }] } },
+  { title: "a live process in a queue", world: { tickets: [{ path: "/x", isHeld: true }] } },
   {
     title: "a process of an open delegation",
     world: { processes: new Map([["a", [7]]]) },
@@ -145,7 +145,7 @@ const right: readonly Scene[] = [
     delegations: [inCopy("a", "failed")],
   },
   {
-    title: "a copy that somebody went on with",
+    title: "a copy that a later delegation continued",
     world: { copies: [copy("a")] },
     delegations: [inCopy("a", "failed"), inCopy("b", "open", "a")],
   },

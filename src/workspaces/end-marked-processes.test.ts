@@ -29,7 +29,7 @@ const patient = { ...systemClock, monotonic: () => 0 };
 const forgets = "trap '' TERM INT HUP; read line";
 
 describe.runIf(process.platform === "linux")("endMarkedProcesses", () => {
-  it("ends those of the delegations that are named, of this database, and nobody else", async () => {
+  it("ends the processes of the named delegations of this database, and no others", async () => {
     const home = makeFolder();
     const [own, other] = [join(home, "a.db"), join(home, "b.db")];
     const mark = delegationMark(own);

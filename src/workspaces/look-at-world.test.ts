@@ -61,7 +61,7 @@ describe("lookAtWorld", () => {
     for (const { path, since } of strays) expect(since).toBe(lstatSync(path).ctimeMs);
   });
 
-  it("sees a merge that a killed process left, until somebody takes care of it", async () => {
+  it("finds a merge that a killed process left, until it is recovered", async () => {
     const home = makeFolder();
     const source = makeRepository({ "a.txt": "a\n", "b.txt": "b\n" });
     const copy = await createWorkingCopy({ source, id: "one", home });
@@ -94,7 +94,7 @@ describe("lookAtWorld", () => {
     ]);
   });
 
-  it("sees nobody in a queue that was left in peace", async () => {
+  it("finds no ticket in an unused queue", async () => {
     const home = makeFolder();
     const folder = lockFolderOf(home, "/somewhere", "integration");
     (await acquirePlaceLock(folder))();

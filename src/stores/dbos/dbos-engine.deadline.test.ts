@@ -33,7 +33,7 @@ describe("workers on one Postgres", () => {
     },
   );
 
-  it("hand on what they have when they are told to stop", patience, async () => {
+  it("hand over their work when they are stopped", patience, async () => {
     await using fleet = await openProcessFleet({ workers: 1, atOnce: 5 });
     const task = "fan 2 steps 10 1000";
     const { runId, result } = await fleet.client.engine.startRun({ task, profile: "general" });

@@ -1,3 +1,7 @@
+/**
+ * Distributed runs on DBOS: delegations wait in its queues, and this worker takes them out. May
+ * import ports and events, and types of contracts and control.
+ */
 import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig } from "../../control/config.ts";
 import { type Clock, sleep, systemClock } from "../../ports/clock.ts";

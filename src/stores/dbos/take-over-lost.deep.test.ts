@@ -121,7 +121,7 @@ describe("takeOverLost", { timeout: 180_000 }, () => {
     expect(await executorsOf(survivor)).toEqual(["survivor", "x"]);
   });
 
-  it("takes nothing from whoever looks, though its own lease ran out while it was stopped", async () => {
+  it("takes nothing from the executor that looks, even if its own lease expired while it was stopped", async () => {
     const [survivor, dead] = [await open("survivor"), await open("dead")];
     await take(2, "survivor");
     await take(2, "dead");
@@ -131,7 +131,7 @@ describe("takeOverLost", { timeout: 180_000 }, () => {
     expect(await standing()).toEqual(["dead ENQUEUED 2", "survivor PENDING 2"]);
   });
 
-  it("forgets nobody whose lease has only just run out", async () => {
+  it("forgets no executor whose lease has just expired", async () => {
     const [survivor, late] = [await open("survivor"), await open("late")];
     await take(1, "late");
     await expire(late, "1 second");
@@ -154,7 +154,7 @@ describe("takeOverLost", { timeout: 180_000 }, () => {
     expect(await standing()).toEqual(["ours PENDING 2", "theirs PENDING 2"]);
   });
 
-  it("finds what nobody knows of when it looks thoroughly", async () => {
+  it("finds the work of unknown executors when it looks thoroughly", async () => {
     const survivor = await open("survivor");
     await take(600, "survivor");
     await take(4, "stranger");

@@ -4,7 +4,7 @@ import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support
 import { PostgresStore } from "../postgres/postgres-store.ts";
 import { openDesk } from "./beside.test-support.ts";
 
-it("does what somebody else started, each in a process of its own", async () => {
+it("works on runs of another process, each in a process of its own", async () => {
   const url = await freshDatabase();
   try {
     using desk = openDesk(url);

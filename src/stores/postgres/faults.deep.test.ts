@@ -41,7 +41,7 @@ async function open(
 const pause = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
 
 describe("a database that goes away", () => {
-  it("is told at once at the start, without the password", async () => {
+  it("is reported immediately at the start, without the password", async () => {
     proxy.cut();
     const secret = new URL(proxy.through(url)).password;
     const opening = open(proxy.through(url));
@@ -200,7 +200,7 @@ describe("a database that goes away", () => {
     await execute(url, `DROP OWNED BY ${role}; DROP ROLE ${role}`);
   });
 
-  it("that takes no writes for a while is waited for, over connections that are made anew", async () => {
+  it("that is read-only for a while is waited for, with new connections", async () => {
     const store = await open(proxy.through(url));
     const run = await StoredRun.start(store);
     const id = await run.child();

@@ -1,3 +1,8 @@
+/**
+ * The store in a Postgres schema, for many machines. Events are written by `group-commit.ts`, and
+ * tables are written in the same transaction. What both databases do alike is in `../shared`. Stores
+ * may import ports, events, contracts and workspaces/processes.
+ */
 import type { Contract } from "../../contracts/contract.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";

@@ -52,7 +52,7 @@ describe("a lease", () => {
     expect(await late.claimRun(runs[0]?.id ?? "")).toMatchObject({ fence: 2 });
   });
 
-  it("that has expired is taken up again when nobody took anything over meanwhile", async () => {
+  it("that has expired is renewed if no run was taken over", async () => {
     const [store, other] = [await open(), await open()];
     const run = await StoredRun.start(store);
     const id = await run.child();

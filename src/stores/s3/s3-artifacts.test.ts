@@ -118,7 +118,7 @@ describe("artifacts in a bucket", () => {
     expect(server.requests.length - before).toBe(3);
   });
 
-  it("are listed page by page, without what is somebody else's", async () => {
+  it("are listed page by page, without other objects of the bucket", async () => {
     server.pageSize = 3;
     const artifacts = await open();
     const hashes = [];
@@ -133,7 +133,7 @@ describe("artifacts in a bucket", () => {
     expect(await listed(await open({ prefix: "mandate/other" }))).toHaveLength(1);
   });
 
-  it("are removed unless they were kept again meanwhile", async () => {
+  it("are removed unless they were kept again", async () => {
     const artifacts = await open();
     const { hash } = await artifacts.keep("old");
     for (const object of server.objects.values()) object.at -= 60_000;

@@ -4,7 +4,7 @@ import { sha256 } from "../../events/hash-chain.ts";
 import { cases } from "../../testing/cases.test-support.ts";
 import { KeptTexts } from "./kept-texts.ts";
 
-it("whatever is pruned meanwhile, what an append refers to is there when it is written", () => {
+it("a text that an append references is stored when it is written, whatever was pruned", () => {
   const step = fc.oneof(
     fc.record({ what: fc.constant("refer" as const), text: fc.nat(4) }),
     fc.record({ what: fc.constant("commit" as const), most: fc.integer({ min: 1, max: 3 }) }),
@@ -48,7 +48,7 @@ it("whatever is pruned meanwhile, what an append refers to is there when it is w
   );
 });
 
-it("a text that nobody refers to any more does not come back after a pruning", () => {
+it("a text without references does not come back after a pruning", () => {
   const texts = new KeptTexts();
   texts.keep("done with");
   texts.noteAppend();

@@ -57,7 +57,7 @@ it("a body is durable with its name, and that with the folder it is in", async (
   expect(filesIn(folder)).toEqual([hash]);
 });
 
-it("what somebody who was killed left of a body is removed a day later, and nothing else", async () => {
+it("what a killed process left of a body is removed a day later, and nothing else", async () => {
   const store = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: folder });
   onTestFinished(() => store.close());
   const { hash } = await store.keepArtifact("body");

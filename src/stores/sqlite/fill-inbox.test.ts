@@ -74,7 +74,7 @@ describe("a database from before there was an inbox", () => {
     expect(await inboxIn(old)).toHaveLength(63);
   });
 
-  it("opens although its log is damaged, with what can be told", async () => {
+  it("opens although its log is damaged, with the items that can be derived", async () => {
     const store = open(now);
     for (let round = 0; round < 3; round++) await live(store);
     await store.close();

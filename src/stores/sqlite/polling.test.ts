@@ -71,7 +71,7 @@ it("a run that was damaged is nothing to the others: they are heard, read and wr
   expect(await written).toHaveLength(1);
 });
 
-it("a run whose log says what cannot be is shown to nobody by half", async () => {
+it("a run with an impossible log is never shown half-applied", async () => {
   const run = await StoredRun.start(beside);
   const id = await run.child();
   expect((await store.readRun(run.id))?.lastRunSeq).toBe(4);
@@ -85,7 +85,7 @@ it("a run whose log says what cannot be is shown to nobody by half", async () =>
   await expect(store.readRun(run.id)).rejects.toMatchObject({ code: "illegal-transition" });
 });
 
-it("a look that fails ends nobody, is told once, and is made up for by the next one", async () => {
+it("a failing read ends no process, is reported once, and the next read makes up for it", async () => {
   const run = await StoredRun.start(beside);
   StatementSync.prototype.all = () => {
     throw new Error("the disk failed");

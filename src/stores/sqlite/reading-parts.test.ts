@@ -104,7 +104,7 @@ it("finds all that was said of a delegation while many other runs are asked abou
   expect(counts).toEqual([5003, ...others.map(() => 3)]);
 });
 
-it("keeps no finished run in memory because somebody wrote to it in vain", async () => {
+it("keeps no finished run in memory because of a refused append", async () => {
   const store = open();
   const run = await StoredRun.start(store);
   await run.finish();

@@ -45,7 +45,7 @@ test("a reserve that was given up does not take back the room at once, and is th
   expect(existsSync(path)).toBe(true);
 });
 
-test("a reserve that cannot be made keeps nobody from writing", async () => {
+test("a reserve that cannot be created prevents no write", async () => {
   const reserve = new ReserveFile("/nonexistent/folder/mandate.db-reserve", clock);
   reserve.ensure();
   reserve.release();

@@ -1,3 +1,8 @@
+/**
+ * The store in a SQLite file, for one machine. Events are written by `group-commit.ts`, and tables
+ * are written in the same transaction. What both databases do alike is in `../shared`. Stores may
+ * import ports, events, contracts and workspaces/processes.
+ */
 import { realpathSync } from "node:fs";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { setImmediate as nextTurn } from "node:timers/promises";

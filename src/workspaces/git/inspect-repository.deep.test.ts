@@ -264,7 +264,7 @@ test("configuration that points the work tree elsewhere is not followed", async 
   await expectRefusal(outer, "work-tree-elsewhere", /core\.worktree/);
 });
 
-test.skipIf(process.getuid?.() !== 0)("a repository of somebody else is refused", async () => {
+test.skipIf(process.getuid?.() !== 0)("a repository of another user is refused", async () => {
   const source = makeRepository();
   for (const path of [source, join(source, ".git")]) chownSync(path, 12345, 12345);
   await expectRefusal(source, "foreign-owner", /safe\.directory/);

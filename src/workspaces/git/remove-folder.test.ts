@@ -37,7 +37,7 @@ require("node:fs").writeFileSync("f", "");`;
   expect(readdirSync(parent)).toEqual([]);
 });
 
-test("a folder that somebody else takes away at the same moment is gone, and that is fine", async () => {
+test("a folder that another process removes at the same moment is gone, without an error", async () => {
   const parent = makeFolder();
   const body = "attempt(() => fs.mkdirSync(place)); attempt(() => fs.rmdirSync(place));";
   await repeatBeside(body, join(parent, "one"), () => removeFolder(parent, "one"), 200);

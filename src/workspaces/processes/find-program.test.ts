@@ -55,7 +55,7 @@ describe("a helper program", () => {
     expect(find("tool", base)).toMatchObject({ program: { file: tool } });
   });
 
-  it("is still found where somebody asked to work, and was refused", async () => {
+  it("is still found where a workspace was requested and refused", async () => {
     const tool = make("tool");
     const environment = { HOME: base, MANDATE_HOME: join(base, "home") };
     const scripted = scriptedModel(() => "done");

@@ -62,7 +62,7 @@ describe("what a command is kept from", () => {
     expect((await enter()).places).toEqual(at("a"));
   });
 
-  it("is known anew when the index has changed", async () => {
+  it("is read again when the index has changed", async () => {
     makeRepository(".", "a");
     const guards = new NestedGuards();
     expect((await enter(guards)).places).toEqual(at("a", ".git"));

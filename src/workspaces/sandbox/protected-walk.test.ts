@@ -60,7 +60,7 @@ describe("looking for what is obeyed", () => {
     expect((await walk.walk(root, [root])).found).toEqual([]);
   });
 
-  it("leaves out what is nobody's, and names the folders that it did not come to", async () => {
+  it("skips folders that no one can read, and names the folders that it did not reach", async () => {
     write("a/1/x/f", "a/2/f", "b/f", "c/.git/f");
     const walk = new ProtectedWalk({ folders: 3, milliseconds: 60_000 });
     const { found, unseen } = await walk.walk(root, [root], { left: at("b") });
@@ -73,7 +73,7 @@ describe("looking for what is obeyed", () => {
 });
 
 describe("the guards of a workspace that is too large to be looked through", () => {
-  it("close what nobody has seen, and say so", async () => {
+  it("close folders that could not be read, and say so", async () => {
     write("a/1/f", "a/2/f", "b/f", ".git/f");
     const guards = new NestedGuards({ bounds: { folders: 3, milliseconds: 60_000 } });
     const workspace = bindWorkspace({ root, isolation: "shared", allowWrites: true });

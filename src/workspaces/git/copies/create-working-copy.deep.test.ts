@@ -61,7 +61,7 @@ test("the same state gives the same base", async () => {
   expect(two.base).toBe(one.base);
 });
 
-test("what is tracked although ignored is copied; what git was told not to look at is looked at", async () => {
+test("ignored but tracked files are copied; files that git was told to ignore changes of are read", async () => {
   const source = makeRepository({ "a.txt": "a\n", "kept.log": "kept\n" });
   writeFiles(source, { ".gitignore": "*.log\n" });
   commitAll(source);

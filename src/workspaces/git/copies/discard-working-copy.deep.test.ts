@@ -34,7 +34,7 @@ test("an untouched copy goes, and a merged one", async () => {
   expect(await discardWorkingCopy(merged)).toEqual({ status: "removed" });
 });
 
-test("work that was not merged is kept and reported, unless told otherwise", async () => {
+test("unmerged work is kept and reported by default", async () => {
   const copy = await copyOf();
   writeFiles(copy.folder, { "a.txt": "child\n", "new.txt": "x\n" });
   const kept = await discardWorkingCopy(copy);

@@ -26,7 +26,7 @@ test("copies are listed, and what was left of unfinished ones is swept away", as
   expect(existsSync(join(home, "copies/half"))).toBe(false);
 });
 
-test("a copy that was left unfinished is made anew under the same id", async () => {
+test("an unfinished copy is created again under the same id", async () => {
   const home = makeFolder();
   writeFiles(home, { "worktrees/one/stale.txt": "stale", "copies/one/vault.git/HEAD": "stale" });
   const copy = await createWorkingCopy({ source: makeRepository(), id: "one", home });

@@ -22,7 +22,7 @@ const rounds = cases(100, 6);
 const lines = (first: string, last: string): string => `${first}\n${"-\n".repeat(8)}${last}\n`;
 const before = { "one.txt": "1\n", "two.txt": "2\n", "both.txt": lines("top", "bottom") };
 
-test("children that work side by side give the same tree in the same order, whoever finishes first", {
+test("children that work in parallel give the same tree in any order of finishing", {
   timeout: 900_000,
 }, async () => {
   const source = makeRepository(before);

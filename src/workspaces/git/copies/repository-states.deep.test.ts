@@ -138,7 +138,7 @@ test.each(Object.entries(states))(
   },
 );
 
-test("a commit needs nobody to have said who they are", async () => {
+test("a commit needs no configured identity", async () => {
   const source = makeRepository(contents);
   git(source, "config", "user.useConfigOnly", "true");
   const copy = await createWorkingCopy({ source, id: "one", home: makeFolder() });
@@ -200,7 +200,7 @@ test("submodules run nothing, whatever their file, their path and their hooks sa
   expect(readdirSync(markers)).toEqual([]);
 });
 
-test("a bare repository among the files is copied, asked nothing, and changed by nobody", async () => {
+test("a bare repository among the files is copied and stays unchanged", async () => {
   const markers = makeFolder();
   const marker = join(markers, "ran");
   const config = `[core]\n\trepositoryformatversion = 0\n\tbare = true\n\tworktree = ..\n\tfsmonitor = "touch ${marker}; false"\n`;

@@ -1,3 +1,8 @@
+/**
+ * Working copies: a writing child works in its own copy of the workspace, and its changes are merged
+ * into it, all or nothing. `copies/` creates, collects and removes copies, `integration/` merges,
+ * `travel/` sends them to other machines. Git is run by `run-git.ts` only.
+ */
 import { existsSync, mkdirSync, realpathSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setImmediate as yieldToOthers } from "node:timers/promises";

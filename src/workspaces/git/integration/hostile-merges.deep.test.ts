@@ -133,7 +133,7 @@ test("a content counts only if the file itself has it, reached without a link", 
   expect(await verifyCapture(place, entries, "sha1")).toEqual(["d/key", "d/same"]);
 });
 
-test("who takes up a copy that was to go keeps it", async () => {
+test("a copy that is taken before its removal is kept", async () => {
   const copies = new WorkingCopies(makeFolder());
   const copy = await copies.create({ source: makeRepository(), id: "one" });
   writeFileSync(join(copy.root, "late.txt"), "");
@@ -146,7 +146,7 @@ test("who takes up a copy that was to go keeps it", async () => {
   expect(copies.has("one")).toBe(false);
 });
 
-test("a .git file that names somebody else's repository opens nothing of it", async () => {
+test("a .git file that names another repository gives no access to it", async () => {
   const source = makeFolder();
   writeFiles(source, { ".git": `gitdir: ${join(makeRepository(), ".git")}\n`, "a.txt": "a\n" });
   const making = createWorkingCopy({ source, id: "one", home: makeFolder() });

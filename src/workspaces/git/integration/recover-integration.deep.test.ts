@@ -208,7 +208,7 @@ test("a commit that was asked for is made once, whenever the crash comes", {
   }
 });
 
-test("a folder that the person has removed meanwhile is not brought back", async () => {
+test("a folder that the person has removed is not restored", async () => {
   const scene = await setScene();
   expect(dieAfter(scene, 5)).toBe(true);
   rmSync(scene.source, { recursive: true });

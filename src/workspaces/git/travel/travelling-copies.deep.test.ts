@@ -304,7 +304,7 @@ describe("a hostile bundle", () => {
     }
   });
 
-  it("whose link stands in the way of a folder writes nothing behind the link", async () => {
+  it("with a link in place of a folder writes nothing behind the link", async () => {
     const target = makeFolder();
     const folder = makeRepository();
     const hostile = openHostile(folder);
