@@ -20,13 +20,13 @@ import { pressedOf } from "./keys/keys.ts";
 export interface ChatAppProps {
   readonly store: ChatStore;
   readonly style: Style;
-  /** What is to be shown, where that is not all that there is: something else lies over it. */
+  /** The state to draw, when a panel on the alternate screen covers the current one. */
   readonly shown?: () => ChatState;
   /** Receives the function that lends the terminal to another program. */
   readonly offerSuspension?: (suspend: ReturnType<typeof useApp>["suspendTerminal"]) => void;
 }
 
-/** The whole surface: what was said, once, and below it what moves. All decisions are elsewhere. */
+/** The whole surface: the conversation, drawn once, and the live part below. It decides nothing. */
 export function ChatApp({ offerSuspension, shown, store, style }: ChatAppProps): ReactElement {
   const subscribe = useCallback((listener: () => void) => store.subscribe(listener), [store]);
   const state = useSyncExternalStore(subscribe, shown ?? (() => store.state));
@@ -47,7 +47,7 @@ export function ChatApp({ offerSuspension, shown, store, style }: ChatAppProps):
       columns: state.columns,
       style,
     }),
-    // Lines have no other names than their places, and are repainted as a whole.
+    // A line has no key but its index; all lines are repainted together.
     ...lines.map((line, place) =>
       h(Text, { key: `line-${place}`, wrap: "truncate-end" }, line || " "),
     ),
@@ -61,12 +61,12 @@ interface SaidProps {
   readonly style: Style;
 }
 
-/** Drawn when it is new, and left to the terminal from then on: it may be long. */
+/** The conversation. Each entry is drawn once and then left to the terminal's scrollback. */
 const Said = memo(function Said({ columns, entries, from, style }: SaidProps): ReactElement {
   const draw = (entry: Entry, place: number): ReactElement => {
     const lines = drawApart(entry, entries[from + place - 1], columns, style);
-    // Each is a text of its own, cut where it does not fit: a line that was broken anywhere else
-    // would begin without a mark, and could pass for one of ours.
+    // Each line is a Text of its own and is truncated. A wrapped line would begin without a mark, and
+    // model output could imitate a line of the chat.
     const texts = lines.map((line, row) =>
       h(Text, { key: `row-${row}`, wrap: "truncate-end" }, line || " "),
     );
@@ -77,7 +77,7 @@ const Said = memo(function Said({ columns, entries, from, style }: SaidProps): R
   return h(Static<Entry>, props);
 });
 
-/** On a screen that was wiped, what stood there is drawn again; the rest has scrolled away. */
+/** After a wipe, the entries that were on the screen are drawn again; the others are in the scrollback. */
 function useFirstDrawn(state: ChatState, style: Style): number {
   const { drawings } = state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: decided once for each drawing.
@@ -87,8 +87,8 @@ function useFirstDrawn(state: ChatState, style: Style): number {
 type Shown = Pick<ChatState, "columns" | "columnsBefore" | "entries" | "rows">;
 
 /**
- * The first entry of those that filled the screen before it was wiped, or all if they did not: a
- * line too many stands twice in the scrollback, and one too few would be nowhere.
+ * The index of the first entry that was on the screen before it was wiped. With one line too many, the
+ * scrollback has it twice; with one too few, the line is lost.
  */
 function firstOnScreen({ columns, columnsBefore, entries, rows }: Shown, style: Style): number {
   const widest = Math.max(columns, columnsBefore);

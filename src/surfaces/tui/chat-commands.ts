@@ -8,7 +8,7 @@ import { chatWordsHelp, completeChatWord } from "./chat-words.ts";
 import type { ChatSetting } from "./conversation.ts";
 import type { Entry } from "./entry.ts";
 
-/** What a person types with a slash: the same words, with the same replies, as everywhere. */
+/** Slash commands: the same words and replies as on every surface. */
 export class ChatCommands {
   readonly #setting: ChatSetting;
   readonly #store: ChatStore;
@@ -21,7 +21,7 @@ export class ChatCommands {
   }
 
   async execute(command: string): Promise<Extract<Entry, { kind: "reply" }>> {
-    // Typed here, or a key was pressed that stands for it: nothing else comes here.
+    // Only text typed here, or a pressed hotkey, reaches this: it may be marked as from the user.
     const said = fromUser(command, this.#setting.principal);
     const { ok, reply } = await executeCommand(said, this.#context());
     const text = command === "/help" ? `${reply.trimEnd()}\n${chatWordsHelp}` : reply;

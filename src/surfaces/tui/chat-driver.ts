@@ -15,20 +15,20 @@ import { InboxReader } from "./inbox-reader.ts";
 
 const tickMs = 250;
 
-/** What became of one of the runs that the person wants resumed. */
+/** The outcome of resuming one run. */
 export interface ResumedBeside {
   readonly said: string;
   readonly tone: NoteTone;
   readonly runIds: readonly string[];
 }
 
-/** The terminal, as far as a person may want something of it. */
+/** The actions of a person on the terminal itself. */
 interface Redrawable {
   redraw(): void;
   suspend(): Promise<void>;
 }
 
-/** Does what a chat wants done, and tells it what happens. */
+/** Performs the effects of the chat, and reports events to it. */
 export class ChatDriver {
   readonly #setting: ChatSetting;
   readonly #store: ChatStore;
@@ -39,7 +39,7 @@ export class ChatDriver {
   readonly #commands: ChatCommands;
   readonly #ticks: Timer;
   readonly #left = Promise.withResolvers<void>();
-  /** Runs that another process works on from here on. */
+  /** Runs that were handed to another process. */
   readonly detached: string[] = [];
   #screen: Redrawable | undefined;
 
@@ -97,7 +97,7 @@ export class ChatDriver {
     }
   }
 
-  /** Resumes interrupted runs. What cannot be resumed keeps the chat from nothing. */
+  /** Resumes interrupted runs. A run that cannot be resumed gives a warning. */
   async resume(ids: readonly string[]): Promise<readonly ResumedBeside[]> {
     const { engine } = this.#setting.runtime;
     const resumed: ResumedBeside[] = [];
@@ -114,7 +114,7 @@ export class ChatDriver {
     return resumed;
   }
 
-  /** Runs that continue without being looked at, but for the one of the conversation. */
+  /** Follows resumed runs in the background, except the run of the conversation. */
   async workBeside(resumed: readonly ResumedBeside[]): Promise<void> {
     for (const { runIds, said, tone } of resumed) {
       this.#conversation.say(said, tone);
@@ -153,7 +153,7 @@ export class ChatDriver {
     }
   }
 
-  /** Below, where one looks; and in the conversation, where the next key does not take it away. */
+  /** Shows an error as a notice, and as an entry, because the next key removes the notice. */
   #tell(error: unknown): void {
     const text = messageOf(error);
     this.#queue.push({ type: "notice", notice: { text, tone: "bad" } });
@@ -219,7 +219,7 @@ export class ChatDriver {
     }
   }
 
-  /** Without an answer sub-agents in the background are treated as at an interrupt. */
+  /** Leaves without a choice by the person: background sub-agents are interrupted. */
   async leaveUnasked(): Promise<void> {
     const { engine } = this.#setting.runtime;
     const { answered } = this.#runs;
@@ -242,7 +242,7 @@ export class ChatDriver {
         break;
       case "detach":
         for (const run of this.#runs.answered) {
-          // Workers work on a distributed run, whichever process started it.
+          // A distributed run belongs to its workers, not to this process.
           if (run.spread === null) await detach(run);
           this.detached.push(run.id);
         }
@@ -257,7 +257,7 @@ export class ChatDriver {
       default:
         return how satisfies never;
     }
-    // What is said at the end speaks of those who work then.
+    // The farewell lists the runs that are open at that moment.
     await this.#queue.flushed();
     this.#left.resolve();
   }

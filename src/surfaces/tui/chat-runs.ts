@@ -18,17 +18,17 @@ type Beside = "command" | "left" | "answered";
 
 export interface ChatRunsListener {
   event(event: StoredEvent): void;
-  /** An item of the inbox that what `finished` tells is about. */
+  /** The inbox item that belongs to the entries of `finished`. */
   told(item: number): void;
   /** A run beside the conversation has ended. */
   finished(entries: readonly Entry[]): void;
-  /** Another process works on it now. */
+  /** Another process owns the run now. */
   lost(runId: string): void;
-  /** What was to become of a run did not. */
+  /** An action on a run failed. */
   failed(error: unknown): void;
 }
 
-/** The runs that a chat looks at: the one of the conversation, and those beside it. */
+/** The runs that a chat follows: the one of the conversation, and those in the background. */
 export class ChatRuns {
   readonly #runtime: Runtime;
   readonly #io: Io;
@@ -57,7 +57,7 @@ export class ChatRuns {
     return agentLines(this.#watch.views.values(), this.#contracts);
   }
 
-  /** In the conversation, from here on. */
+  /** Makes this run the one of the conversation. */
   async follow(runId: string): Promise<void> {
     this.#beside.delete(runId);
     if (!this.#watch.views.has(runId)) await this.#watch.add(runId);
@@ -77,7 +77,7 @@ export class ChatRuns {
     return treeRows(view, this.#io.now());
   }
 
-  /** Of a run that is looked at. */
+  /** The tree of a run that the chat follows. */
   liveTree(runId: string): readonly TreeRow[] | undefined {
     const view = this.#watch.views.get(runId);
     return view && treeRows(view, this.#io.now());
@@ -99,13 +99,13 @@ export class ChatRuns {
       );
   }
 
-  /** When nothing runs in the background any more. */
+  /** Resolves when no sub-agent runs in the background. */
   answeredEnded(): Promise<void> {
     if (this.answered.length === 0) return Promise.resolve();
     return new Promise((resolve) => this.#quiet.push(resolve));
   }
 
-  /** Its answer ends the turn, and its children in the background are told of as they end. */
+  /** Follows a run that has answered: the conversation shows each background child as it ends. */
   async followAnswered(runId: string): Promise<void> {
     await this.workBeside(runId, "answered");
   }
@@ -119,7 +119,7 @@ export class ChatRuns {
       this.#endIfAlone(view).catch((error) => this.#listener.failed(error));
     }
     const why = this.#beside.get(event.run_id);
-    // The answer was told when it came, and each child when it ended.
+    // The conversation has already shown the answer and the end of each child.
     const isTold = why === "command" || why === "answered";
     if (isTold && isEndOfRun(event, view)) {
       this.#listener.told(event.seq);
@@ -135,7 +135,7 @@ export class ChatRuns {
     }
   }
 
-  /** A run that is beside the conversation already stays what it is there. */
+  /** Whether the root of the conversation's run answers while children still run. */
   #answersEarly(event: StoredEvent, { state }: RunView): boolean {
     if (event.type !== "agent.subagent_waiting_for_merge" || this.#beside.has(state.id))
       return false;
@@ -188,7 +188,7 @@ export class ChatRuns {
   }
 }
 
-/** That of its root, or its own. */
+/** Whether the event ends the root of the run, or the run itself. */
 function isEndOfRun(event: StoredEvent, { state }: RunView): boolean {
   if (event.type !== "agent.subagent_closed") return event.type === "run.finished";
   return state.delegations.get(event.payload.sub_agent_id)?.depth === 0;

@@ -8,7 +8,7 @@ import { PanelScreen } from "./panel-screen.ts";
 type Instance = ReturnType<typeof import("ink").render>;
 type SuspendTerminal = ReturnType<typeof import("ink").useApp>["suspendTerminal"];
 
-/** From the first row on. What has scrolled away stays where it is. */
+/** Clears the screen from the first row on; the scrollback stays. */
 const wipe = "\u001b[H\u001b[J";
 
 /** The terminal while the chat has it: drawn, redrawn, given back. */
@@ -44,7 +44,7 @@ export class ChatScreen {
     this.#ink = render(app, {
       stdout: guardedStdout(process.stdout, io.environment),
       exitOnCtrlC: false,
-      // It is a terminal, that was looked at; who has CI in the environment may sit at one.
+      // The caller has checked that this is a terminal: the variable CI must not switch drawing off.
       interactive: true,
       patchConsole: true,
       maxFps: 60,
@@ -55,8 +55,7 @@ export class ChatScreen {
   }
 
   static async open(store: ChatStore, style: Style, io: Io): Promise<ChatScreen> {
-    // Before anything is drawn: Enter that is typed ahead must arrive as Enter, and not as the line
-    // feed that a terminal in line mode makes of it.
+    // Raw mode comes first: in line mode, a terminal turns Enter that is typed ahead into a line feed.
     const { stdin } = process;
     if (stdin.isTTY) stdin.setRawMode(true);
     try {
@@ -72,7 +71,7 @@ export class ChatScreen {
     return this.#ink.waitUntilExit();
   }
 
-  /** All that a person should see, on a screen where anything may stand. */
+  /** Redraws everything, whatever is on the screen. */
   redraw(): void {
     this.#wipe();
     this.#store.dispatch({ type: "redrawn" });
@@ -87,7 +86,7 @@ export class ChatScreen {
     this.#resize();
   }
 
-  /** What was said stays, and what moved is gone. */
+  /** Removes the live part; the conversation stays. */
   async close(): Promise<void> {
     this.#release();
     this.#store.dispatch({ type: "closed" });
@@ -112,7 +111,7 @@ export class ChatScreen {
     };
   }
 
-  /** Lines that are there were made for another width, and the terminal has broken them by itself. */
+  /** The lines on the screen were drawn for the old width, and the terminal has rewrapped them. */
   #resize(): void {
     const { columns, rows } = this.#io.stdout;
     const isOtherWidth = columns !== this.#store.state.columns;
@@ -126,7 +125,7 @@ export class ChatScreen {
   }
 }
 
-/** How long one waits to be stopped. A stopped process does not count. */
+/** How long to wait for the stop signal. The time in which the process is stopped does not count. */
 const graceMs = 300;
 
 /**
@@ -146,14 +145,13 @@ async function suspendProcess(): Promise<void> {
   for (const listener of heard) process.on("SIGTSTP", listener);
 }
 
-/** Nothing in it is drawn: nothing can be too wide. */
+/** Control sequences only: nothing that could be too wide. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
 const ordersOnly = /^(?:\u001b\[[?>=<\d;]*[A-Za-z])*$/;
 
 /**
- * The terminal as it is given to who draws: the same stream, but for what is written. No letter of
- * it is a control code where bytes are letters, and no line wraps, so that a line begins
- * with what this program put there, however wide a terminal draws what a model said.
+ * The stream that Ink writes to. Text is encoded for the terminal's character set, and lines do not
+ * wrap: each line begins with a mark of the chat, however wide a terminal draws model output.
  */
 export function guardedStdout(
   stdout: NodeJS.WriteStream,
@@ -199,7 +197,7 @@ export async function loadDrawing(): Promise<Drawing> {
   }
 }
 
-/** React looks once, when it is loaded, whether to check itself. Commands of agents see nothing of it. */
+/** React reads NODE_ENV once, when it is loaded. The variable is restored, so agents' commands do not see it. */
 async function loadQuietly(): Promise<Drawing> {
   const { NODE_ENV: before } = process.env;
   process.env["NODE_ENV"] = "production";

@@ -8,7 +8,7 @@ import { type Editor, emptyEditor } from "./keys/editor.ts";
 import type { Pressed, UsableHotkey } from "./keys/keys.ts";
 import type { Turn } from "./turn.ts";
 
-/** All that the screen shows. Nothing in it is drawn yet, and texts are as they came. */
+/** The state of the screen, before drawing. Texts are raw. */
 export interface ChatState {
   readonly columns: number;
   readonly rows: number;
@@ -20,9 +20,9 @@ export interface ChatState {
   readonly history: History;
   readonly session: ChatSession;
   readonly turn: Turn | null;
-  /** A message left, and its run has not begun yet. */
+  /** A message was sent, and its run has not begun yet. */
   readonly isSending: boolean;
-  /** What was said, in order. Only grows: each is drawn once, above everything that moves. */
+  /** The conversation, in order. It only grows: each entry is drawn once, above the live part. */
   readonly entries: readonly Entry[];
   /** Messages that wait for the turn to end. */
   readonly queued: readonly string[];
@@ -41,7 +41,7 @@ export interface ChatState {
   readonly isLeaving: boolean;
   /** The person leaves when nothing runs in the background any more. */
   readonly leavesAfterChildren: boolean;
-  /** The person has left: what was said stays on the screen, and nothing else. */
+  /** The person has left: only the conversation stays on the screen. */
   readonly isClosed: boolean;
 }
 
@@ -57,13 +57,13 @@ export interface ChatSession {
   readonly id: string | null;
   readonly title: string;
   readonly profile: string;
-  /** Where the answers come from, where that is no language model. */
+  /** Names the source of the answers when it is not a language model. */
   readonly modelNotice: string;
 }
 
 export interface History {
   readonly said: readonly string[];
-  /** Which of them is in the editor; null: what is being written. */
+  /** The index of the message in the editor; null: a new message. */
   readonly place: number | null;
   readonly draft: string;
 }
@@ -104,10 +104,10 @@ export type Panel =
   | { readonly is: "none" }
   | { readonly is: "help"; readonly top: number }
   | { readonly is: "tree"; readonly top: number }
-  /** By its id, so that no other question moves under the key; `top` is the first line of it. */
+  /** `chosen` is an id, so that a new item cannot move under the key; `top` is the first visible line. */
   | { readonly is: "inbox"; readonly chosen: number | null; readonly top: number }
   | { readonly is: "sessions"; readonly chosen: number }
-  /** What is offered does not change while one chooses: a number means what was read beside it. */
+  /** `choices` are fixed when the panel opens: a number keeps its meaning. */
   | {
       readonly is: "interrupt";
       readonly chosen: number;
@@ -157,7 +157,7 @@ export function openChatState(opening: ChatOpening): ChatState {
   };
 }
 
-/** What waits for an answer, the oldest first. */
+/** The open questions, the oldest first. */
 export function openQuestions({ inbox }: Pick<ChatState, "inbox">): readonly OpenQuestion[] {
   return inbox.items.flatMap((item) => {
     const { ask, isOpen, kind, text } = item;
@@ -169,18 +169,18 @@ export function openQuestions({ inbox }: Pick<ChatState, "inbox">): readonly Ope
   });
 }
 
-/** With the id of who asks: several agents of one name may. */
+/** The title with the id of the asking delegation: several may have one name. */
 export function titleOf({ ask, delegationId, title }: InboxItem): string {
   return ask === undefined || delegationId === undefined ? title : `${title} (#${delegationId})`;
 }
 
-/** As the inbox panel lists it: what waits first, then the newest. */
+/** The items in the order of the inbox panel: open ones first, then the newest. */
 export function inboxOrder({ inbox }: Pick<ChatState, "inbox">): readonly InboxItem[] {
   const open = inbox.items.filter(({ isOpen }) => isOpen);
   return [...open, ...inbox.items.filter(({ isOpen }) => !isOpen).reverse()];
 }
 
-/** Who works for the root of the turn, and would be left behind by it. */
+/** The open children of the turn's root, which an interrupt must decide about. */
 export function childrenAtWork({
   agents,
   turn,
@@ -190,7 +190,7 @@ export function childrenAtWork({
   );
 }
 
-/** Who works below a root that has answered already. */
+/** The agents below a root that has already answered. */
 export function childrenInBackground({ agents }: Pick<ChatState, "agents">): readonly AgentLine[] {
   return agents.filter(({ isBackground }) => isBackground);
 }
@@ -203,7 +203,7 @@ export type ChatInput =
   | { readonly type: "redrawn" }
   | { readonly type: "tick"; readonly now: number }
   | { readonly type: "closed" }
-  /** Another session is before the person: what was said in it, and what the person said. */
+  /** Another session is open now; `said` are the person's messages in it. */
   | {
       readonly type: "opened";
       readonly session: ChatSession;
@@ -224,7 +224,7 @@ export type ChatInput =
   | { readonly type: "candidates"; readonly of: string; readonly candidates: readonly Candidate[] }
   | { readonly type: "notice"; readonly notice: NonNullable<ChatState["notice"]> };
 
-/** What a chat wants done. It happens elsewhere, and comes back as inputs. */
+/** An effect that the chat requests. The driver performs it and reports back as inputs. */
 export type ChatEffect =
   /** To the session that is open, or to a new one. */
   | { readonly do: "send"; readonly text: string }
@@ -234,7 +234,7 @@ export type ChatEffect =
   | { readonly do: "interrupt"; readonly how: Interrupt }
   | { readonly do: "list-sessions" }
   | { readonly do: "read-tree" }
-  /** The conversation has told these items of the inbox: they are no news. */
+  /** The conversation has shown these inbox items: they do not count as unread. */
   | { readonly do: "note-told"; readonly items: readonly number[] }
   /** Everything up to this item was seen. */
   | { readonly do: "mark-read"; readonly upTo: number }
@@ -243,18 +243,18 @@ export type ChatEffect =
   | { readonly do: "redraw" }
   /** Gives the terminal back to the shell for a while. */
   | { readonly do: "suspend" }
-  /** `how`: what becomes of sub-agents in the background. Absent: the person did not say. */
+  /** `how`: what happens to background sub-agents. Absent: as their contracts say. */
   | { readonly do: "leave"; readonly how?: Departure };
 
 /**
- * What becomes of those who work for the turn: they all end with it; each does what its contract
- * says; they finish, and then it ends; or all of it continues beside the conversation.
+ * What happens to the children of an interrupted turn: all are cancelled; each does what its contract
+ * says; they finish before the turn is cancelled; or everything continues in the background.
  */
 export type Interrupt = "cancel" | "by-contract" | "after-children" | "background";
 
 /**
- * What becomes of sub-agents in the background when the person leaves: the chat stays until they have
- * ended; another process works on them; or they are cancelled. Otherwise their contracts say.
+ * What happens to background sub-agents when the person leaves: the chat waits for them, another
+ * process takes over, or they are cancelled. Absent: as their contracts say.
  */
 export type Departure = "wait" | "detach" | "cancel";
 
@@ -273,12 +273,12 @@ export function isTooSmall({ columns, rows }: Pick<ChatState, "columns" | "rows"
 
 export const tooSmallText = `This window is too small: ${leastColumns} columns and ${leastRows} lines are needed. Ctrl+C twice leaves.`;
 
-/** Which picture of the spinner is shown. */
+/** The index of the spinner's frame. */
 export function beatOf({ now }: Pick<ChatState, "now">): number {
   return Math.floor(now / 125);
 }
 
-/** The state, with nothing to be done. */
+/** The state without effects. */
 export function stay(state: ChatState): Stepped {
   return { state, effects: [] };
 }

@@ -2,7 +2,7 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 import type { ChatEffect, ChatInput, ChatState } from "./chat-state.ts";
 import { stepChat } from "./step-chat.ts";
 
-/** Holds the state of a chat between inputs. What happens together is shown together. */
+/** Holds the state of a chat. Inputs of one dispatch cause one redraw. */
 export class ChatStore {
   #state: ChatState;
   readonly #listeners = new Set<() => void>();
@@ -16,7 +16,7 @@ export class ChatStore {
     return this.#state;
   }
 
-  /** Who does what a chat wants done. */
+  /** Sets the function that performs effects. */
   performedBy(perform: (effect: ChatEffect) => void): void {
     this.#perform = perform;
   }
@@ -39,10 +39,10 @@ export class ChatStore {
   }
 }
 
-/** What happens by itself is shown this often at most. Keys are shown at once. */
+/** The least time between two redraws for events. Keys are shown at once. */
 const flushMs = 50;
 
-/** Collects what happens, in order, and hands it on in one piece, twenty times a second at most. */
+/** Collects inputs in order, and delivers them in batches, at most twenty times a second. */
 export class InputQueue {
   readonly #deliver: (inputs: readonly ChatInput[]) => void;
   readonly #clock: Clock;
@@ -62,14 +62,14 @@ export class InputQueue {
     this.#schedule();
   }
 
-  /** Takes out what waits: it belongs behind something that comes only now. */
+  /** Removes the waiting inputs, so that the caller can put others before them. */
   takeAll(): readonly ChatInput[] {
     const taken = this.#waiting;
     this.#waiting = [];
     return taken;
   }
 
-  /** Nothing is handed on while this works: what it reads is older than what waits. */
+  /** Delivers nothing while `work` runs: what it reads is older than the waiting inputs. */
   async holdWhile(work: () => Promise<void>): Promise<void> {
     this.#holds += 1;
     try {
@@ -80,7 +80,7 @@ export class InputQueue {
     }
   }
 
-  /** When what waits now was handed on. */
+  /** Resolves when the waiting inputs were delivered. */
   flushed(): Promise<void> {
     return this.#waiting.length === 0 ? Promise.resolve() : this.#flushed.promise;
   }

@@ -4,7 +4,7 @@ export interface ChatWord extends Candidate {
   readonly does: "leave" | "begin-session" | "list-keys";
 }
 
-/** What people type at any conversation. All other words that begin with a slash are commands. */
+/** Words of the chat itself. All other words with a slash are commands. */
 const chatWords: readonly ChatWord[] = [
   {
     text: "/new",

@@ -22,7 +22,7 @@ export interface ConversationParts {
   readonly runs: ChatRuns;
 }
 
-/** The session before the person: opened, gone on with, interrupted, left for another. */
+/** The session of the chat: opens, continues and interrupts it, and changes to another. */
 export class Conversation {
   readonly #setting: ChatSetting;
   readonly #store: ChatStore;
@@ -36,7 +36,7 @@ export class Conversation {
     this.#runs = runs;
   }
 
-  /** What was said in it; if it is at work, the person is part of that again. Null: a new one. */
+  /** Shows a session, and joins its run if that is open. Null: a new session. */
   async open(id: string | null): Promise<void> {
     const { io, modelNotice, profile, runtime } = this.#setting;
     const fresh: ChatSession = { id: null, title: "", profile, modelNotice };
@@ -72,7 +72,7 @@ export class Conversation {
         const { delegationId: rootId, runId } = run;
         const turn = beginTurn({ runId, rootId, profile, startedAt: this.#setting.io.now() });
         this.#store.dispatch({ type: "began", turn, events: [] });
-        // What has arrived of the answer already comes after the events that it follows.
+        // Deltas that arrived early are delivered after the events that they follow.
         const early = this.#queue.takeAll();
         await this.#runs.follow(runId);
         this.#queue.push(...early);
@@ -117,7 +117,7 @@ export class Conversation {
     return this.#runs.workBeside(runId, "command");
   }
 
-  /** Another process has it now. */
+  /** Another process owns the run now. */
   lose(runId: string): void {
     if (this.#store.state.turn?.runId !== runId) return;
     const reason = `Another process works on run ${runId} now.`;
@@ -137,14 +137,14 @@ export class Conversation {
     this.say(`Run ${runId} ${how}. Resume it: /resume ${runId}`, "warn");
   }
 
-  /** From here on the conversation waits for this run. */
+  /** Makes this run the turn of the conversation. */
   async #attach(runId: string, rootId: string): Promise<void> {
     const run = await this.#setting.runtime.store.readRun(runId);
     if (run !== undefined && earlyAnswerOf(run, rootId) !== null) {
       return this.#runs.followAnswered(runId);
     }
     const { profile } = this.#store.state.session;
-    // Nothing is shown before the past is: events are a fold, and a fold has no holes.
+    // The stored events come first: the fold must not miss one.
     await this.#queue.holdWhile(async () => {
       const events: StoredEvent[] = [];
       for await (const event of this.#setting.runtime.store.readEvents({ runId }))
@@ -157,7 +157,7 @@ export class Conversation {
   }
 }
 
-/** The person's message: the first of a new session (null), or the next of one that there is. */
+/** Starts a run for the person's message: the first of a new session (null), or the next of an existing one. */
 async function startTurn(
   setting: ChatSetting,
   sessionId: string | null,
@@ -182,7 +182,7 @@ async function startTurn(
   return runtime.engine.continueSession(sessionId, message, { isTyped: true, readOnly, session });
 }
 
-/** Where a chat takes place, and what was agreed for it. */
+/** The runtime, folder and limits of a chat. */
 export interface ChatSetting {
   readonly runtime: Runtime;
   readonly io: Io;
@@ -192,11 +192,11 @@ export interface ChatSetting {
   readonly modelNotice: string;
   readonly modelOverride: string | undefined;
   readonly readOnly: boolean;
-  /** The name under which the runtime knows this place. */
+  /** The id of this chat as a place for pins and sessions. */
   readonly place: string;
   readonly maxTokens: number | undefined;
   readonly maxCost: number | undefined;
   readonly principal: Principal;
-  /** Has a process of its own work on a run, once this one has let go of it. */
+  /** Starts a process that works on a run, once this one has released it. */
   readonly detach: (run: Pick<RunState, "id" | "workspace">) => Promise<unknown>;
 }

@@ -2,7 +2,7 @@ import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
 import { printableLine } from "../cli/printable.ts";
 
-/** Something of a conversation that has been said, and is drawn once. Texts are as they came. */
+/** One entry of a conversation, drawn once. Texts are raw. */
 export type Entry =
   | { readonly kind: "person"; readonly text: string }
   | { readonly kind: "agent"; readonly who: string; readonly text: string }
@@ -12,7 +12,7 @@ export type Entry =
       readonly mark: EntryMark;
       readonly who: string;
       readonly text: string;
-      /** A second line, where there is something to tell. */
+      /** A second line. */
       readonly detail?: string;
     }
   | {
@@ -40,10 +40,10 @@ export type Entry =
 export type EntryMark = "done" | "failed" | "refused" | "stopped" | "unknown";
 export type NoteTone = "plain" | "warn" | "bad";
 
-/** A long conversation is shown by its end; all of it is one command away. */
+/** A long conversation is shown by its last entries. */
 const mostEntries = 60;
 
-/** What was said in a session before, as it is drawn. What is still open is drawn when it ends. */
+/** The entries of a stored session. Open calls and children are drawn when they end. */
 export function entriesOfSession(session: AgentSession, program: string): readonly Entry[] {
   const who = session.context?.agentId ?? "agent";
   const shownOtherwise = callsShownOtherwise(session.entries);
@@ -73,7 +73,7 @@ function callsShownOtherwise(entries: readonly SessionEntry[]): ReadonlySet<stri
   for (const entry of entries) {
     if ((entry.kind !== "child" && entry.kind !== "question") || !entry.callId) continue;
     shown.add(entry.callId);
-    // A call that makes several children names each by a key of its own.
+    // A call with several children appends a key for each to its call id.
     shown.add(entry.callId.slice(0, Math.max(0, entry.callId.lastIndexOf("/"))));
   }
   return shown;
@@ -108,7 +108,7 @@ function entryOf(
       ];
     }
     case "note":
-      // That it ended well is what its answer says.
+      // The answer itself shows that the run completed.
       if (entry.end === "completed") return [];
       return [{ kind: "note", tone: "plain", text: entry.text }];
     case "lost":
@@ -118,7 +118,7 @@ function entryOf(
   }
 }
 
-/** The inputs that say what a call is about, the most telling first. */
+/** Names of the inputs that describe a call, the most specific first. */
 const telling = [
   "path",
   "file",
@@ -134,7 +134,7 @@ const telling = [
   "id",
 ] as const;
 
-/** What a call is about, in a few words. */
+/** A short description of a call: its path, command, query, … */
 export function callSubject(input: unknown): string {
   if (typeof input !== "object" || input === null) return "";
   const given = input as Readonly<Record<string, unknown>>;

@@ -8,15 +8,15 @@ const settleMs = 20;
 
 interface ReaderSurroundings {
   readonly clock: Clock;
-  /** When everything that has happened so far was shown. */
+  /** Resolves when all events so far are on the screen. */
   readonly settled: () => Promise<void>;
   readonly tell: (inbox: ChatInbox) => void;
 }
 
 /**
- * Keeps an eye on the inbox: tells of it whenever something is new in it, or was answered. What the
- * conversation told is no news: the reader's place moves over it, as far as nothing lies before it
- * that was not seen; what comes behind that is left out of the count here.
+ * Watches the inbox and reports each change. Items that the conversation has shown are not news: the
+ * read position moves past them, up to the first unseen item. Shown items after that one are left out
+ * of the unread count.
  */
 export class InboxReader {
   readonly inbox: Inbox;
@@ -38,7 +38,7 @@ export class InboxReader {
   refresh(): void {
     this.#timer ??= this.#around.clock.after(settleMs, () => {
       this.#timer = undefined;
-      // A store that is busy or closed has nothing to tell; the next item tries again.
+      // Reading can fail while the store is busy or closed; the next item tries again.
       void this.#read().catch(() => undefined);
     });
   }

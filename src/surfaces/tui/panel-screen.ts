@@ -10,16 +10,16 @@ const leave = "\u001b[?1049l\u001b[?25h";
 const withOneScreen = /^(?:linux|vt1\d\d|vt2\d\d|ansi|cons25)/;
 
 interface FirstScreen {
-  /** Resolves when nothing is on its way to it. */
+  /** Resolves when no frame is pending. */
   flushed(): Promise<void>;
   /** Redraws everything: the terminal shows something else, or nothing. */
   redraw(): void;
 }
 
 /**
- * Large panels lie on the terminal's other screen, so that what was said is where it was when they
+ * Large panels use the terminal's alternate screen: the conversation is unchanged when they
  * close. Until then the first screen does not change: its drawing reads `shown`, and not the
- * state itself. Made before that one listens, so that the screen is back when it draws again.
+ * state itself. Construct it before Ink subscribes, so that the first screen is restored before Ink draws.
  */
 export class PanelScreen {
   readonly #store: ChatStore;
@@ -71,7 +71,7 @@ export class PanelScreen {
     } else if (this.#isEntered) {
       this.#isEntered = false;
       this.#writer.write(leave);
-      // Who draws it repaints line by line, and those lines have moved, or are gone.
+      // Ink repaints changed lines only, and these lines have moved or are gone.
       if (this.#isOverwriting || this.#size !== sizeOf(this.#store.state)) this.#beneath.redraw();
     }
   }
@@ -96,7 +96,7 @@ export class PanelScreen {
   }
 }
 
-/** The question what becomes of children is asked beside what they are doing. */
+/** The panels about children stay on the first screen, beside what the children do. */
 function coversAll(state: ChatState): boolean {
   return (
     state.panel.is !== "none" &&

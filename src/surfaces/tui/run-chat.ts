@@ -14,7 +14,7 @@ import { usableHotkeys } from "./keys/keys.ts";
 export interface ChatBeginning {
   /** The session to continue; null: a new one. */
   readonly sessionId: string | null;
-  /** What is said first. */
+  /** The first message. */
   readonly message: string;
   /** Interrupted runs that the person wants resumed. */
   readonly beside: readonly string[];
@@ -24,7 +24,7 @@ export interface ChatBeginning {
 
 type Deltas = (delegationId: string, text: string) => void;
 
-/** The chat, from the first frame to the last word. Gives the exit code. */
+/** Runs the chat until the person leaves. Gives the exit code. */
 export async function runChat(
   setting: ChatSetting,
   { beside, listen, message, sessionId }: ChatBeginning,
@@ -40,7 +40,7 @@ export async function runChat(
     }),
   );
   const driver = new ChatDriver(setting, store);
-  // Until the runtime is closed, which is the end of the chat.
+  // A person attends until the runtime is closed, at the end of the chat.
   runtime.attend();
   listen((id, text) => driver.onDelta(id, text));
   greet(store, setting, basename(workspace));
@@ -53,7 +53,7 @@ export async function runChat(
     process.stdin.once("end", () => void driver.leaveUnasked().finally(() => resolve("left")));
   });
   const begin = async () => {
-    // First, so that a session whose run is among them is joined at work.
+    // Runs are resumed first, so that a session of one of them joins it at work.
     const resumed = await driver.resume(beside);
     if (sessionId !== null) await driver.open(sessionId);
     await driver.workBeside(resumed);
@@ -78,8 +78,8 @@ export async function runChat(
 
 /**
  * An uncaught exception, above all the loss of the database, ends the chat as an error does: the
- * terminal is given back, and a sentence says why. Once it happened it is listened to until the
- * process ends: what was lost is missed again while the rest is closed.
+ * terminal is given back, and a sentence says why. The listener stays after the first
+ * exception: closing the rest can raise the same error again.
  */
 function listenForCrash({ program }: Io): { readonly seen: Promise<never>; release(): void } {
   const { promise: seen, reject } = Promise.withResolvers<never>();
@@ -116,7 +116,7 @@ function greet(store: ChatStore, { modelNotice, profile }: ChatSetting, folder: 
   });
 }
 
-/** How to come back, and what is not finished. */
+/** Prints how to continue the session, and which runs are open. */
 function sayGoodbye({ state }: ChatStore, detached: readonly string[], io: Io): void {
   const { id } = state.session;
   const runs = new Set(state.agents.map(({ runId }) => runId));

@@ -15,7 +15,7 @@ import { pressInPanel } from "./keys/press-in-panel.ts";
 import { mostRemembered, pressKey, typed } from "./keys/press-key.ts";
 import { type Folded, foldTurn, type Turn } from "./turn.ts";
 
-/** The next state of a chat, and what is to be done. Pure: the same inputs give the same screen. */
+/** The next state of a chat, and its effects. Pure: the same inputs give the same screen. */
 export function stepChat(state: ChatState, input: ChatInput): Stepped {
   switch (input.type) {
     case "key":
@@ -48,7 +48,7 @@ function pressText(state: ChatState, text: string): Stepped {
   return typed({ ...state, isLeaving: false }, insert(state.editor, text));
 }
 
-/** A slow line brings what was pressed one after the other at once; only moving is repeated so. */
+/** A slow connection delivers several keys at once; only those that move are applied one by one. */
 function pressLetters(state: ChatState, text: string): Stepped {
   if (!/^[jk ]+$/.test(text)) return pressInPanel(state, text);
   let stepped = stay(state);
@@ -56,7 +56,7 @@ function pressLetters(state: ChatState, text: string): Stepped {
   return stepped;
 }
 
-/** Nothing is answered, sent or interrupted that cannot be seen. */
+/** On a screen that is too small, a key must not answer, send or interrupt anything. */
 function pressBlindly(state: ChatState, chord: string): Stepped {
   const action = actionOf(chord);
   if (action === "suspend") return { state, effects: [{ do: "suspend" }] };
@@ -91,7 +91,7 @@ function foldEvent(state: ChatState, { event }: Extract<ChatInput, { type: "even
   return { ...stepped, effects: [{ do: "note-told", items }, ...stepped.effects] };
 }
 
-/** The next message goes out, unless the person interrupted: then it is theirs to change. */
+/** Sends the queued messages, unless the person interrupted: then they return to the editor. */
 function endTurn(state: ChatState): Stepped {
   const { panel, queued, turn } = state;
   const ended: ChatState = {
@@ -107,9 +107,8 @@ function endTurn(state: ChatState): Stepped {
 }
 
 /**
- * The items of the inbox that a person knows of once an event was folded into the turn before them:
- * an item's id is the number of its event. What happens further down, and leaves no trace in the
- * conversation, is not among them.
+ * The inbox items that the conversation has shown with this event; an item's id is the seq of its
+ * event. Events of deeper descendants, which the conversation does not show, are not among them.
  */
 function itemsTold(
   before: Turn,
@@ -126,10 +125,10 @@ function itemsTold(
     // Its questions are closed.
     case "run.finished":
       return [...[...before.asked.values()].map(({ item }) => item), event.seq];
-    // Its steps are told one by one, as they end.
+    // The conversation shows each step as it ends.
     case "run.planned":
       return event.payload.by === before.rootId ? [event.seq] : [];
-    // What it said last is its end, and is not said twice.
+    // The last message of the root shows its end.
     case "agent.subagent_closed":
       return entries.length > 0 || event.payload.sub_agent_id === before.rootId ? [event.seq] : [];
     default:
@@ -137,7 +136,7 @@ function itemsTold(
   }
 }
 
-/** What happens to a chat without anything being done about it. */
+/** Inputs that change the state without effects. */
 export type Fact = Exclude<ChatInput, { type: "key" | "text" | "paste" | "event" }>;
 
 function takeFact(state: ChatState, input: Fact): ChatState {
@@ -155,7 +154,7 @@ function takeFact(state: ChatState, input: Fact): ChatState {
         ...state,
         session: input.session,
         entries: [...state.entries, ...input.entries],
-        // What one said elsewhere stays within reach, behind what was said here.
+        // Messages of other sessions stay in the history, before those of this one.
         history: { said: mergeSaid(state.history.said, input.said), place: null, draft: "" },
         turn: null,
         isSending: false,
@@ -211,7 +210,7 @@ function takeFact(state: ChatState, input: Fact): ChatState {
   }
 }
 
-/** Lines are made for a width: with another one all are made again. */
+/** A new width redraws all lines. */
 function resized(state: ChatState, { columns, rows }: Extract<Fact, { type: "resized" }>) {
   if (columns === state.columns) return { ...state, rows };
   const columnsBefore = state.columns;
@@ -244,7 +243,7 @@ function dropClosedQuestion(state: ChatState): ChatState {
   return { ...state, answering: null, editor: answering.draft ?? emptyEditor, notice };
 }
 
-/** What was said and did not go out is the person's again, before what was typed since. */
+/** Returns unsent messages to the editor, before the text typed since. */
 function giveBack(state: ChatState, text: string): ChatState {
   if (text === "") return state;
   const { text: before } = state.editor;

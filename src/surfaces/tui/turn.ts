@@ -4,19 +4,19 @@ import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { callSubject, type Entry, type EntryMark } from "./entry.ts";
 
-/** A run that the conversation waits for: the person's last message, being worked on. */
+/** The run of the person's last message, which the conversation waits for. */
 export interface Turn {
   readonly runId: string;
   readonly rootId: string;
   readonly profile: string;
   readonly startedAt: number;
-  /** The last event of the run that is part of this. */
+  /** The seq of the last folded event. */
   readonly seq: number;
-  /** What has arrived of the answer that is being given. */
+  /** The streamed part of the current answer. */
   readonly streamed: string;
-  /** Calls of the root that have not ended. */
+  /** Open calls of the root. */
   readonly calls: readonly OpenCall[];
-  /** Who works for the root, or watches it. */
+  /** Open children and watchers of the root. */
   readonly children: readonly OpenChild[];
   /** Names of all agents of the run, by id. */
   readonly names: ReadonlyMap<string, string>;
@@ -28,7 +28,7 @@ export interface Turn {
   readonly lastSaid: string;
   readonly output: string;
   readonly failure: string;
-  /** What the person wants to become of it. */
+  /** How the person ended the turn. */
   readonly ending: "no" | "cancel" | "by-contract" | "after-children";
 }
 
@@ -37,7 +37,7 @@ export interface OpenCall {
   readonly tool: string;
   readonly about: string;
   readonly isStarted: boolean;
-  /** Shown as something else: the child that it made, the question that it asked. */
+  /** The conversation shows its child or its question instead. */
   readonly isShownOtherwise: boolean;
 }
 
@@ -67,12 +67,12 @@ export function beginTurn(about: Pick<Turn, "runId" | "rootId" | "profile" | "st
 
 export interface Folded {
   readonly turn: Turn;
-  /** What is to be drawn, once. */
+  /** New entries. */
   readonly entries: readonly Entry[];
   readonly isOver: boolean;
 }
 
-/** One event of the run that the conversation waits for. The same event twice is not news. */
+/** Folds one event of the run into the turn. An event that was folded before changes nothing. */
 export function foldTurn(turn: Turn, event: StoredEvent): Folded {
   if (event.run_id !== turn.runId || event.run_seq <= turn.seq) return unchanged(turn);
   const seen = { ...turn, seq: event.run_seq };
@@ -90,7 +90,7 @@ function unchanged(turn: Turn, entries: readonly Entry[] = []): Folded {
 
 function foldRoot(turn: Turn, event: StoredEvent): Folded {
   switch (event.type) {
-    // Another request begins: what arrived of the one before was not the answer.
+    // A new request begins: discard the streamed text of the failed one.
     case "agent.budget_reserved":
       return unchanged({ ...turn, streamed: "" });
     case "agent.model_turn": {
@@ -200,7 +200,7 @@ function foldAnswered(turn: Turn, event: StoredEvent<"agent.answered">): Folded 
   return unchanged({ ...turn, asked }, [{ kind: "question", who, text, answer }]);
 }
 
-/** With children in the background the answer is there before the run ends, and ends the turn. */
+/** With background children, the answer ends the turn before the run ends. */
 function foldOutput(turn: Turn, running: readonly string[]): Folded {
   if (running.length === 0) return unchanged(turn);
   const names = running.map((id) => turn.names.get(id) ?? id).join(", ");
@@ -249,7 +249,7 @@ function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[]
   return answerOf(turn);
 }
 
-/** What it answered, unless that was said already. */
+/** The answer of the root, unless its last message was the same. */
 function answerOf(turn: Turn): readonly Entry[] {
   const isSaid = turn.output.trim() === turn.lastSaid.trim() || turn.output.trim() === "";
   return isSaid ? [] : [{ kind: "agent", who: turn.profile, text: turn.output }];
@@ -269,7 +269,7 @@ function endCall(
 ): Folded {
   const call = turn.calls.find((each) => each.callId === callId);
   const calls = turn.calls.filter((each) => each !== call);
-  // A delegation has its own line; a refusal of one has nothing else.
+  // A delegation has its own line; a refused one has only this.
   const isSilent = call?.isShownOtherwise === true && mark !== "refused";
   const entry: Entry = {
     kind: "line",

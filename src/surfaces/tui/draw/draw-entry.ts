@@ -7,7 +7,7 @@ import { drawProse, wrapText } from "./wrap-text.ts";
 /** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
 const longestText = 60_000;
 
-/** An entry as lines of at most `columns` cells. Nothing in them is obeyed by a terminal but colours. */
+/** An entry as lines of at most `columns` cells, without control sequences but colours. */
 function drawEntry(entry: Entry, columns: number, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const room = Math.max(10, columns - 3);
@@ -62,7 +62,7 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
   }
 }
 
-/** The same, with a blank line before it where it stands apart from what was said before. */
+/** An entry as lines, with a blank line before it where it is separated from the previous one. */
 export function drawApart(
   entry: Entry,
   previous: Entry | undefined,
@@ -74,7 +74,7 @@ export function drawApart(
 
 const small: ReadonlySet<Entry["kind"]> = new Set(["line", "note", "remark"]);
 
-/** Small lines stand together, everything else apart. */
+/** Lines, notes and remarks follow each other without a gap. */
 function needsSpace(entry: Entry, previous: Entry | undefined): boolean {
   if (previous === undefined) return true;
   if (previous.kind === "rule" && entry.kind === "note") return false;

@@ -78,19 +78,19 @@ function layOut(
       at = { row: rows.length + row, column };
     }
     rows.push(...laid.rows);
-    // The cursor stands behind a line that is full.
+    // The cursor is behind a full line.
     if (at.row === rows.length) rows.push("");
     offset += line.length + 1;
   }
   return { rows, at };
 }
 
-/** Most of what is typed, and nearly all that is pasted: a letter is a cell. */
+/** ASCII text: each letter is one cell. */
 const plainLine = /^[\u0020-\u007e]*$/;
 
 interface LaidOut {
   readonly rows: readonly string[];
-  /** Absent: a letter is a cell, and its place is a division. */
+  /** Absent: each letter is one cell, and positions are computed by division. */
   readonly at?: Place;
 }
 

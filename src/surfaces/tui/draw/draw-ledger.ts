@@ -4,10 +4,10 @@ import type { Style } from "../../cli/style.ts";
 import { type AgentLine, type ChatState, openQuestions } from "../chat-state.ts";
 import { wrapText } from "./wrap-text.ts";
 
-/** Lines of what went wrong; all of it is in the conversation. */
+/** Lines of a notice; the conversation has the whole text. */
 const mostOfNotice = 3;
 
-/** Who works: `oracle#4 running · pair#2 watching`. As many as fit, and how many do not. */
+/** The agents at work: `oracle#4 running · pair#2 watching`. As many as fit, and the number of the others. */
 export function drawLedger(state: ChatState, style: Style): string {
   const { glyphs, paint } = style;
   const room = state.columns - 2;
@@ -34,14 +34,14 @@ export function drawLedger(state: ChatState, style: Style): string {
   return ` ${shown.join(paint.dim(separator))}`;
 }
 
-/** Who asks comes first, then who watches: the others are many. */
+/** Asking agents come first, then roots and watchers: the others are many. */
 function byUrgency(one: AgentLine, other: AgentLine): number {
   const rank = ({ isAsking, isRoot, isWatching }: AgentLine) =>
     isAsking ? 0 : isRoot ? 1 : isWatching ? 2 : 3;
   return rank(one) - rank(other);
 }
 
-/** The last line: what waits, what is new, and the keys that lead there. */
+/** The last line: open questions, unread items, and the keys for them. */
 export function drawStatus(state: ChatState, style: Style): readonly string[] {
   const { glyphs, paint } = style;
   const room = state.columns - 2;
@@ -59,7 +59,7 @@ export function drawStatus(state: ChatState, style: Style): readonly string[] {
   const inbox = badge === "" ? "^O inbox" : `^O inbox (${badge})`;
   const { modelNotice } = state.session;
   const keys = ["^T tree", "^G sessions", "? keys"];
-  // What does not fit goes from the end: the inbox is the last to go.
+  // Hints that do not fit are dropped from the end; the inbox goes last.
   while (keys.length > 0 && displayWidth([inbox, ...keys].join("  ")) > room) keys.pop();
   const right = [inbox, ...keys].join("  ");
   const free = room - displayWidth(right) - 2;

@@ -28,7 +28,7 @@ import {
   told,
 } from "./panel-frame.ts";
 
-/** The list that lies over the conversation, in at most `most` lines. */
+/** The open panel, in at most `most` lines. */
 export function drawPanel(state: ChatState, style: Style, most: number): readonly string[] {
   const { panel } = state;
   switch (panel.is) {
@@ -133,7 +133,7 @@ function drawChoices(
   return framed({ title, lines: shown, foot }, state, style);
 }
 
-/** Where one can go, the latest first. */
+/** The sessions of the folder, the latest first. */
 function drawSessionsPanel(
   state: ChatState,
   panel: PanelOf<"sessions">,
@@ -175,7 +175,7 @@ function drawSessionsPanel(
   );
 }
 
-/** What waits for an answer, then what is new. Of the chosen question all is shown. */
+/** Open questions, then new items. The chosen question is shown in full. */
 function drawInboxPanel(
   state: ChatState,
   panel: PanelOf<"inbox">,
@@ -223,7 +223,7 @@ function drawInboxPanel(
   return framed({ title: `inbox, ${items.length}`, lines: shown, foot: how }, state, style);
 }
 
-/** The chosen item with all its lines, and as many of its neighbours as there is room for. */
+/** The chosen item with all its lines, and as many neighbours as fit. */
 function aroundPlace(
   items: readonly (readonly string[])[],
   place: number,
@@ -246,7 +246,7 @@ function aroundPlace(
   return items.slice(from, to).flat().slice(0, room);
 }
 
-/** A panel that has the terminal to itself: exactly as many lines as there are. */
+/** A panel on the alternate screen: exactly as many lines as the terminal has. */
 export function drawPanelScreen(state: ChatState, style: Style): readonly string[] {
   const rows = Math.max(4, state.rows);
   const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];

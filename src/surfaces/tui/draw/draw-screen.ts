@@ -17,8 +17,8 @@ export interface DrawnScreen {
 }
 
 /**
- * What moves, below what was said: always fewer lines than the terminal has, so that it is
- * repainted in place and nothing of it is scrolled away.
+ * The live part below the conversation. It always has fewer lines than the terminal, so that Ink
+ * repaints it in place and no line of it scrolls away.
  */
 export function drawScreen(state: ChatState, style: Style): DrawnScreen {
   if (state.isClosed) return { lines: [], cursor: null };
@@ -27,7 +27,7 @@ export function drawScreen(state: ChatState, style: Style): DrawnScreen {
   const ledger = state.agents.length === 0 ? [] : [drawLedger(state, style)];
   const foot = [...ledger, ...drawStatus(state, style)];
   const input = drawInput(state, style, Math.max(2, Math.min(9, Math.floor(height / 2))));
-  // A blank line keeps the last words apart from where one types.
+  // A blank line separates the conversation from the input.
   const room = height - foot.length - input.lines.length - 1;
   if (state.panel.is !== "none") {
     const panel = drawPanel(state, style, Math.max(3, room));
@@ -47,7 +47,7 @@ function drawTooSmall({ columns, rows }: ChatState): readonly string[] {
   return wrapText(tooSmallText, columns - 1).slice(0, Math.max(1, rows - 1));
 }
 
-/** What is being said and done at the moment, the end of it if there is no room for all. */
+/** The current turn: streamed text, open calls and children; its last lines if not all fit. */
 function drawTurn(state: ChatState, style: Style, room: number): readonly string[] {
   const { turn } = state;
   if (turn === null || room < 1) return [];
@@ -92,7 +92,7 @@ function wordOf({ agents }: ChatState, { ending, rootId }: Turn): string {
     : "thinking";
 }
 
-/** The last lines of an answer that is still being given. All of it is drawn when it is there. */
+/** The last lines of a streamed answer. The complete answer becomes an entry. */
 function drawStreamed(
   streamed: string,
   width: number,
@@ -114,7 +114,7 @@ function drawStreamed(
 
 const mostCandidates = 6;
 
-/** What the command that is being typed could become. */
+/** The completions of the command that is being typed. */
 function drawCompletion(state: ChatState, style: Style): readonly string[] {
   const { completion } = state;
   if (completion === null) return [];

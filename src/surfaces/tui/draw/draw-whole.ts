@@ -4,10 +4,10 @@ import type { Style } from "../../cli/style.ts";
 import { wrapText } from "./wrap-text.ts";
 
 const longest = 20_000;
-/** What stands before each line. */
+/** Cells before each line. */
 const margin = 4;
 
-/** A question as lines for a screen of this width. What is left out says so: it may be a consent. */
+/** A question as lines for this width. A cut is stated, because the answer may be an approval. */
 export function wholeLines(text: string, columns: number): readonly string[] {
   const more = text.length - longest;
   const said = printable(text.slice(0, longest)).trim();
@@ -16,8 +16,8 @@ export function wholeLines(text: string, columns: number): readonly string[] {
 }
 
 /**
- * As many of the lines as there is room for, and how many are missing. Each has a bar before it:
- * nothing that is asked can pass for what stands around it.
+ * As many of the lines as fit, and how many are missing. Each line has a bar before it, so that the
+ * text of a question cannot imitate the interface.
  */
 export function drawWhole(
   lines: readonly string[],
@@ -37,10 +37,10 @@ export function drawWhole(
 
 export interface WholeFrame {
   readonly columns: number;
-  /** Lines, with the one that tells what is missing. */
+  /** The number of lines, including the one about missing lines. */
   readonly most: number;
   /** The first line that is shown. */
   readonly top: number;
-  /** Where, or with which key, the rest is to be read. */
+  /** The key that shows the rest. */
   readonly how: string;
 }

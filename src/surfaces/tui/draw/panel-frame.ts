@@ -30,7 +30,7 @@ export function framed(
   ];
 }
 
-/** Where there is nothing to list; as much of it as there is room for. */
+/** The text of an empty panel, as many lines as fit. */
 export function told(text: string, { columns }: ChatState, room: number): readonly string[] {
   const lines = wrapText(text, columns - 3).map((line) => ` ${line}`);
   return lines.slice(0, Math.max(1, room));
@@ -51,7 +51,7 @@ export function around<Line>(
   return lines.slice(first, first + Math.max(1, room));
 }
 
-/** What stands before a line of a list. */
+/** The mark before a line of a list. */
 export function pointerAt(place: number, chosen: number, style: Style): string {
   return place === chosen ? style.paint.accent(promptOf(style)) : " ";
 }
@@ -62,12 +62,12 @@ function panelRoom({ agents, rows }: Pick<ChatState, "agents" | "rows">): number
   return Math.max(1, rows - frame - status - ledger);
 }
 
-/** Lines for the question that is chosen in the inbox: below its title, above two others. */
+/** Lines for the chosen question in the inbox; its title and two other items stay visible. */
 export function questionRoom(room: number): number {
   return Math.max(2, room - 5);
 }
 
-/** The text of what is chosen in the inbox, where it is a question that is open. */
+/** The text of the chosen inbox item, if it is an open question. */
 export function chosenQuestion(state: ChatState, chosen: number | null): string | undefined {
   const item = inboxOrder(state).find(({ id }) => id === chosen);
   return item?.ask && item.isOpen
@@ -75,7 +75,7 @@ export function chosenQuestion(state: ChatState, chosen: number | null): string 
     : undefined;
 }
 
-/** How far what is open can be scrolled; 0: all of it is there. */
+/** The last scroll position of the open panel; 0: everything is visible. */
 export function lastTop(state: ChatState): number {
   const { columns, panel, tree } = state;
   const room = panelRoom(state);

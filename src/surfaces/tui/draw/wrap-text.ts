@@ -4,20 +4,20 @@ import type { Style } from "../../cli/style.ts";
 const tab = "    ";
 let segmenter: Intl.Segmenter | undefined;
 
-/** What a person takes for one character. */
+/** The user-perceived characters of a text. */
 export function graphemesOf(text: string): readonly string[] {
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
 
-/** Tabs move a terminal's cursor to where no measure knows: they are drawn as spaces. */
+/** The width of a tab depends on the terminal: tabs are drawn as spaces. */
 export function expandTabs(text: string): string {
   return text.replaceAll("\t", tab);
 }
 
 /**
- * Text on lines of at most `width` cells, broken between words where there are any. Lines that are
- * there stay, with their indentation; a word that is longer than a line is cut.
+ * Text on lines of at most `width` cells, broken between words where there are any. Line
+ * breaks and indentation stay; a word that is longer than a line is cut.
  */
 export function wrapText(text: string, width: number): readonly string[] {
   const room = Math.max(1, width);
@@ -82,8 +82,8 @@ const strong = /\*\*(?<inner>[^*\n]+)\*\*/g;
 const code = /`(?<inner>[^`\n]+)`/g;
 
 /**
- * What an agent said, with the little of Markdown that helps in a terminal: headings and what is
- * bold stand out, code keeps its lines. Everything else stays as it was written.
+ * Agent output with a little Markdown: headings and bold text are highlighted, code keeps its lines.
+ * Everything else stays as written.
  */
 export function drawProse(text: string, width: number, { paint }: Style): readonly string[] {
   let isCode = false;

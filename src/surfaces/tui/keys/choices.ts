@@ -13,7 +13,7 @@ export interface LeaveChoice {
   readonly detail: string;
 }
 
-/** What can become of sub-agents in the background when the person leaves. */
+/** The choices for background sub-agents when the person leaves. */
 export const leaveChoices: readonly LeaveChoice[] = [
   { how: "wait", text: "Wait for them", detail: "and leave when they have ended" },
   { how: "detach", text: "Leave them running", detail: "in a process without a terminal" },
@@ -21,7 +21,7 @@ export const leaveChoices: readonly LeaveChoice[] = [
   { how: "stay", text: "Stay", detail: "nothing changes" },
 ];
 
-/** What can become of the children of a turn that is interrupted, by what their contracts say. */
+/** The choices for the children of an interrupted turn. */
 export function interruptChoices(
   state: Pick<ChatState, "agents" | "turn">,
 ): readonly InterruptChoice[] {

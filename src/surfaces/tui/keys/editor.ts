@@ -7,10 +7,10 @@ export interface Editor {
   readonly cursor: number;
 }
 
-/** More than anybody types; a paste beyond it belongs into a file. */
+/** The longest text of the editor; a longer paste belongs in a file. */
 export const mostTyped = 200_000;
 
-/** A character is within this much; a pasted line may be long, and keys are quick. */
+/** How far around the cursor to look for one character: a pasted line may be very long. */
 const nearby = 100;
 
 export const emptyEditor: Editor = { text: "", cursor: 0 };
@@ -21,7 +21,7 @@ export function editorWith(given: string): Editor {
   return { text, cursor: text.length };
 }
 
-/** What is typed or pasted, without what a terminal would obey. */
+/** Inserts typed or pasted text, without control characters. */
 export function insert({ cursor, text }: Editor, typed: string): Editor {
   const room = Math.max(0, mostTyped - text.length);
   const clean = printable(typed.replaceAll(/\r\n?/g, "\n")).slice(0, room);
@@ -78,7 +78,7 @@ export function moveLine({ cursor, text }: Editor, by: -1 | 1): Editor | null {
   return { text, cursor: Math.min(end + 1 + column, lineEndOf(text, end + 1)) };
 }
 
-/** What the keys of an editor do, by the names that the table of keys has for them. */
+/** The editor's actions, by their names in the key table. */
 export const edits = {
   left: (editor: Editor): Editor => ({ ...editor, cursor: before(editor) }),
   right: (editor: Editor): Editor => ({ ...editor, cursor: after(editor) }),

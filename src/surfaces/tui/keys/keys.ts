@@ -2,7 +2,7 @@ import type { Key } from "ink";
 import type { Hotkey } from "../../../application/commands/profile-triggers.ts";
 import type { Edit } from "./editor.ts";
 
-/** What a key does while a message is written. */
+/** The action of a key while a message is written. */
 export type KeyAction =
   | Edit
   | "send"
@@ -26,7 +26,7 @@ interface KeyRow {
   readonly help?: string;
 }
 
-/** Every key there is. Lists have their own few: arrows, Enter, Escape, and what their last line says. */
+/** All keys of the chat. Panels have their own: arrows, Enter, Escape, and those in their last line. */
 export const keyTable: readonly KeyRow[] = [
   { keys: ["enter"], action: "send", help: "send; while it works: queue for after" },
   {
@@ -68,13 +68,13 @@ export function actionOf(chord: string): KeyAction | undefined {
 }
 
 export interface UsableHotkey extends Hotkey {
-  /** Every chord that does it here. */
+  /** The chords of this surface for the hotkey. */
   readonly chords: readonly string[];
 }
 
 /**
  * The keys of profiles that this surface can take. Many terminals send Ctrl+Shift+P as Ctrl+P: so
- * Alt with the letter does the same. What the table has stays what it is.
+ * Alt with the letter does the same. Keys of the table cannot be replaced.
  */
 export function usableHotkeys(hotkeys: readonly Hotkey[]): readonly UsableHotkey[] {
   const taken = new Set(actions.keys());
@@ -87,7 +87,7 @@ export function usableHotkeys(hotkeys: readonly Hotkey[]): readonly UsableHotkey
   });
 }
 
-/** Function keys are not told apart by what reads the keyboard here. */
+/** Ink does not distinguish function keys. */
 function canBeSent(chord: string): boolean {
   return /^(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]$/.test(chord);
 }
@@ -131,7 +131,7 @@ export function pressedOf(input: string, key: Key): readonly Pressed[] {
   if (key.eventType === "release") return [];
   const name = named.find(([flag]) => key[flag])?.[1];
   if (name !== undefined) {
-    // Escape itself comes with the flag of the prefix that it is.
+    // Ink sets `meta` for Escape itself, because Escape is the prefix of Alt.
     return [
       { type: "key", chord: chordFrom(name, name === "escape" ? { ...key, meta: false } : key) },
     ];

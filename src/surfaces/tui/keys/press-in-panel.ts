@@ -11,7 +11,7 @@ import { leaveChoices } from "./choices.ts";
 import { actionOf } from "./keys.ts";
 import { answer } from "./press-key.ts";
 
-/** A key while a list lies over the conversation. Letters are keys here. */
+/** A key while a panel is open. Letters are keys here. */
 export function pressInPanel(state: ChatState, chord: string): Stepped {
   const { panel } = state;
   const closed: ChatState = { ...state, panel: noPanel };
@@ -54,7 +54,7 @@ function stepOf(chord: string): number {
   return 0;
 }
 
-/** Not beyond what there is: one key back is one line back. */
+/** The new scroll position, within the panel's lines. */
 function scrolled(state: ChatState, top: number, chord: string): number {
   return Math.max(0, Math.min(lastTop(state), top + stepOf(chord)));
 }
@@ -63,7 +63,7 @@ function moved(chosen: number, chord: string, count: number): number {
   return Math.max(0, Math.min(count - 1, chosen + stepOf(chord)));
 }
 
-/** Keys are for the item that was chosen, wherever it stands by now, and for no other. */
+/** Keys act on the chosen item, even if it has moved in the list. */
 function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string): Stepped {
   const items = inboxOrder(state);
   const place = items.findIndex(({ id }) => id === panel.chosen);
@@ -75,7 +75,7 @@ function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string):
       const text = chord === "y" ? "yes" : "no";
       return { state, effects: [{ do: "answer", askId: question.askId, text }] };
     }
-    // A long one is read with the keys that turn pages.
+    // PgUp and PgDn scroll a long question.
     if (lastTop(state) > 0 && (chord === "pageup" || chord === "pagedown" || chord === " ")) {
       return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
     }
@@ -91,7 +91,7 @@ function pressInSessions(state: ChatState, chosen: number, chord: string): Stepp
   const rows = state.sessions ?? [];
   if (chord === "n") return { state, effects: [{ do: "open-session", id: null }] };
   if (chord === "enter") {
-    // The first line stands for a new one.
+    // The first line is the new session.
     const id = chosen === 0 ? null : rows[chosen - 1]?.id;
     if (id === undefined) return stay(state);
     return { state: { ...state, panel: noPanel }, effects: [{ do: "open-session", id }] };

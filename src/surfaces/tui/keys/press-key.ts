@@ -67,7 +67,7 @@ function open(state: ChatState, panel: Panel): Stepped {
   return stay({ ...state, panel });
 }
 
-/** What is in the editor now; a command is completed while it is typed. */
+/** The state with a new text in the editor; a command is completed while it is typed. */
 export function typed(state: ChatState, editor: Editor): Stepped {
   if (editor.text === state.editor.text) return stay({ ...state, editor });
   const next = { ...state, editor, completion: null, history: { ...state.history, place: null } };
@@ -93,7 +93,7 @@ function send(state: ChatState): Stepped {
   const word = chatWordOf(text);
   if (word !== undefined) return sayChatWord(cleared, word);
   if (text.startsWith("/")) return act(cleared, { do: "command", text: text.trimEnd() });
-  // Said to an agent that is at work: it can hear when it has ended.
+  // The agent is at work: the message is queued until the turn ends.
   if (turn !== null || state.isSending) {
     return stay({ ...cleared, queued: [...state.queued, text] });
   }
@@ -130,7 +130,7 @@ function tab(state: ChatState): Stepped {
     : stay(state);
 }
 
-/** From now on what is typed is for this question. */
+/** Switches the editor to the answer of this question. */
 export function answer(state: ChatState, question: OpenQuestion): ChatState {
   const draft = state.answering?.draft ?? state.editor;
   return { ...state, answering: { question, draft }, editor: emptyEditor, completion: null };
@@ -162,13 +162,13 @@ function interrupt(state: ChatState): Stepped {
   return stay({ ...state, isLeaving: true });
 }
 
-/** With sub-agents in the background the person says what becomes of them. */
+/** Leaves; with background sub-agents the person chooses what happens to them. */
 function leave(state: ChatState): Stepped {
   if (childrenInBackground(state).length === 0) return act(state, { do: "leave" });
   return open({ ...state, isLeaving: false }, { is: "leaving", chosen: 0 });
 }
 
-/** With children at work the person says what becomes of them. */
+/** Interrupts the turn; with open children the person chooses what happens to them. */
 function interruptTurn(state: ChatState): Stepped {
   const { turn } = state;
   if (turn === null || turn.ending !== "no") return stay(state);
@@ -186,7 +186,7 @@ function openInbox(state: ChatState): Stepped {
   return upTo === undefined ? stay(opened) : act(opened, { do: "mark-read", upTo });
 }
 
-/** Does what typing its command would do. */
+/** A hotkey acts as if its command was typed. */
 function pressHotkey(state: ChatState, chord: string): Stepped {
   const hotkey = state.hotkeys.find(({ chords }) => chords.includes(chord));
   if (hotkey === undefined || state.answering !== null) return stay(state);
@@ -194,13 +194,13 @@ function pressHotkey(state: ChatState, chord: string): Stepped {
   return typed(state, editorWith(hotkey.command + state.editor.text));
 }
 
-/** The line above; before the first, what waits to be said, and what was said. */
+/** The line above; before the first line, the queued message, then the history. */
 function moveUp(state: ChatState): Stepped {
   const { completion, editor, history, queued } = state;
   if (completion !== null) return choose(state, -1);
   const moved = moveLine(editor, -1);
   if (moved !== null) return stay({ ...state, editor: moved });
-  // What waits has not been said yet: it can be taken back.
+  // A queued message was not sent yet: it returns to the editor.
   const last = queued.at(-1);
   if (last !== undefined && editor.text === "") {
     return stay({ ...state, queued: queued.slice(0, -1), editor: editorWith(last) });
