@@ -28,6 +28,8 @@ const waitsMs = [0, 50, 200];
  * Checks the log, and the copies, merges and processes beside it, against the invariants. Safe
  * while processes run: a violation outside of the log must exist both before and after the log is
  * read.
+ *
+ * @example const { violations } = await verifyHome(store, { places: null });
  */
 export async function verifyHome(store: Store, options: VerifyOptions): Promise<CheckReport> {
   const { acknowledged, against, clock = systemClock, places, runId, settled = false } = options;

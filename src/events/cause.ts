@@ -273,11 +273,21 @@ const causes: {
   unclassified: [({ closed_as: reason }) => reason, textOf],
 };
 
+/**
+ * The close reason that follows from a cause.
+ *
+ * @example closeReasonOf({ code: "idle", ms: 5000 }) // "timeout"
+ */
 export function closeReasonOf(cause: Cause): CloseReason {
   const [closesAs] = entryOf(cause);
   return typeof closesAs === "string" ? closesAs : closesAs(cause);
 }
 
+/**
+ * The sentence of a cause. No code may parse it.
+ *
+ * @example describeCause(event.payload.cause) // the sentence for people and models
+ */
 export function describeCause(cause: Cause): string {
   const [, sentence] = entryOf(cause);
   return typeof sentence === "string" ? sentence : sentence(cause);

@@ -75,6 +75,11 @@ const senders: Readonly<Record<MessageSender, string>> = {
   person: "a person",
 };
 
+/**
+ * An event in one line, for a timeline.
+ *
+ * @example for (const event of events) console.log(event.at, summarize(event));
+ */
 export function summarize({ payload, type }: NewEvent): string {
   try {
     // The table is total over the union, but the compiler cannot pair a type with its payload.

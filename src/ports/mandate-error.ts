@@ -32,6 +32,11 @@ export type MandateErrorCode =
   | "ask-closed"
   | "unknown-memory";
 
+/**
+ * What a caller did wrong: a code for programs, and a sentence for people.
+ *
+ * @example if (error instanceof MandateError && error.code === "unknown-profile") showProfiles();
+ */
 export class MandateError extends Error {
   readonly code: MandateErrorCode;
 

@@ -22,6 +22,8 @@ export interface CrashPoint {
  * Runs a task to its end, then once more from every moment at which a killed process could have
  * left it: a copy of the database as it stood after each commit is recovered by a new runtime.
  * The first result is the undisturbed one; a crash should not be seen in any of the others.
+ *
+ * @example const { points, undisturbed } = await crashPoints({ scripted }, { task: "Count the files" });
  */
 export async function crashPoints(
   options: Omit<RuntimeOptions, "consent" | "database" | "environment">,

@@ -74,6 +74,10 @@ export interface TestEngine extends Runtime, AsyncDisposable {
 /**
  * Opens the product with the real store, engine and tools in a temporary home. When it is disposed
  * of (`await using`), the log has to pass the checker; then the folders are removed.
+ *
+ * @example
+ * await using mandate = await openEngine({ model: () => "Done." });
+ * const { result } = await mandate.run({ task: "Say that you are done" });
  */
 export async function openEngine(options: EngineOptions): Promise<TestEngine> {
   const root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-engine-")));
@@ -206,7 +210,13 @@ function testConfig(userFolder: string, url: string | undefined): Config {
   };
 }
 
-/** Remembers what a model was shown, as it was then: the conversation itself keeps growing. */
+/**
+ * Remembers what a model was shown, as it was then: the conversation itself keeps growing.
+ *
+ * @example
+ * const { model, seen } = recording(() => "Done.");
+ * await using mandate = await openEngine({ model });
+ */
 export function recording(script: Script): {
   readonly seen: ModelRequest[];
   readonly model: Script;
@@ -223,7 +233,11 @@ export function recording(script: Script): {
   };
 }
 
-/** A profile that says as little as possible. */
+/**
+ * A profile that says as little as possible.
+ *
+ * @example testProfile("reader", { tools: ["read_file"] });
+ */
 export function testProfile(name: string, fields: Partial<Profile> = {}): Profile {
   return {
     name,
@@ -235,6 +249,11 @@ export function testProfile(name: string, fields: Partial<Profile> = {}): Profil
   };
 }
 
+/**
+ * The events of one type, of one delegation if it is named.
+ *
+ * @example const [denied] = ofType(events, "agent.tool_denied");
+ */
 export function ofType<Type extends EventType>(
   events: readonly StoredEvent[],
   type: Type,
@@ -292,6 +311,8 @@ async function requireSound(
 /**
  * Opens the database of a home, or of a copy of one that tests keep, to read recorded runs from it:
  * `mandate.db`, and `artifacts` beside it.
+ *
+ * @example const recording = await recordingOf("r1a2b3c", openRecordedStore("./recorded-home"));
  */
 export function openRecordedStore(home: string): Store {
   const path = join(home, "mandate.db");

@@ -2,7 +2,11 @@ import type { Contract } from "../contracts/contract.ts";
 
 type Sections = { readonly [Section in keyof Contract]?: Partial<Contract[Section]> };
 
-/** A contract that allows little, for tests: only what matters to the test is written there. */
+/**
+ * A contract that allows little, for tests: only what matters to the test is written there.
+ *
+ * @example exampleContract({ permissions: { allowed_tools: ["read_file"] } });
+ */
 export function exampleContract(overrides: Sections = {}): Contract {
   const sections: Contract = {
     version: 1,

@@ -141,6 +141,18 @@ export interface ToolResult {
 /**
  * Keeps the input type from the schema; the registry itself holds `Tool<unknown>`. Throws when
  * something is left out, or is not known.
+ *
+ * @example
+ * const clock = defineTool({
+ *   name: "clock",
+ *   description: "Tells the time.",
+ *   effect: "read",
+ *   idempotent: true,
+ *   scopes: [],
+ *   exposure: { untrusted: false, private: false, wayOut: false },
+ *   input: z.strictObject({}),
+ *   execute: () => new Date().toISOString(),
+ * });
  */
 export function defineTool<Input>(tool: Tool<Input>): Tool {
   requireToolDefinition(tool as Tool);

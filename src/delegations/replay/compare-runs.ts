@@ -24,6 +24,8 @@ export interface ComparisonOptions {
 /**
  * The first difference of each delegation of two runs, by its path in the tree. Times, ids, sequence
  * numbers, hashes and delays are not compared. Empty when the runs are equal.
+ *
+ * @example const differences = compareRuns(eventsOfOne, eventsOfOther);
  */
 export function compareRuns(
   one: readonly StoredEvent[],

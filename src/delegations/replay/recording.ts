@@ -44,6 +44,8 @@ export interface Recording {
 /**
  * Reads a run with all its inputs. Throws when the checker finds a violation in its log: such a log
  * may tell of events that did not happen.
+ *
+ * @example const recording = await recordingOf("r1a2b3c", openRecordedStore("./recorded-home"));
  */
 export async function recordingOf(runId: string, store: Store): Promise<Recording> {
   const found = await store.findRun(runId);

@@ -11,12 +11,20 @@ import { findTemplateProblem } from "./template.ts";
 
 const maximumBytes = 1_000_000;
 
-/** Reads a playbook file, YAML or JSON. Nothing in it is evaluated. */
+/**
+ * Reads a playbook file, YAML or JSON. Nothing in it is evaluated.
+ *
+ * @example const model = scriptedModel(await loadPlaybook("helpers.yaml"));
+ */
 export async function loadPlaybook(path: string): Promise<Playbook> {
   return parsePlaybook(await readText(path), path);
 }
 
-/** Throws a MandateError "playbook-invalid" that names file, line and what is meant instead. */
+/**
+ * Throws a MandateError "playbook-invalid" that names file, line and what is meant instead.
+ *
+ * @example const playbook = parsePlaybook("version: 1\nreplies:\n  - text: Done.\n", "inline");
+ */
 export function parsePlaybook(text: string, path: string): Playbook {
   const { value, lineOf } = parseYaml(text, path, { code: "playbook-invalid" });
   const result = playbookSchema.safeParse(value);

@@ -21,6 +21,8 @@ type Answer = ScriptedReply | string;
 /**
  * A model that answers from a playbook or from a function, and never from a language model. It keeps
  * nothing between requests. Its waits are measured by `clock`.
+ *
+ * @example const model = scriptedModel(({ messages }) => `I read ${messages.length} messages.`);
  */
 export function scriptedModel(script: Playbook | Script, clock: Clock = systemClock): Model {
   const answer = typeof script === "function" ? script : playbookScript(script);

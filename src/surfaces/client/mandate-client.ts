@@ -88,6 +88,10 @@ const waitMs = 25_000;
  * Every operation of the API is a method that takes one object: `client.getRun({ runId })`. What
  * the server refuses is thrown as a `MandateApiError`. A POST that was lost on the way is sent
  * again under the same idempotency key, so it is done once.
+ *
+ * @example
+ * const client = new MandateClient({ url: "http://127.0.0.1:4848", token });
+ * const { runId } = await client.startRun({ task: "Which modules have no tests?" });
  */
 export class MandateClient extends OperationMethods {
   readonly #connection: Connection;

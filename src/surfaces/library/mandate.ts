@@ -258,6 +258,11 @@ export interface Mandate {
 /**
  * Opens Mandate in this process: its database, models, profiles and tools. They are loaded here and
  * not with the package: a program that imports it and has nothing to delegate yet starts at once.
+ *
+ * @example
+ * const mandate = await createMandate();
+ * const { result } = await mandate.delegate({ task: "Which of our modules have no tests?" });
+ * await mandate.close();
  */
 export async function createMandate(options: MandateOptions = {}): Promise<Mandate> {
   const { openMandate } = await import("./open-mandate.ts");
