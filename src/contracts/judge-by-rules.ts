@@ -60,18 +60,25 @@ function matches({ action, match }: ToolRule, value: string | null, isPath: bool
   if (value === null) return action !== "allow";
   if (!isPath) return matchGlob(match, value);
   const path = match.replace(/^(?:\.?\/)+/, "");
-  if (action === "allow") return matchGlob(path, value, true);
+  if (action === "allow") return matchPathGlob(path, value);
   // A rule about a folder's content also applies to the folder itself.
   const folder = path.replace(/\/\**$/, "");
   return matchGlob(path, value) || matchGlob(folder, value);
 }
 
 /**
- * Whether a text matches a glob pattern: `*` is any run of characters, `?` is one. With `bySegment`
- * neither crosses a `/`, and `**` does; `**` followed by a slash stands for any number of folders.
- * Patterns come from untrusted files: the time is at most proportional to both lengths multiplied.
+ * Whether a text matches a glob pattern: `*` is any run of characters, `?` is one character. Patterns come from untrusted files: the time is at most proportional to both lengths multiplied.
  */
-export function matchGlob(pattern: string, text: string, bySegment = false): boolean {
+export function matchGlob(pattern: string, text: string): boolean {
+  return globMatches(pattern, text, false);
+}
+
+/** Like `matchGlob`, but `*` and `?` do not match a `/`. `**` followed by a slash is any number of folders. */
+export function matchPathGlob(pattern: string, path: string): boolean {
+  return globMatches(pattern, path, true);
+}
+
+function globMatches(pattern: string, text: string, bySegment: boolean): boolean {
   if (!hasEdges(pattern, text)) return false;
   // The positions in the text that the parts so far can reach.
   let reached = new Uint8Array(text.length + 1);

@@ -46,7 +46,10 @@ export function namedOrigins(open: Selection | undefined): readonly string[] {
 }
 
 /** The grant in a workspace: the right to write in it, unless it is read-only. */
-export function grantIn(grant: RunGrant, workspace: string | null, readOnly?: boolean): RunGrant {
+export function grantIn(
+  grant: RunGrant,
+  { readOnly, workspace }: { workspace: string | null; readOnly?: boolean | undefined },
+): RunGrant {
   const roots = workspace === null || readOnly ? [] : [workspace];
   return { ...grant, authority: { ...grant.authority, write_roots: roots } };
 }

@@ -314,11 +314,10 @@ export type CallCause =
   /** The process died while the call ran, and this rule forbids to repeat it. */
   | { readonly code: "call_interrupted"; readonly rule: string; readonly text: string };
 
-/** `isUnknown`: the call may have had an effect. */
+/** `isUnknown`: the call may have had an effect. Only where a delegation was closed. */
 export function describeCallCause(
   cause: Exclude<CallCause, { code: "tool_error" | "not_approved" }>,
-  tool: string,
-  isUnknown: boolean,
+  { isUnknown = true, tool }: { readonly tool: string; readonly isUnknown?: boolean },
 ): string {
   switch (cause.code) {
     case "delegation_closed":

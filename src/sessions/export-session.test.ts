@@ -197,7 +197,7 @@ describe("what is damaged", () => {
     const session = await readSession(reader.store, id);
     expect(session.context).toBeNull();
     expect(session.problems).toEqual([
-      expect.stringContaining("is not the one that it was created with"),
+      expect.stringContaining("is not the one it was created with"),
     ]);
     expect(session.entries.filter(({ kind }) => kind === "person")).toHaveLength(2);
     await expect(reader.engine.continueSession(id, "go on")).rejects.toMatchObject({

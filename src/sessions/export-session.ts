@@ -39,7 +39,7 @@ export function exportSession(
  * that it refers to. Children have only their creation and close event; export them by their own ids.
  * Whatever cannot be read is a `lost` record.
  */
-export async function* exportJsonl(store: Store, id: string): AsyncGenerator<string> {
+async function* exportJsonl(store: Store, id: string): AsyncGenerator<string> {
   const last = await requireHead(store, id);
   const { links, problem } = await readChain(store, last);
   const title = titleOf(links, await readTitles(store));

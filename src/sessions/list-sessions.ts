@@ -131,11 +131,7 @@ const titleLength = 120;
 const finished = new StoreMemory<SessionRow>(5000);
 
 /** The row of a session, from its latest run alone. */
-export async function latestOf(
-  store: Store,
-  row: RunRow,
-  workers: AskWorkers,
-): Promise<SessionRow> {
+async function latestOf(store: Store, row: RunRow, workers: AskWorkers): Promise<SessionRow> {
   const known = finished.get(store, row.id);
   if (known !== undefined) return known;
   const now = await look(store, row, workers);
@@ -167,7 +163,7 @@ function lastSaid({ task }: RunState, root: NonNullable<ReturnType<typeof rootOf
   return (root.finalStatus === "completed" ? root.output?.text : root.failure?.error) ?? "";
 }
 
-export function unreadableRow(row: RunRow, cause: unknown): SessionRow {
+function unreadableRow(row: RunRow, cause: unknown): SessionRow {
   // A closed store is not a damaged log.
   if (cause instanceof MandateError && cause.code === "closed") throw cause;
   const reason = typeof cause === "string" ? cause : messageOf(cause);
@@ -175,7 +171,7 @@ export function unreadableRow(row: RunRow, cause: unknown): SessionRow {
   return { ...bare(row), lastMessage, status: "unreadable" };
 }
 
-export function titleLine(title: string): string {
+function titleLine(title: string): string {
   return harmlessLine(title, titleLength);
 }
 

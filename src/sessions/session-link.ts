@@ -128,7 +128,7 @@ interface BegunChild {
  * shortened, with breadcrumbs of its children. (`Transcript` is the conversation for the model.) An event
  * that cannot be read becomes a `lost` entry.
  */
-export class SessionEntries {
+class SessionEntries {
   readonly entries: SessionEntry[] = [];
   readonly #id: string;
   readonly #children: ReadonlyMap<string, SessionCapability | null>;
@@ -279,7 +279,7 @@ export class SessionEntries {
 }
 
 /** The entries of a task: its text, context and success criteria. */
-export function openingEntries(contract: Contract, at: number): SessionEntry[] {
+function openingEntries(contract: Contract, at: number): SessionEntry[] {
   const { context, description, success_criteria: criteria } = contract.step;
   const notes = [
     ...(context === null ? [] : [`Context: ${context}`]),

@@ -1,7 +1,6 @@
 import { type ControlStore, retryOnConflict, versionOf } from "../control/records/control-store.ts";
 import { type Principal, requireRole } from "../control/records/principal.ts";
 import { countCharacters, findHiddenCharacter } from "../control/records/shown-text.ts";
-import type { Clock } from "../ports/clock.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { isRecord } from "../ports/parse-json.ts";
 import type { RecordStore } from "../ports/record-store.ts";
@@ -45,7 +44,6 @@ export async function renameSession(
   id: string,
   title: string,
   by: Principal,
-  clock?: Clock,
 ): Promise<string> {
   requireRole("rename-session", by);
   const wanted = requireTitle(title);
@@ -57,7 +55,7 @@ export async function renameSession(
     const value = wanted === "" ? null : { title: wanted };
     const expectedVersion = versionOf(record);
     await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
-  }, clock);
+  });
   return head.id;
 }
 
@@ -97,7 +95,6 @@ export async function setSessionWorkspace(
   session: string,
   mode: WorkspaceMode,
   by: Principal,
-  clock?: Clock,
 ): Promise<void> {
   requireRole("set-workspace", by);
   const resourceId = recordOf(session);
@@ -113,7 +110,7 @@ export async function setSessionWorkspace(
     const value = mode === "writable" ? null : { mode };
     const expectedVersion = versionOf(record);
     await store.changeRecords([{ resourceType, resourceId, expectedVersion, value }], by.id);
-  }, clock);
+  });
 }
 
 function recordOf(session: string): string | undefined {

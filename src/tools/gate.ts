@@ -260,7 +260,7 @@ function outcomeUnknown(
   call: ToolCall,
   cause: Extract<CallCause, { code: "call_interrupted" }>,
 ): ToolResult {
-  const error = describeCallCause(cause, call.name, true);
+  const error = describeCallCause(cause, { tool: call.name });
   const payload = { call_id: call.id, tool: call.name, cause, error };
   subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.id, payload });
   return { text: error, isError: true };
@@ -271,7 +271,7 @@ export class ToolDeadline extends Error {
   override readonly cause: CallCause;
 
   constructor(cause: Extract<CallCause, { code: "tool_deadline" }>) {
-    super(describeCallCause(cause, cause.tool, false));
+    super(describeCallCause(cause, cause));
     this.name = "ToolDeadline";
     this.cause = cause;
   }

@@ -165,7 +165,7 @@ function cutCalls({ id, said }: Told, toolbox: Pick<Toolbox, "get">): readonly N
   const cause = { code: "delegation_closed" } as const;
   return [...said.openCalls].map(([callId, { tool }]) => {
     const isHarmless = toolbox.get(tool)?.idempotent === true;
-    const error = describeCallCause(cause, tool, !isHarmless);
+    const error = describeCallCause(cause, { tool, isUnknown: !isHarmless });
     const type = isHarmless ? "agent.tool_failed" : "agent.tool_outcome_unknown";
     return { type, sub_agent_id: id, payload: { call_id: callId, tool, cause, error } };
   });

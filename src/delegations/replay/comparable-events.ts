@@ -28,7 +28,7 @@ const ofTheRun = "the run itself";
  */
 export function comparableEvents(
   events: readonly StoredEvent[],
-  withAmounts: boolean,
+  { withAmounts = false }: { readonly withAmounts?: boolean },
 ): ReadonlyMap<string, readonly ComparableEvent[]> {
   const paths = delegationPaths(events);
   const leftOut = withAmounts ? incidental : new Set([...incidental, ...amounts]);

@@ -32,8 +32,7 @@ export function compareRuns(
   other: readonly StoredEvent[],
   options: ComparisonOptions = {},
 ): readonly RunDifference[] {
-  const { withAmounts = false } = options;
-  const [left, right] = [comparableEvents(one, withAmounts), comparableEvents(other, withAmounts)];
+  const [left, right] = [comparableEvents(one, options), comparableEvents(other, options)];
   const paths = new Set([...left.keys(), ...right.keys()]);
   return [...paths].flatMap((path) => {
     const events = [left.get(path) ?? [], right.get(path) ?? []] as const;
@@ -67,7 +66,7 @@ export interface DifferenceNames {
 }
 
 /** One sentence about the difference between two events. */
-export function describeDifference(
+function describeDifference(
   one: ComparableEvent | undefined,
   other: ComparableEvent | undefined,
   { index, names: [first, second] }: DifferenceNames,

@@ -30,7 +30,7 @@ export class Course {
   constructor(events: readonly StoredEvent[]) {
     this.#events = events;
     this.#ended = endedByOthers(events);
-    this.#ends = recordedEnds(events, true);
+    this.#ends = recordedEnds(events, { withOutput: true });
     this.#own = Map.groupBy(events, keyOf);
     this.#deaths = events.flatMap(({ seq, type }) => (type === "run.resumed" ? seq : []));
     for (const own of this.#own.values()) {

@@ -147,11 +147,7 @@ export type FindTool = (name: string) => Pick<Tool, "describesChildren"> | undef
  * their position, and results that describe children lose times, hashes and costs. Everything else
  * must be equal to the letter.
  */
-export function shownMessages(
-  messages: readonly Message[],
-  nameOf: NameOf,
-  find: FindTool,
-): string {
+function shownMessages(messages: readonly Message[], nameOf: NameOf, find: FindTool): string {
   return JSON.stringify(messages.map((message) => shown(message, nameOf, find)));
 }
 

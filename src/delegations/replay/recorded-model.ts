@@ -98,7 +98,7 @@ function keyOf({ completion, prompt }: ModelUsage): string {
 }
 
 /** A fault to which the engine reacts as it did to the recorded one. */
-export function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
+function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
   if (cause.code === "model_stalled") return new StalledRequest(cause);
   const kept = partial === undefined ? {} : { partial };
   const { text: message } = cause;

@@ -108,7 +108,7 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
  */
 export function recordedEnds(
   events: readonly StoredEvent[],
-  withOutput = false,
+  { withOutput = false } = {},
 ): ReadonlyMap<string, number> {
   const own = Map.groupBy(events, ({ sub_agent_id: id = "" }) => id);
   const children = Map.groupBy(

@@ -219,7 +219,7 @@ export type RecordedResult =
   | { readonly kind: "cut" };
 
 /** The calls of one delegation, from the events of its run. */
-export function recordedCalls(
+function recordedCalls(
   delegationId: string,
   events: readonly StoredEvent[],
 ): ReadonlyMap<string, RecordedCall> {

@@ -125,7 +125,7 @@ const longestCall = 30_000;
 const longest = 2 ** 31 - 1;
 
 /** The working copy of a recorded delegation, as a name without a folder. */
-export function recordedCopy({ contract }: RecordedDelegation): WorkingCopy | null {
+function recordedCopy({ contract }: RecordedDelegation): WorkingCopy | null {
   const { base, copy, root } = contract.workspace;
   if (copy === undefined) return null;
   return {

@@ -74,7 +74,7 @@ export async function startRun(own: EngineState, asked: RunRequest): Promise<Sta
   const readOnly = isClosed || isClosedBySession;
   return start(own, {
     request: { ...request, profile, workspace, readOnly, isClosedBySession },
-    grant: grantIn(grant, workspace, readOnly),
+    grant: grantIn(grant, { workspace, readOnly }),
     isReviewed: mode === "copy",
   });
 }
@@ -119,7 +119,7 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
   const grant = grantTo(own.grant, request.by);
   const mode = await consentMode(parts, workspace, grant);
   const readOnly = request.readOnly === true || mode === "read-only";
-  const held = grantIn(grant, workspace, readOnly);
+  const held = grantIn(grant, { workspace, readOnly });
   const run = newRun(parts, {
     request: { ...request, workspace, task, readOnly },
     grant: {

@@ -19,10 +19,10 @@ import type { CheckedLog, Report } from "./check-report.ts";
 export async function checkControlLog(
   store: Store,
   inspection: Inspection,
-  runId: string,
   report: Report,
   expected: readonly ExpectedEvent[],
 ): Promise<CheckedLog & { readonly pruned: PrunedRuns }> {
+  const runId = controlRunId;
   const pruned = new PrunedRuns();
   const records = new RecordsCheck(report);
   const heads = new HeadsCheck(expected);

@@ -97,7 +97,7 @@ export async function checkStore(store: Store, options: CheckOptions = {}): Prom
     if (runIds.delete(controlRunId)) {
       const report = reportOf(controlRunId);
       const ends = expected.get(controlRunId) ?? [];
-      const control = await checkControlLog(store, inspection, controlRunId, report, ends);
+      const control = await checkControlLog(store, inspection, report, ends);
       pruned = control.pruned;
       add(control);
       expected.delete(controlRunId);
