@@ -38,6 +38,12 @@ export interface Writer {
   readonly rows: number;
 }
 
+/** Asks a yes-or-no question; the end of the input, and any answer but yes, mean no. */
+export async function agrees(ask: NonNullable<Io["ask"]>, question: string): Promise<boolean> {
+  const answer = await ask(question, new AbortController().signal).catch(() => "");
+  return /^y(?:es)?$/i.test(answer.trim());
+}
+
 /** Resolves at the first signal, which ends a command in order; the second one exits at once. */
 export function untilStopped(io: Io): Promise<void> {
   const { promise, resolve: stop } = Promise.withResolvers<void>();

@@ -12,8 +12,10 @@ import { offerInterrupted } from "../offer-interrupted.ts";
 import {
   applicationFor,
   chosenPlaybook,
+  folderOption,
   openRuntime,
   playbookOf,
+  readOnlyOption,
   roleOf,
   roleOption,
   runtimeOptions,
@@ -31,9 +33,9 @@ export const chatCommand: Command = {
     "to resume interrupted runs. Without a terminal, use run.",
   options: {
     profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
-    workspace: text("DIR", "the folder it works in (this one)", "C"),
+    workspace: folderOption,
     continue: flag("continue a session: this ID, or the latest of this folder"),
-    "read-only": flag("no agent may write in the workspace, at any depth"),
+    "read-only": readOnlyOption,
     role: roleOption,
     "session-id": sessionOption,
     "max-tokens": text("NUMBER", "for each message, including sub-agents"),

@@ -8,7 +8,7 @@ import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import { type ClientChange, carryOut, planEntry, planRemoval } from "../init/client-file.ts";
 import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
-import type { Io } from "../io.ts";
+import { agrees, type Io } from "../io.ts";
 import { printable, printJson } from "../printable.ts";
 import { styleFor } from "../style.ts";
 
@@ -164,8 +164,7 @@ function show(
 async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
   if (given.flag("yes")) return true;
   if (io.ask === undefined || given.flag("json")) return false;
-  const answer = await io.ask("Write it? [y/N] ", new AbortController().signal).catch(() => "");
-  return /^y(es)?$/i.test(answer.trim());
+  return agrees(io.ask, "Write it? [y/N] ");
 }
 
 /**

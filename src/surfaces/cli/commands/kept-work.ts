@@ -15,8 +15,8 @@ import { type Arguments, type Command, flag, jsonOption } from "../command.ts";
 import { displayWidth, padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
-import { type Io, localUser } from "../io.ts";
-import { openRuntime, ordinaryApplication } from "../open-runtime.ts";
+import { agrees, type Io, localUser } from "../io.ts";
+import { ordinaryApplication, withRuntime } from "../open-runtime.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
 import { type Paint, type Style, styleFor } from "../style.ts";
 import { withKeptWork, withStore } from "../with-store.ts";
@@ -41,8 +41,7 @@ export const mergeCommand: Command = {
 
 async function merge(given: Arguments, io: Io): Promise<number> {
   const cwd = (await withStore(io, (store) => workspaceOf(store, given, io))) ?? io.cwd;
-  const runtime = await openRuntime(given, { ...io, cwd }, ordinaryApplication);
-  try {
+  return withRuntime(given, { ...io, cwd }, ordinaryApplication, async (runtime) => {
     const { home } = findPlaces(io.environment);
     const work = new KeptWork({ store: runtime.store, home });
     const result = await work.merge(given.words[0] ?? "", localUser, runtime, {
@@ -53,9 +52,7 @@ async function merge(given: Arguments, io: Io): Promise<number> {
     if (given.flag("json")) printJson(io, result);
     else print(result, io);
     return codeOf(result);
-  } finally {
-    await runtime.close();
-  }
+  });
 }
 
 /** The run's own folder, whose configuration applies wherever the command is typed. */
@@ -226,8 +223,7 @@ async function isAgreed({ delegationId, files }: Kept, io: Io): Promise<boolean>
   const more = files.length - shownFiles;
   if (more > 0) io.stderr.write(`  and ${countOf(more, "other file")}\n`);
   const question = `Delete the changes of ${delegationId} for good? [y/N] `;
-  const answer = await io.ask(question, new AbortController().signal).catch(() => "");
-  return /^y(es)?$/i.test(answer.trim());
+  return agrees(io.ask, question);
 }
 
 function refuse(kept: Kept, given: Arguments, io: Io): number {

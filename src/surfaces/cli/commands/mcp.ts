@@ -2,12 +2,18 @@ import { realpathSync } from "node:fs";
 import { loadConfig } from "../../../control/load-config.ts";
 import type { OfferedWays } from "../../mcp/prompts.ts";
 import type { StdioOptions } from "../../mcp/stdio/serve-stdio.ts";
-import { type Arguments, type Command, flag, text } from "../command.ts";
+import { type Arguments, type Command, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import type { Io } from "../io.ts";
-import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  readOnlyOption,
+  runtimeOptions,
+} from "../open-runtime.ts";
 
 export const mcpCommand: Command = {
   name: "mcp",
@@ -22,7 +28,7 @@ export const mcpCommand: Command = {
       "the only folder that work may happen in, whatever the client's roots are",
       "C",
     ),
-    "read-only": flag("no agent may write in the workspace, at any depth"),
+    "read-only": readOnlyOption,
     ...runtimeOptions,
     ...consentOptions,
   },

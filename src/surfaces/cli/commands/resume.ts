@@ -23,11 +23,13 @@ import type { Io } from "../io.ts";
 import {
   applicationFor,
   chosenPlaybook,
-  openRuntime,
+  limitOptions,
+  limitsOf,
   ordinaryApplication,
   playbookOf,
   runtimeOptions,
   sessionOption,
+  withRuntime,
 } from "../open-runtime.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
 import { tellKept } from "../run-hints.ts";
@@ -46,9 +48,7 @@ export const resumeCommand: Command = {
     "every sub-agent that did not complete is resumed.",
   options: {
     "session-id": sessionOption,
-    "max-tokens": text("NUMBER", "for the agent and everyone below it"),
-    "max-cost": text("DOLLARS", "the same in US dollars: 2.50"),
-    timeout: text("TIME", "for all of it: 90s, 5m, 1h"),
+    ...limitOptions,
     wait: flag("wait until the process that works on it now has released it"),
     ...runtimeOptions,
     ...consentOptions,
@@ -102,15 +102,12 @@ async function untilReleased(store: Store, id: string, io: Io): Promise<Past> {
 async function resumeNow(past: Past, given: Arguments, io: Io): Promise<number> {
   const id = given.words[0] ?? "";
   const limits = {
-    maxTokens: given.count("max-tokens"),
-    maxCost: given.dollars("max-cost"),
-    timeoutMs: given.duration("timeout"),
+    ...limitsOf(given),
     session: given.text("session-id"),
   };
   const chosen = past.isOpen ? undefined : chosenPlaybook(given, io);
   const application = chosen === undefined ? past.application : applicationFor(chosen);
-  const runtime = await openRuntime(given, io, application);
-  try {
+  return withRuntime(given, io, application, async (runtime) => {
     if (!past.isOpen) await requireConsent(past.workspace, { given, io, runtime });
     let resumed: Awaited<ReturnType<typeof runtime.engine.resume>> | undefined;
     const work: Work = {
@@ -132,9 +129,7 @@ async function resumeNow(past: Past, given: Arguments, io: Io): Promise<number> 
     return resumed === undefined
       ? exitCode.failed
       : await reportResumed(resumed, outcome, { given, work, isPrinted: background.isPrinted });
-  } finally {
-    await runtime.close();
-  }
+  });
 }
 
 async function lookAt(store: Store, id: string, io: Io): Promise<Past> {
@@ -241,8 +236,7 @@ export const cancelCommand: Command = {
 };
 
 async function cancel(given: Arguments, io: Io): Promise<number> {
-  const runtime = await openRuntime(given, io, ordinaryApplication);
-  try {
+  return withRuntime(given, io, ordinaryApplication, async (runtime) => {
     const { runId, delegationId } = await findTarget(runtime.store, given.words[0], io);
     const id = delegationId ?? runId;
     const outcome = await runtime.engine.cancel(
@@ -254,7 +248,5 @@ async function cancel(given: Arguments, io: Io): Promise<number> {
       io.stdout.write(`Cancelled ${id}. Resume: ${io.program} resume ${id}\n`);
     } else io.stdout.write(`${id} had ended already; nothing was changed.\n`);
     return exitCode.done;
-  } finally {
-    await runtime.close();
-  }
+  });
 }
