@@ -1,3 +1,8 @@
+/**
+ * agents/ owns the definitions of agents: profiles, agent files of other programs, and skills.
+ * It may import ports, contracts, events and workspaces; `documents/` reads files and imports only
+ * ports and the shared text and file helpers.
+ */
 import { externalProfile } from "../../contracts/contract.ts";
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import type { Selection } from "../../contracts/selection.ts";

@@ -1,3 +1,7 @@
+/**
+ * application/ owns what surfaces share: slash commands, and services over a runtime and a store.
+ * It may import every folder but stores and surfaces.
+ */
 import type { Principal } from "../../control/records/principal.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { MandateError, type MandateErrorCode } from "../../ports/mandate-error.ts";

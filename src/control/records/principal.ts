@@ -1,3 +1,7 @@
+/**
+ * control/ owns what people decide: configuration, roles and tokens, registered agents, pins, trust in
+ * found files, and consent to folders. It may import ports, contracts, events, workspaces and agents.
+ */
 import type { Selection } from "../../contracts/selection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { PinContext, PinScope } from "./pins.ts";

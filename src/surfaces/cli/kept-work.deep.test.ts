@@ -162,7 +162,7 @@ test("discard needs --yes where nobody can be asked", async () => {
   const id = await leave();
   const refused = await desk.type(["discard", id]);
   expect(refused).toMatchObject({ code: 2, out: "" });
-  expect(refused.err).toMatch(/changed "a\.txt", and that was not merged.*discard --yes/s);
+  expect(refused.err).toMatch(/changed "a\.txt", and the change was not merged.*discard --yes/s);
   expect(JSON.parse((await desk.type(["discard", "--json", id])).out)).toMatchObject({
     ...{ status: "kept", files: ["a.txt"] },
   });
