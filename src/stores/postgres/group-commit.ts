@@ -5,8 +5,14 @@ import type { Clock } from "../../ports/clock.ts";
 import { isPassing } from "../../ports/database-fault.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Append } from "../../ports/store.ts";
-import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
-import { type KeptText, KeptTexts } from "../shared/kept-texts.ts";
+import {
+  AppendQueue,
+  appendToControlLog,
+  type KeptText,
+  KeptTexts,
+  type Pending,
+  settle,
+} from "../shared/append-queue.ts";
 import { type RecordChanges, Transaction } from "../shared/transaction.ts";
 import { AppendContext } from "./append-context.ts";
 import type { BatchReader } from "./batch-rows.ts";

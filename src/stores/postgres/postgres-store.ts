@@ -36,7 +36,7 @@ import type {
   Store,
 } from "../../ports/store.ts";
 import type { WorkerRow } from "../../ports/workers.ts";
-import { RecentValues } from "../shared/kept-texts.ts";
+import { RecentValues } from "../shared/append-queue.ts";
 import { claimerOf } from "../shared/memory-tables.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
 import {

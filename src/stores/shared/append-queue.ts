@@ -1,4 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
+import { sha256 } from "../../events/hash-chain.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { Append } from "../../ports/store.ts";
 import type { RecordChanges } from "./transaction.ts";
@@ -74,3 +75,101 @@ export function settle(
 }
 
 function ignore(): void {}
+
+export type KeptText = readonly [hash: string, body: string];
+
+/** Prompts have some kilobytes each, and few are used repeatedly. */
+const mostKnown = 300;
+
+/**
+ * The texts that callers asked to keep. A text is written with the next transaction. Texts that
+ * were used recently are known to be stored and are not written again.
+ *
+ * Pruning removes texts that nothing references, and a pending append may be about to reference
+ * one. So a text is retained until the append that followed `keep` has finished, and is written
+ * again if a pruning happened in between.
+ */
+export class KeptTexts {
+  readonly #known = new RecentValues<string>(mostKnown);
+  readonly #unwritten = new Map<string, KeptText>();
+  /** By hash, in the order of the pending appends. */
+  readonly #held = new Map<string, { readonly body: string; readonly append: number }>();
+  #appends = 0;
+  #ended = 0;
+
+  keep(body: string): string {
+    const known = this.#known.get(body);
+    const hash = known ?? sha256(body);
+    if (known === undefined) {
+      this.#known.set(body, hash);
+      this.#unwritten.set(hash, [hash, body]);
+    }
+    this.#held.delete(hash);
+    this.#held.set(hash, { body, append: this.#appends + 1 });
+    return hash;
+  }
+
+  /** Called for each append, which may reference any text kept before it. */
+  noteAppend(): void {
+    this.#appends += 1;
+  }
+
+  /** Called when that many more appends, in call order, were written or refused. */
+  noteEnds(count: number): void {
+    this.#ended += count;
+    for (const [hash, { append }] of this.#held) {
+      if (append > this.#ended) return;
+      this.#held.delete(hash);
+    }
+  }
+
+  /** Called after a pruning: retained texts are written again. */
+  notePruning(): void {
+    this.#known.clear();
+    for (const [hash, { body }] of this.#held) this.#unwritten.set(hash, [hash, body]);
+  }
+
+  get unwritten(): readonly KeptText[] {
+    return this.#unwritten.size === 0 ? none : [...this.#unwritten.values()];
+  }
+
+  noteWritten(texts: readonly KeptText[]): void {
+    for (const text of texts) {
+      const [hash] = text;
+      // A pruning may have replaced the entry after the caller read it.
+      if (this.#unwritten.get(hash) === text) this.#unwritten.delete(hash);
+    }
+  }
+}
+
+const none: readonly KeptText[] = [];
+
+/** The values that were used most recently, up to a maximum number. */
+export class RecentValues<Value> {
+  readonly #most: number;
+  readonly #values = new Map<string, Value>();
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  get(key: string): Value | undefined {
+    const value = this.#values.get(key);
+    if (value === undefined) return undefined;
+    // A map is ordered by insertion: the first entry is the least recently used one.
+    this.#values.delete(key);
+    this.#values.set(key, value);
+    return value;
+  }
+
+  set(key: string, value: Value): void {
+    this.#values.set(key, value);
+    if (this.#values.size <= this.#most) return;
+    const [oldest] = this.#values.keys();
+    if (oldest !== undefined) this.#values.delete(oldest);
+  }
+
+  clear(): void {
+    this.#values.clear();
+  }
+}

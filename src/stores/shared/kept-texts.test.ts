@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { sha256 } from "../../events/hash-chain.ts";
 import { cases } from "../../testing/cases.test-support.ts";
-import { KeptTexts } from "./kept-texts.ts";
+import { KeptTexts } from "./append-queue.ts";
 
 it("a text that an append references is stored when it is written, whatever was pruned", () => {
   const step = fc.oneof(

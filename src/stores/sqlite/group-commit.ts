@@ -3,8 +3,13 @@ import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Append } from "../../ports/store.ts";
-import { AppendQueue, appendToControlLog, type Pending, settle } from "../shared/append-queue.ts";
-import { KeptTexts } from "../shared/kept-texts.ts";
+import {
+  AppendQueue,
+  appendToControlLog,
+  KeptTexts,
+  type Pending,
+  settle,
+} from "../shared/append-queue.ts";
 import { TamperedContract } from "../shared/store-calls.ts";
 import { type LogState, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
