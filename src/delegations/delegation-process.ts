@@ -245,7 +245,7 @@ export class Interruptible {
     return this.cut instanceof Suspended && this.stopReason === null ? this.cut : null;
   }
 
-  /** Suspended and at rest: its own work writes nothing more. */
+  /** Suspended, and its work has stopped: it writes nothing more. */
   get isParked(): boolean {
     return this.cut instanceof Suspended && this.cut.isAtRest;
   }

@@ -90,7 +90,7 @@ async function takeTurns(live: LiveDelegation): Promise<Ending> {
         say(live, command.from, command.reminder);
         break;
       case "perform-calls":
-        await performCalls(live, transcript.withdrawn);
+        await performCalls(live);
         break;
       case "ask-person":
         ending = await askWhatNext(live, command.question);

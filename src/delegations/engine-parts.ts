@@ -36,11 +36,11 @@ export interface EngineParts {
   readonly servers: ServerSource;
   /** Copies of workspaces that children work in; loaded when the first one is needed. */
   copies(): Promise<WorkingCopies>;
-  /** Whether there are any on disk, which can be said without loading them. */
+  /** Whether there are working copies on disk; does not load them. */
   hasCopies(): boolean;
   /** Workers on other machines get them through the store. */
   readonly sendsCopies?: boolean;
-  /** The folder that they lie in. */
+  /** The folder of the working copies. */
   readonly worktrees: string;
   /** Looks at merged files before they are taken over. */
   checksFor(commands: readonly string[], about: CheckAbout): MergeCheck;
@@ -48,7 +48,7 @@ export interface EngineParts {
   release(delegationId: string): Promise<void>;
   /** Ends processes that delegations of a dead worker left behind; when it resolves they are gone. */
   endStrays(delegations: { has(id: string): boolean }): Promise<void>;
-  /** Where ends go that the store does not take at the moment. */
+  /** Takes closes that the store cannot write at the moment. */
   readonly unwritten: { add(live: LiveDelegation, cause: Cause): void };
   readonly toolbox: Toolbox;
   readonly middleware: Middleware;
@@ -57,13 +57,13 @@ export interface EngineParts {
   /** Absent: this process works on what it starts. */
   readonly dispatcher?: Dispatcher | undefined;
   readonly limits: EngineLimits;
-  /** Who starts runs here; another application's runs are not taken over. */
+  /** The application of this process; it does not recover runs of other applications. */
   readonly application: string;
   /** Folders that no workspace may reach: the home of the database itself. */
   readonly forbidden: readonly string[];
   /** Files and folders that no child may write: configuration and profiles. */
   readonly guarded: readonly string[];
-  /** Absent: the list decides. A replay refuses what was refused then, by whatever list. */
+  /** Absent: the list decides. A replay refuses what was refused in the recorded run. */
   readonly isProtected?: IsProtected;
   /**
    * Whether a person can be asked: a terminal, a page, a chat or a client that elicits is connected.
@@ -137,7 +137,7 @@ export interface AgentSource {
   all(): readonly AgentEntry[];
   /** `always`: also when nothing is known to have changed. */
   refresh(always?: boolean): Promise<void> | undefined;
-  /** The profile that whoever starts a run has pinned, by scope; throws when it does not exist. */
+  /** The profile that the user who starts a run has pinned, by scope; throws when it does not exist. */
   pinned(context: PinContext): Promise<EffectivePin | undefined>;
 }
 
@@ -156,11 +156,11 @@ export interface EngineLimits extends NarrowingRules {
   readonly maxRetries: number;
   readonly joinTokens: number;
   /**
-   * Of new delegations. False: a caller may also read what its closed children said and did. Unsaid:
+   * For new delegations. False: a caller may also read the transcripts of its closed children. Absent:
    * it may not.
    */
   readonly sealOnComplete?: boolean;
-  /** As what sub-agents may save memories. Unsaid: for themselves and their own line. */
+  /** How sub-agents may save memories. Absent: for themselves and those above and below them. */
   readonly memory?: MemoryPermission;
   readonly askDeadlineMs: number;
   readonly askDefault: string | null;
@@ -179,7 +179,7 @@ export interface EngineLimits extends NarrowingRules {
   /** Bytes of a tool's output that enter the conversation; the rest becomes an artifact. */
   readonly toolOutputBytes: number;
   readonly reportPathPattern: string | null;
-  /** What every child's changes have to pass before they are taken over, besides its profile's own. */
+  /** Checks that the changes of every child have to pass before a merge, with those of its profile. */
   readonly checks: readonly string[];
   readonly approval: boolean;
   readonly onUnknownProfile: string | null;

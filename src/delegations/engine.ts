@@ -112,14 +112,14 @@ export class Engine {
   }
 
   /**
-   * The caller of a run that this process works on stops. The run's root takes no further turn; what
-   * becomes of those to whom it delegated is in the contract of each. To end all of it, cancel it.
+   * Interrupts a run that this process works on. Its root takes no further turn; the contract of each
+   * child says whether the child continues, pauses or is cancelled. `cancel` ends all of them.
    */
   interrupt(id: string, reason: string): Promise<Interrupted> {
     return interruptRun(this.#own, id, reason);
   }
 
-  /** Ends a delegation, or a run by its id, with everybody below it, whoever works on it. */
+  /** Cancels a delegation, or a run by its id, with everything below it, in whichever process it is. */
   cancel(id: string, reason: Cancellation): Promise<CancelOutcome> {
     return cancelDelegation(this.#own, id, reason);
   }
@@ -137,7 +137,7 @@ export class Engine {
     return (await answerAsk(this.#own.parts.store, askId, text)).accepted;
   }
 
-  /** Of a run: its root's. Null: there is none, or not yet. */
+  /** The result of a delegation, or of a run's root. Null: it has not closed, or does not exist. */
   async resultOf(id: string): Promise<DelegationResult | null> {
     const { store } = this.#own.parts;
     const runId = await store.findRun(id);

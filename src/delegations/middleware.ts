@@ -49,7 +49,7 @@ export function compose(middleware: readonly Middleware[]): Middleware {
         calls.reduceRight<(call?: ToolCall) => Promise<ToolResult>>(
           (inner, one) =>
             (call = context.call) =>
-              // Whoever goes on without saying with what means the call that it was given.
+              // A middleware that passes no call on means the call that it was given.
               one({ ...context, call }, (changed = call) => inner(changed)),
           once(next),
         )(),

@@ -68,7 +68,7 @@ interface HandedIn {
 
 function handIn({ contract, running, transcript }: Situation, handedIn: HandedIn): Command {
   const { byTool, isLast, text } = handedIn;
-  // Before its first final answer it is told once which of its children still run.
+  // Before its first final answer the model reads once which of its children still run.
   if (running.length > 0 && !transcript.toldOfChildren && !transcript.withdrawn) {
     const reminder = { code: "children_running", children: running } as const;
     return { do: "say", from: "background", reminder };
@@ -113,7 +113,7 @@ export type Verdict =
   | { readonly kind: "act" }
   | { readonly kind: "output"; readonly text: string }
   | { readonly kind: "say"; readonly reminder: Reminder }
-  /** It does not keep its exit rule, however often it is told: a person has to say what to do. */
+  /** It does not keep its exit rule in spite of all reminders: a person has to decide. */
   | { readonly kind: "ask"; readonly question: string }
   | { readonly kind: "fail"; readonly cause: Cause; readonly retry: boolean };
 
@@ -158,7 +158,7 @@ export function judgeReply(
     return transcript.nudges >= nudgeLimit
       ? {
           kind: "ask",
-          question: `It stopped ${nudgeLimit + 1} times without calling ${contract.exit.tools.join(" or ")}. What shall it do? It said last: ${headOf(text, 500)}`,
+          question: `It stopped ${nudgeLimit + 1} times without calling ${contract.exit.tools.join(" or ")}. What should it do next? It said last: ${headOf(text, 500)}`,
         }
       : { kind: "say", reminder: { code: "exit_required", tools: contract.exit.tools } };
   }
@@ -228,7 +228,7 @@ export function requireOutputSchema(
 ): void {
   try {
     if (hasPattern(schema))
-      throw new Error("patterns are not supported, since one can take for ever.");
+      throw new Error("patterns are not supported, since matching one may never end.");
     compiled(schema);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);

@@ -49,7 +49,7 @@ export class Session {
     const forget = this.#follow(call.id, options);
     try {
       await forgetUnwritten(this.#agent);
-      const result = await performCall(this.#agent, call, false, false);
+      const result = await performCall(this.#agent, { call, started: false }, { withdrawn: false });
       await this.#agent.process.appends.durable();
       return result;
     } finally {

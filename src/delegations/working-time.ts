@@ -215,7 +215,7 @@ export class Scheduler {
   }
 
   #next(): void {
-    // Whoever ended before it began leaves from inside this loop; ten thousand must not nest.
+    // A delegation that closed before it began leaves inside this loop; ten thousand must not nest.
     if (this.#isGiving) return;
     this.#isGiving = true;
     while (this.#running < this.#limit) {

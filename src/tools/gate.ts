@@ -19,33 +19,38 @@ import { isKnownAddress } from "./known-address.ts";
 import { startedTool, type Tool, type ToolContext, type ToolResult } from "./tool.ts";
 
 /** The delegation that makes the call, and how the gate records the outcome. */
-export interface GateSubject extends CallHolder {
-  readonly id: string;
-  /** Asks a person whether a call may be made; gives false when no approval comes in time. */
+export interface GateSubject {
+  readonly caller: GateCaller;
+  /** Asks a person whether a call may be made; false when no approval comes in time. */
   approve(call: ToolCall, question: string): Promise<boolean>;
+  record(event: NewEvent): void;
+  contextOf(call: ToolCall): ToolContext;
+  /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
+  within<Output>(tool: Tool, running: Promise<Output>): Promise<Output>;
+  /** Whether the results that this call hands over are of children that had read untrusted input. */
+  isTainted(): boolean;
+  /** Delegations whose results this call hands over. */
+  deliveredBy(callId: string): readonly string[] | undefined;
+  /** Throws when the delegation was stopped, so that a stop is not recorded as a failure of the tool. */
+  checkStopped(): void;
+}
+
+/** The delegation that makes a call. */
+export interface GateCaller extends CallHolder {
+  readonly id: string;
   /** No person can be asked: none is connected, or none answered the last time. */
   readonly isUnattended: boolean;
   /** Its conversation so far. */
   readonly messages: readonly Message[];
-  record(event: NewEvent): void;
+  /** How untrusted input reached it; null: none has. */
+  readonly untrusted: string | null;
+  /** A message can have brought private data that its own tools could not. */
+  readonly wasToldPrivate?: boolean;
+  /** At most so many bytes of an output enter the conversation now. */
+  readonly outputBytes: number;
+  keepArtifact(body: string): Promise<ArtifactReference>;
   /** Everything recorded so far is on disk. */
   durable(): Promise<void>;
-  contextOf(call: ToolCall): ToolContext;
-  /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
-  within<Output>(tool: Tool, running: Promise<Output>): Promise<Output>;
-  keepArtifact(body: string): Promise<ArtifactReference>;
-  /** So many bytes of an output enter the conversation now, at most. */
-  readonly outputBytes: number;
-  /** How untrusted input has reached the delegation so far; null: it has read none. */
-  readonly untrusted: string | null;
-  /** A message may have brought private data that its own tools cannot read. */
-  readonly wasToldPrivate?: boolean;
-  /** Whether the results that this call returns come from tainted children. */
-  isTainted(): boolean;
-  /** Results that this call hands to the agent. */
-  deliveredBy(callId: string): readonly string[] | undefined;
-  /** Throws when the delegation was stopped: a stop is not a failure of the tool. */
-  checkStopped(): void;
 }
 
 export async function passGate(
@@ -53,17 +58,17 @@ export async function passGate(
   call: ToolCall,
   wasStarted: boolean,
 ): Promise<ToolResult> {
-  const { id } = subject;
-  const judgement = judgeCall(subject, call);
+  const { contract, id } = subject.caller;
+  const judgement = judgeCall(subject.caller, call);
   if (!judgement.allowed) return refuse(subject, call, wasStarted, judgement);
   const { tool, input } = judgement;
   const context = subject.contextOf(call);
   const denied = tool.preflight ? preflight(tool, input, context) : undefined;
   if (denied)
     return refuse(subject, call, wasStarted, { rule: denied.rule, reason: denied.message });
-  const isClosed = !wasStarted && isEgressClosed(subject, tool, input);
+  const isClosed = !wasStarted && isEgressClosed(subject.caller, tool, input);
   // Most contracts have no rules: their calls skip the asynchronous check.
-  if (!wasStarted && (isClosed || subject.contract.permissions.rules !== undefined)) {
+  if (!wasStarted && (isClosed || contract.permissions.rules !== undefined)) {
     const ruled = await passRules(subject, { call, tool, input, context, isClosed });
     if (ruled) return refuse(subject, call, wasStarted, ruled);
   }
@@ -78,7 +83,7 @@ export async function passGate(
   }
   // A call that may be repeated may also run ahead of the disk; any other must be known first.
   if (!tool.idempotent) {
-    await subject.durable();
+    await subject.caller.durable();
     // After a stop was acknowledged, no call may begin.
     subject.checkStopped();
   }
@@ -95,7 +100,7 @@ export async function passGate(
   if (result.recorded) return result;
   const origin = subject.isTainted() ? tainted : originOf(tool, result);
   if (result.isError) {
-    const { text } = uncapped(result, subject) ?? (await cap(result, subject));
+    const { text } = uncapped(result, subject.caller) ?? (await cap(result, subject.caller));
     const code = result.notApproved ? "not_approved" : "tool_error";
     const failed = {
       ...about,
@@ -108,13 +113,13 @@ export async function passGate(
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
     return { ...result, text };
   }
-  const capped = uncapped(result, subject) ?? (await cap(result, subject));
+  const capped = uncapped(result, subject.caller) ?? (await cap(result, subject.caller));
   const payload = { ...completion(call, result, capped, subject.deliveredBy(call.id)), ...origin };
   subject.record({ type: "agent.tool_completed", sub_agent_id: id, payload });
   return { ...result, text: capped.text };
 }
 
-type Reader = Pick<GateSubject, "contract" | "find" | "messages" | "untrusted" | "wasToldPrivate">;
+type Reader = Pick<GateCaller, "contract" | "find" | "messages" | "untrusted" | "wasToldPrivate">;
 
 /** Whether a call of this tool to these places needs no approval, after what the agent has read. */
 function isOpenTo(reader: Reader, tool: string, destinations: readonly URL[] | undefined): boolean {
@@ -130,9 +135,9 @@ export function mayRedirect(reader: Reader, tool: string, to: URL, from: URL): b
   return isOpenTo(reader, tool, [from]) && isKnownAddress(from, reader);
 }
 
-function isEgressClosed(subject: GateSubject, tool: Tool, input: unknown): boolean {
-  if (!isEgress(subject.contract, tool.exposure)) return false;
-  return !isOpenTo(subject, tool.name, tool.destinations?.(input));
+function isEgressClosed(caller: GateCaller, tool: Tool, input: unknown): boolean {
+  if (!isEgress(caller.contract, tool.exposure)) return false;
+  return !isOpenTo(caller, tool.name, tool.destinations?.(input));
 }
 
 /** Marks the results of tools that can return untrusted input. */
@@ -143,7 +148,7 @@ function originOf(tool: Tool, { untrusted }: ToolResult): { readonly untrusted?:
 const tainted = Object.freeze({ untrusted: true as const });
 
 /** Whether the exit rule names this tool: the call then completes the delegation. */
-function endsHere(tool: Tool, { contract }: GateSubject): boolean {
+function endsHere(tool: Tool, { caller: { contract } }: GateSubject): boolean {
   if (tool.mayComeBack === true && contract.exit.review !== undefined) return false;
   return tool.ends !== undefined && contract.exit.tools.includes(tool.name);
 }
@@ -167,7 +172,7 @@ async function passRules(
   subject: GateSubject,
   { call, context, input, isClosed, tool }: JudgedCall,
 ): Promise<Refusal | undefined> {
-  const { permissions, profile } = subject.contract;
+  const { permissions, profile } = subject.caller.contract;
   const subjects = await subjectsOf(tool, input, context);
   // A large tree is gone through in turns. The acknowledgement of a stop says that nothing
   // more begins.
@@ -180,11 +185,11 @@ async function passRules(
     return { rule: "tool_rule", reason: `The rules of "${profile.id}" do not allow ${made}.` };
   }
   // No person is there to answer: do not wait for the approval to time out.
-  if (isClosed && ruling === "allow" && subject.isUnattended) {
+  if (isClosed && ruling === "allow" && subject.caller.isUnattended) {
     const reason = `${made} needs a person's approval, and no terminal, page, chat or client is connected that could ask one. ${afterTaint(subject)}`;
     return { rule: "trifecta", reason };
   }
-  const why = isClosed ? ` It has read untrusted input (${subject.untrusted}).` : "";
+  const why = isClosed ? ` It has read untrusted input (${subject.caller.untrusted}).` : "";
   const shown = shownCall(input);
   if (shown === undefined) {
     const reason = `A person has to allow ${made}, and the call is too long to be shown whole (more than ${longestApproval} characters). Make a shorter call.`;
@@ -204,7 +209,7 @@ async function passRules(
   };
 }
 
-function afterTaint({ untrusted }: GateSubject): string {
+function afterTaint({ caller: { untrusted } }: GateSubject): string {
   return `After untrusted input (${untrusted}), calls leave this machine unasked only for hosts that the person configured or named, and for addresses that are already in the conversation, exactly as they are there. Continue without it, or say what you need.`;
 }
 
@@ -246,7 +251,7 @@ interface Refusal {
 
 /** A call that had started before a crash cannot be denied any more: its outcome is unknown. */
 export function refuse(
-  subject: Pick<GateSubject, "id" | "record">,
+  subject: Pick<GateSubject, "caller" | "record">,
   call: ToolCall,
   wasStarted: boolean,
   { rule, reason }: Refusal,
@@ -256,13 +261,13 @@ export function refuse(
 }
 
 function outcomeUnknown(
-  subject: Pick<GateSubject, "id" | "record">,
+  subject: Pick<GateSubject, "caller" | "record">,
   call: ToolCall,
   cause: Extract<CallCause, { code: "call_interrupted" }>,
 ): ToolResult {
   const error = describeCallCause(cause, { tool: call.name });
   const payload = { call_id: call.id, tool: call.name, cause, error };
-  subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.id, payload });
+  subject.record({ type: "agent.tool_outcome_unknown", sub_agent_id: subject.caller.id, payload });
   return { text: error, isError: true };
 }
 
@@ -282,14 +287,14 @@ const longestReason = 2000;
 
 /** A denial is an event and an error result, in the same words. */
 function deny(
-  subject: Pick<GateSubject, "id" | "record">,
+  subject: Pick<GateSubject, "caller" | "record">,
   call: ToolCall,
   rule: string,
   reason: string,
 ): ToolResult {
   const error = clip(reason, longestReason + 1);
   const payload = { call_id: call.id, tool: call.name, rule, error };
-  subject.record({ type: "agent.tool_denied", sub_agent_id: subject.id, payload });
+  subject.record({ type: "agent.tool_denied", sub_agent_id: subject.caller.id, payload });
   return { text: error, isError: true };
 }
 
@@ -299,24 +304,24 @@ interface Capped {
 }
 
 /** The output where it fits; undefined: `cap` has to cut it. */
-function uncapped(result: ToolResult, subject: GateSubject): Capped | undefined {
+function uncapped(result: ToolResult, caller: GateCaller): Capped | undefined {
   const { text } = result;
-  const limit = shownBytesOf(result, subject);
+  const limit = shownBytesOf(result, caller);
   // A UTF-16 unit is at most three bytes: most need no counting.
   const isWhole = text.length * 3 <= limit || Buffer.byteLength(text) <= limit;
   return isWhole ? { text } : undefined;
 }
 
-function shownBytesOf({ shownBytes }: ToolResult, { outputBytes }: GateSubject): number {
+function shownBytesOf({ shownBytes }: ToolResult, { outputBytes }: GateCaller): number {
   return Math.min(outputBytes, shownBytes ?? Number.POSITIVE_INFINITY);
 }
 
 /** A large output is kept as an artifact; the conversation and the log get its beginning. */
-async function cap(result: ToolResult, subject: GateSubject): Promise<Capped> {
+async function cap(result: ToolResult, caller: GateCaller): Promise<Capped> {
   const { text } = result;
-  const limit = shownBytesOf(result, subject);
+  const limit = shownBytesOf(result, caller);
   const bytes = Buffer.byteLength(text);
-  const artifact = await subject.keepArtifact(text);
+  const artifact = await caller.keepArtifact(text);
   return {
     text: `${headOfBytes(text, limit)}\n[… cut: ${bytes} bytes in all, kept as ${artifact.hash.slice(0, 12)}]`,
     artifact,

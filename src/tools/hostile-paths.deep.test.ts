@@ -80,23 +80,25 @@ async function call(
   const { signal } = new AbortController();
   const { skills } = contract.permissions;
   const subject: GateSubject = {
-    id: "d000000",
-    contract,
-    withdrawn: false,
-    find: (name) => tools.find((tool) => tool.name === name),
+    caller: {
+      withdrawn: false,
+      id: "d000000",
+      contract,
+      find: (name) => tools.find((tool) => tool.name === name),
+      outputBytes: 1 << 20,
+      durable: async () => {},
+      keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
+      untrusted: null,
+      isUnattended: false,
+      messages: [],
+    },
     approve: async () => false,
-    outputBytes: 1 << 20,
     record: (event) => note(report, event),
-    durable: async () => {},
     contextOf: ({ id }) =>
       ({
         ...{ runId: "r", delegationId: "d", callId: id, workspace, skills, network: [], signal },
       }) as unknown as ToolContext,
     within: (_tool, running) => running,
-    keepArtifact: () => Promise.reject(new Error("nothing here is that large")),
-    untrusted: null,
-    isUnattended: false,
-    messages: [],
     isTainted: () => false,
     deliveredBy: () => undefined,
     checkStopped: () => {},

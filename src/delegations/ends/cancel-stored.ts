@@ -64,7 +64,7 @@ export async function cancelStored(
         error instanceof MandateError &&
         (error.code === "conflict" || error.code === "illegal-transition");
       if (!isRace || tries >= patience) throw error;
-      // Its owner writes faster than we read: give it a moment that is not always the same.
+      // The owner writes faster than this process reads: the next try comes after a random moment.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * tries));
     }
   }
@@ -97,7 +97,7 @@ function see(all: Map<string, Said>, id: string, event: NewEvent): void {
   said.evidence.see(event);
 }
 
-/** What had arrived of the answer is known to the process that had sent the request, and to no other. */
+/** Only the process that had sent the request knows how much of the answer had arrived. */
 function worstSettlement(state: Delegation): readonly NewEvent[] {
   if (state.status !== "running" || state.reservation === null) return [];
   const { request, tokens } = state.reservation;

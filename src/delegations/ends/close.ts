@@ -42,13 +42,13 @@ import {
   Stopped,
 } from "./ending.ts";
 
-/** So often may others get in between; each time means that they closed something themselves. */
+/** A close is tried again so often; each time another process had closed some part of it. */
 const patience = 50;
 
 /**
- * Ends a delegation: integrates what it made or fails it, seals it, closes it, and hands its result
- * to whoever waits, in one transaction. Whatever still runs below it is closed first. When somebody
- * else closed a part of that in the meantime, the rest is closed from what the log then says.
+ * Closes a delegation: merges its work or fails it, seals it, closes it, and delivers its result to
+ * its caller, in one transaction. Open delegations below it are closed first. If another process has
+ * closed some of them since, the rest is closed from what the log says then.
  */
 export async function closeWith(agent: LiveDelegation, ending: Ending): Promise<void> {
   for (let tries = 1; ; tries++) {
@@ -57,11 +57,11 @@ export async function closeWith(agent: LiveDelegation, ending: Ending): Promise<
     try {
       return await closeOnce(agent, ending, ended);
     } catch (error) {
-      // What was not accepted has not ended.
+      // A close that was refused did not happen.
       for (const { process } of ended) process.end.reopen();
       if (!isRace(error) || tries >= patience) throw error;
       await followLog(ended, error);
-      // Nothing below it was in the way: it is for the caller to start from the log again.
+      // Nothing below it was closed elsewhere: the caller of this function starts from the log again.
       if (!agent.process.end.isEnding && ended.length <= 1) throw error;
     }
   }
@@ -97,7 +97,7 @@ async function closeOnce(
     if (accepted.merge && !accepted.rejected) agent.process.end.wasMerged = true;
     throw error;
   } finally {
-    // Only here: until its end is written, its caller must not be closed over it.
+    // Not earlier: until its close is written, its caller must not close.
     if (accepted.merge) endMerging(agent);
   }
 }
@@ -121,7 +121,7 @@ async function append(
   const finished = isLast ? runFinished(run, agent, failedBy(accepted)?.cause) : undefined;
   const result = finished ? { ...concluded, outcome: finished.payload.outcome } : concluded;
   const finish = finished ? [finished] : [];
-  const late = nobodyWaits(agent, result)
+  const late = isDetached(agent, result)
     ? [lateResult(agent, { code: "caller_was_interrupted" })]
     : [];
   const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...late, ...finish]);
@@ -129,7 +129,7 @@ async function append(
   agent.process.end.closing = appended;
   ended.push(agent);
   if (delivery.length > 0) agent.parent?.process.appends.add(deliveredBy(appended));
-  // Nobody acts on a result that is not on disk: inside a run, the parent's next append sees to it.
+  // No result is used before it is on disk: inside a run, the next append of the parent waits for it.
   if (agent.parent === null) await appended;
   agent.process.time.giveSlot();
   agent.process.end.closed(result);
@@ -137,7 +137,7 @@ async function append(
   for (const one of ended) retireCopy(one);
 }
 
-/** Those below whose own ends could not be written are open by the log: they end with their caller. */
+/** Delegations below it whose own closes could not be written are open in the log: they close with it. */
 async function readmit(agent: LiveDelegation): Promise<void> {
   const { id, parts } = agent.run;
   const { abandoned, root } = agent.run.delegations;
@@ -157,13 +157,13 @@ export function isBelow({ parent }: LiveDelegation, agent: LiveDelegation): bool
   return parent !== null && (parent === agent || isBelow(parent, agent));
 }
 
-/** It went on to its end though its caller had stopped. */
-function nobodyWaits({ parent }: LiveDelegation, { closeReason }: DelegationResult): boolean {
+/** It continued after its caller had stopped. */
+function isDetached({ parent }: LiveDelegation, { closeReason }: DelegationResult): boolean {
   return parent?.work.isInterrupted === true && closeReason !== "cancelled";
 }
 
 /**
- * Its answer does not end its background children: it closes after them, and what they make is
+ * An answer does not close background children: the delegation closes after them, and their work is
  * merged in the order of their steps. Its own deadline stops here.
  */
 function untilChildrenClosed(
@@ -190,7 +190,7 @@ async function cancelRemoteChildren(
   }
 }
 
-/** What is handed in is merged, in its turn; children that still work end with their caller. */
+/** Work that was handed in is merged, in its turn; children that still work close with their caller. */
 async function endUnfinished(
   agent: LiveDelegation,
   open: readonly LiveDelegation[],
@@ -229,7 +229,7 @@ function mergesBelow(agent: LiveDelegation): Promise<void>[] {
   return agent.process.end.merging ? [agent.process.end.merging.promise, ...below] : below;
 }
 
-/** Merges under way below it come to their end; then the turn of the next may have come. */
+/** Merges under way below it are completed; after one, the turn of the next may have come. */
 function untilMerged(agent: LiveDelegation): Promise<void> | undefined {
   const merging = mergesBelow(agent);
   return merging.length === 0 ? undefined : Promise.all(merging).then(() => untilMerged(agent));
@@ -237,7 +237,7 @@ function untilMerged(agent: LiveDelegation): Promise<void> | undefined {
 
 const tooEarly = failure({ code: "caller_closed" });
 
-/** Nothing that bears the id of a closed delegation may still run. */
+/** No process of a closed delegation may still run. */
 function holders(agent: LiveDelegation): readonly LiveDelegation[] {
   const below = agent.process.children.flatMap(holders);
   return agent.process.holdsProcesses && !agent.process.end.isEnding ? [agent, ...below] : below;
@@ -251,7 +251,7 @@ function isRace(error: unknown): boolean {
   return error instanceof MandateError && error.code === "illegal-transition";
 }
 
-/** Brings agents to what the log says of them: closed by somebody else, or open as they were. */
+/** Resets delegations to the log: closed by another process, or open as before. */
 async function followLog(agents: readonly LiveDelegation[], cause: unknown): Promise<void> {
   for (const agent of agents) {
     const { run } = agent;
@@ -272,16 +272,16 @@ async function followLog(agents: readonly LiveDelegation[], cause: unknown): Pro
 
 function deliveredBy(appended: Promise<unknown>): Promise<unknown> {
   const delivered = appended.catch(notDelivered);
-  // A parent that has ended looks at it no more.
+  // A parent that has closed does not look at it.
   delivered.catch(() => undefined);
   return delivered;
 }
 
 const withoutStore: ReadonlySet<string> = new Set(["closed", "storage-full", "database-unusable"]);
 
-/** The parent had gone on with a result that was then not accepted: it starts from its log again. */
+/** The parent had continued with a result that was then refused: it starts from its log again. */
 function notDelivered(cause: unknown): never {
-  // Without a store, or one that can write, there is no log to start from.
+  // If the store is closed or cannot write, there is no log to start from.
   if (cause instanceof MandateError && withoutStore.has(cause.code)) throw cause;
   throw new MandateError("conflict", "A result that was handed over was not accepted.", { cause });
 }
@@ -309,7 +309,7 @@ function closeHere(
   return closing;
 }
 
-/** Ends a watcher whose session goes on. What it was about to say is not said any more. */
+/** Closes a watcher whose session continues. A remark that it was about to make is lost. */
 export async function endWatcher(agent: LiveDelegation): Promise<void> {
   if (agent.process.holdsProcesses) await release(agent);
   const ended: LiveDelegation[] = [];
@@ -319,7 +319,7 @@ export async function endWatcher(agent: LiveDelegation): Promise<void> {
   try {
     await agent.process.end.closing;
   } catch (error) {
-    // What was not accepted has not ended; somebody else may have ended it.
+    // A close that was refused did not happen; another process may have closed the watcher.
     for (const { process } of ended) process.end.reopen();
     if (!isRace(error)) throw error;
     await followLog(ended, error);
@@ -334,13 +334,13 @@ function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): readonly 
 
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
 function objectionTo(agent: LiveDelegation, { text }: OutputEnding): Rejection | undefined {
-  const lack = lackOfExit(agent, text) ?? lackOfEvidence(agent);
+  const lack = missingExit(agent, text) ?? missingEvidence(agent);
   if (lack !== undefined) return { cause: lack };
-  // What was handed in was judged where the children of its plan are known.
+  // Output that was handed in was judged by the process that knew the children of its plan.
   return outputOf(agent) === null ? judgePlan(agent, text) : undefined;
 }
 
-/** Null: it was handed in, and its caller's worker integrates it. */
+/** Null: the work was handed in, and the worker of its caller merges it. */
 async function integrate(agent: LiveDelegation, ending: OutputEnding): Promise<Accepted | null> {
   const keeping = keep(agent, ending);
   const kept = keeping instanceof Promise ? await keeping : keeping;
@@ -378,8 +378,8 @@ function keep(agent: LiveDelegation, ending: OutputEnding): Accepted | Promise<A
   return Promise.all([report, body]).then(([path, artifact]) => ({ ending, path, artifact }));
 }
 
-/** Also when budget or turns ran out: nothing is accepted that did not end the way it has to. */
-function lackOfExit(agent: LiveDelegation, said: string): Cause | undefined {
+/** Also when budget or turns ran out, an output needs the exit tool and the review of its contract. */
+function missingExit(agent: LiveDelegation, said: string): Cause | undefined {
   const { contract } = agent;
   const { transcript } = agent.said;
   const { review, tools } = contract.exit;
@@ -391,16 +391,20 @@ function lackOfExit(agent: LiveDelegation, said: string): Cause | undefined {
   return undefined;
 }
 
-function lackOfEvidence({ contract, copy, said: { evidence } }: LiveDelegation): Cause | undefined {
+function missingEvidence({
+  contract,
+  copy,
+  said: { evidence },
+}: LiveDelegation): Cause | undefined {
   const asked = contract.exit.evidence;
   const isLacking =
     (asked === "tool_calls" && evidence.toolCalls === 0) ||
-    // What is in a copy is looked at when it is taken over.
+    // Files in a copy are checked when they are merged.
     (asked === "files" && copy === null && !evidence.changedFiles);
   return isLacking ? { code: "evidence_missing", evidence: asked } : undefined;
 }
 
-/** What it changed, where others may have to fetch it, or why that cannot be done. */
+/** The changes for a worker on another machine, or the reason why they cannot be packed. */
 async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
   try {
     return { bundle: await agent.run.execution.transport?.packWork(agent) };
@@ -410,7 +414,7 @@ async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bund
   }
 }
 
-/** Its output is in the log before its changes are: after a crash that is where it goes on. */
+/** The output is in the log before the merge begins: after a crash, the merge is repeated. */
 async function handIn(
   agent: LiveDelegation,
   accepted: Accepted,
@@ -422,7 +426,7 @@ async function handIn(
   await agent.process.appends.durable();
 }
 
-/** Somebody ended it while its changes were being merged: the log says that they are there. */
+/** It was closed during its merge: the log says that its changes were merged all the same. */
 export function noteLateMerge(agent: LiveDelegation): void {
   const late = lateResult(agent, { code: "merged_before_end" });
   void agent.run.append([late]).catch(() => undefined);

@@ -2,7 +2,7 @@ import { type Cause, closeReasonOf, describeCause } from "../../events/cause.ts"
 import type { CloseReason } from "../../events/close-reason.ts";
 import type { Failure } from "../../events/delegation.ts";
 
-/** How an attempt ended, before anybody has accepted anything. */
+/** How an attempt ended, before its output is accepted or rejected. */
 export type Ending =
   | OutputEnding
   | {
@@ -16,7 +16,7 @@ export interface OutputEnding {
   readonly kind: "output";
   readonly text: string;
   readonly truncated: boolean;
-  /** Set when the output is not what a normal end would have given. */
+  /** Why the output is not a normal one; null: it is. */
   readonly reason: CloseReason | null;
 }
 
@@ -27,7 +27,7 @@ export function failure(cause: Cause, retry = false): Extract<Ending, { kind: "f
 /** Work that was done and is not accepted. */
 export interface Rejection {
   readonly cause: Cause;
-  /** What the agent handed in, where its caller needs it beside the cause. */
+  /** The output, where the caller needs it with the cause. */
   readonly said?: string;
 }
 
@@ -42,7 +42,7 @@ export function isCancelled(ending: Ending): boolean {
   return ending.kind === "failure" && closeReasonOf(ending.cause) === "cancelled";
 }
 
-/** Thrown inside an agent's work when it is stopped from outside: cancel, deadline, a closing parent. */
+/** Thrown inside the work of a delegation that is stopped: cancelled, past its deadline, or closed with its parent. */
 export class Stopped extends Error {
   override readonly cause: Cause;
 
@@ -54,15 +54,15 @@ export class Stopped extends Error {
 }
 
 /**
- * Thrown inside an agent's work when it is to rest, and not to end: what follows is for others to
- * say. Nothing is closed; its log has what it needs to go on.
+ * Thrown inside the work of a delegation that is suspended. It is not closed: its log has all that it
+ * needs to continue.
  */
 export class Suspended extends Stopped {
-  /** Of one whose caller stopped: how it ends once those below it have. Null: it only rests. */
+  /** After an interrupt: the reason with which it closes after its children. Null: it is paused. */
   readonly closesAs: CloseReason | null;
-  /** Those below it were resumed without it: they go on. */
+  /** Its children were resumed without it, and all of them continue. */
   readonly letsAllGoOn: boolean;
-  /** Its work has been left, and the log has all of it. */
+  /** Its work has stopped, and the log has all of it. */
   isAtRest = false;
 
   constructor(cause: Cause, letsAllGoOn = false) {

@@ -10,10 +10,10 @@ const firstWaitMs = 250;
 const longestWaitMs = 5000;
 
 /**
- * Ends that could not be written (a full disk, a database that is away): who waited was told, and by
- * the log nothing has ended. Each is written as it was told, once, as soon as the store takes it.
- * Until then one of them is tried now and then, and the others wait for that one. What a process
- * leaves of them when it goes is taken up by the next.
+ * Closes that could not be written (a full disk, an unreachable database): callers in this process got
+ * the failure, and by the log the delegations are open. Each close is written with the same cause, once,
+ * as soon as the store takes it. Until then one of them is retried, and the others wait for that one.
+ * Closes that are still unwritten when the process ends are left to recovery.
  */
 export class UnwrittenEnds {
   readonly #ends = new Map<LiveDelegation, Cause>();
@@ -21,7 +21,7 @@ export class UnwrittenEnds {
   #next: NodeJS.Timeout | null = null;
   #isClosed = false;
 
-  /** The topmost of those whom this process has given up, and why it ended, as those who waited were told. */
+  /** The topmost delegation of an abandoned tree, and the cause that its callers were given. */
   add(agent: LiveDelegation, cause: Cause): void {
     this.#ends.set(agent, cause);
     this.#tryLater();
@@ -34,7 +34,7 @@ export class UnwrittenEnds {
 
   #tryLater(): void {
     if (this.#next !== null || this.#isClosed) return;
-    // It holds up no process that has nothing else to do.
+    // A process that has nothing else to do may exit.
     this.#next = setTimeout(() => void this.#tryAll(), this.#waitMs).unref();
   }
 
@@ -55,7 +55,7 @@ export class UnwrittenEnds {
 
 const passing: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
 
-/** "never": it is not for want of a disk that it cannot be written, and waiting does not help. */
+/** "never": the store works, and the close was refused: waiting does not help. */
 function judgeFailure(error: unknown): "later" | "never" {
   return error instanceof MandateError && passing.has(error.code) ? "later" : "never";
 }
@@ -64,15 +64,15 @@ async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   const { run } = agent;
   const { store, toolbox } = run.parts;
   const all = [...run.delegations.byId.values()];
-  // As before every end: nothing of it runs any more, and what was being merged has been.
+  // As before every close: no process of it runs, and merges under way are completed.
   await Promise.all(all.map(({ process }) => process.end.merging?.promise));
   const holding = all.filter(({ process }) => process.holdsProcesses);
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
-  // Whoever took it over meanwhile works on it, and knows better how it ends.
+  // Another process may have recovered the run since; then that process closes it.
   const state = await store.readRun(run.id);
   if (state === undefined || !owns(run.settings.ownership, state, agent.id)) return;
   const outcome = await cancelStored(store, toolbox, run.id, agent.id, cause);
-  // Somebody else ended it, and took care of the rest; or not even its beginning was written.
+  // Another process closed it; or not even its creation was written.
   if (outcome !== "cancelled") return;
   for (const one of [...run.delegations.abandoned]) {
     if (one !== agent && agent !== run.delegations.root && !isBelow(one, agent)) continue;

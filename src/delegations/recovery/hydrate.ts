@@ -22,8 +22,8 @@ import { placeAgain } from "../start/placement.ts";
 import { LoggedTime, longestSilence, type UsedTime } from "./logged-time.ts";
 
 /**
- * Rebuilds the agents of a run from its log, as they were when it last said anything. Writes
- * nothing; closed delegations come too, since open parents may still be owed their results.
+ * Rebuilds the delegations of a run from its log, as they were after its last event. Writes nothing.
+ * Closed delegations are included, since their results may not have reached their open parents.
  */
 export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const contracts = new Map<string, Contract>();
@@ -81,7 +81,7 @@ function keepIndexes(caller: LiveDelegation | undefined, next: number): void {
 }
 
 export interface RevivalOptions {
-  /** Of one that is worked on elsewhere, what it was told and said is nothing to this process. */
+  /** Another process works on it: its conversation is not needed here. */
   readonly isElsewhere?: boolean;
   readonly role?: CopyRole | undefined;
   readonly contract?: Contract | undefined;
@@ -153,12 +153,12 @@ function usedBy(run: LiveRun, contract: Contract, events: readonly StoredEvent[]
   return time.of(events[0]?.sub_agent_id ?? "");
 }
 
-/** Those above it may work on another machine. */
+/** The delegations above this one may work on another machine. */
 function isMissing({ workspace: { root } }: Contract, copy: WorkingCopy | null): boolean {
   return copy === null && root !== null && !existsSync(root);
 }
 
-/** The system prompt is part of the contract: another text, or none, is not what was agreed. */
+/** The system prompt is part of the contract: no other text is accepted. */
 async function promptOf(store: Store, { profile }: Contract): Promise<string> {
   const text = await store.readText(profile.prompt);
   if (text !== undefined && sha256(text) === profile.prompt) return text;
@@ -169,8 +169,8 @@ async function promptOf(store: Store, { profile }: Contract): Promise<string> {
 }
 
 /**
- * Brings a living agent back to what its log says, after an append it had counted on was refused
- * because somebody else wrote first.
+ * Resets a live delegation to its log, after one of its appends was refused because another process
+ * wrote first.
  */
 export async function reload(agent: LiveDelegation, delegation: Delegation): Promise<void> {
   const { parts } = agent.run;
@@ -178,7 +178,7 @@ export async function reload(agent: LiveDelegation, delegation: Delegation): Pro
   let state = delegation;
   let events: StoredEvent[];
   let heard: number;
-  // What children hand over while they end is part of its log as well.
+  // Results that children deliver when they close are part of its log as well.
   do {
     heard = agent.process.appends.count;
     events = [];
@@ -187,7 +187,7 @@ export async function reload(agent: LiveDelegation, delegation: Delegation): Pro
     for await (const event of store.readEvents({ delegationId: agent.id })) events.push(event);
     state = (await store.readRun(agent.run.id))?.delegations.get(agent.id) ?? state;
   } while (agent.process.appends.count !== heard);
-  // At once: its caller may have it follow the log at the same time, and twice is too often.
+  // Nothing is awaited from here on: a second reload may be under way.
   const said = new Conversation(opening);
   for (const event of events) said.see(event);
   agent.process.appends.startOver();
@@ -198,7 +198,7 @@ export async function reload(agent: LiveDelegation, delegation: Delegation): Pro
   if (work.cut === null || work.cut instanceof Suspended) work.cut = suspensionIn(state);
 }
 
-/** One that goes on from another opens with the conversation of that one. */
+/** A delegation that resumes another one opens with the conversation of that one. */
 async function openingFor(
   parts: Pick<EngineParts, "store">,
   { resumedAt, resumedFrom }: Pick<Delegation, "resumedAt" | "resumedFrom">,
@@ -209,15 +209,15 @@ async function openingFor(
 }
 
 /**
- * The conversation of a stored delegation, for one that goes on from it: with the person's next
- * message, or with a word that it was interrupted. The same whether that one starts or is taken up
- * after a crash, because it is worked out from what is stored.
+ * The conversation of a stored delegation, for the one that resumes it: with the person's next
+ * message, or with a note that it was interrupted. It follows from the log alone, so that it is the
+ * same when the new delegation starts and when it is recovered.
  */
 export async function openingAfter(
   parts: Pick<EngineParts, "store">,
   id: string,
   task: string,
-  /** As far as this event of its; absent: to its end. */
+  /** The last event that counts; absent: all. */
   upTo = Number.POSITIVE_INFINITY,
 ): Promise<readonly Message[]> {
   const { store } = parts;
@@ -231,10 +231,10 @@ export async function openingAfter(
     for await (const event of store.readEvents({ delegationId: id })) {
       if (event.seq <= upTo) transcript.apply(event);
     }
-    // How it ended afterwards is nothing to one that goes on from the middle of it.
+    // For a fork, it does not matter how the delegation closed.
     const isFork = upTo !== Number.POSITIVE_INFINITY;
     const isFurther = isFurtherMessage(contract, isFork ? undefined : delegation, task);
-    // Nobody was interrupted who had not begun.
+    // A delegation that had not begun was not interrupted.
     if (isFork && !isFurther && transcript.turns === 0) return transcript.messages;
     return transcript.asOpening(isFurther ? task : undefined);
   } catch (error) {

@@ -22,17 +22,17 @@ import { settledIfOpen } from "../turns/request-model.ts";
 import { endWork, finish, localExecution, queue, wasNotWritten } from "../work.ts";
 import { hydrate } from "./hydrate.ts";
 
-/** Taken up so often without a step forward, a delegation is what kills its worker. */
+/** A delegation that was recovered so often without progress probably kills its worker. */
 const resumptionLimit = 3;
 
-/** A run that is ours now, and of which nobody works yet. */
+/** A run that this process owns now, and on which no delegation works yet. */
 export interface ClaimedRun {
   readonly id: string;
   readonly ownership: Ownership;
   readonly state: RunState;
 }
 
-/** Undefined: its worker works on it, it has ended, or somebody else was faster. */
+/** Undefined: its worker is alive, it has ended, or another process was faster. */
 export async function claimRun(store: Store, id: string): Promise<ClaimedRun | undefined> {
   const ownership = await store.claimRun(id);
   if (ownership === undefined) return undefined;
@@ -40,7 +40,7 @@ export async function claimRun(store: Store, id: string): Promise<ClaimedRun | u
   return state && { id, ownership, state };
 }
 
-/** Takes up one run by itself: whoever takes up many ends what all of them left, and does so once. */
+/** Recovers one run. `Recovery` recovers many, and ends the stray processes of all of them at once. */
 export async function recoverRun(
   parts: EngineParts,
   runId: string,
@@ -55,18 +55,18 @@ export async function recoverRun(
   return taken?.run;
 }
 
-/** A run as its log tells it, of which nobody works yet. */
+/** A run as its log has it; no delegation of it works yet. */
 export interface RecoveredRun {
   readonly run: LiveRun;
   readonly state: RunState;
-  /** Those who rested, and were told to go on. */
+  /** Suspended delegations that a person resumed. */
   readonly woken: ReadonlySet<LiveDelegation>;
 }
 
 /**
- * Undefined: it cannot go on, and has ended. Until this has resolved, it can be tried again.
- * `isResumed`: a person resumed the run, so suspended agents continue, which a recovery leaves as
- * they are.
+ * Undefined: the run cannot continue, and was closed. Until this has resolved, it can be tried again.
+ * `isResumed`: a person resumed the run, so suspended delegations continue; a recovery leaves them
+ * suspended.
  */
 export async function recoverClaimed(
   parts: EngineParts,
@@ -89,11 +89,10 @@ export async function recoverClaimed(
 }
 
 /**
- * Goes on with a run whose worker is gone, or that was paused and is to go on. Every open delegation
- * goes on from its last recorded step, waits for a slot again, or is closed; nothing starts over, and
- * a run that nobody lost is left alone, so that recovering twice writes nothing the second time.
- * What the dead worker's agents had started has been ended by then (`endStrays`): it outlives them
- * where no namespace held it.
+ * Continues a run whose worker is gone, or that was paused. Every open delegation continues from its
+ * last recorded step, waits for a slot again, or is closed. Nothing starts over, so that recovering
+ * twice writes nothing the second time. Processes that the dead worker's delegations had started were
+ * ended before (`endStrays`): they can outlive the worker where no namespace holds them.
  */
 export async function continueRecovered({ run, state, woken }: RecoveredRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
@@ -102,7 +101,7 @@ export async function continueRecovered({ run, state, woken }: RecoveredRun): Pr
     try {
       await recoverDelegation(agent, delegation, woken.has(agent));
     } catch (error) {
-      // It ends as it would at work: written now, or as soon as there is room for it.
+      // It closes as it would at work: the close is written now, or as soon as there is room.
       if (!wasNotWritten(error)) throw error;
       await endWork(agent, error);
     }
@@ -114,9 +113,9 @@ export async function continueRecovered({ run, state, woken }: RecoveredRun): Pr
 const none: ReadonlySet<LiveDelegation> = new Set();
 
 /**
- * A person resumed the run: every suspended agent continues, in one transaction. An agent of another
- * program is gone, whether it was suspended or its process was killed: it waits for its sub-agents,
- * all of which continue whatever their contracts say of an interrupt.
+ * A person resumed the run: every suspended delegation continues, in one transaction. An agent of
+ * another program is gone, whether it was suspended or its process was killed: it waits for its
+ * sub-agents, which all continue, even where their contracts say otherwise of an interrupt.
  */
 async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDelegation>> {
   const woken = new Set<LiveDelegation>();
@@ -151,13 +150,13 @@ async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDele
   return woken;
 }
 
-/** Of an agent of another program that lost its process while it worked. */
+/** For an agent of another program whose process is gone. */
 function suspensionByLoss({ contract, state }: LiveDelegation): Suspended | null {
   const isExternal = contract.model.provider === externalProvider;
   return isExternal && state.status === "running" ? new Suspended({ code: "program_gone" }) : null;
 }
 
-/** What an interrupt asked for is carried out to its end, whoever began it. */
+/** An interrupt that a dead process had begun is carried out to its end. */
 async function continueSettling(root: LiveDelegation): Promise<void> {
   try {
     await treatChildren(root);
@@ -225,7 +224,7 @@ export async function recoverDelegation(
     await closeWith(agent, failure({ code: "working_copy_gone" }));
     return;
   }
-  // It was at rest, and its log says already that it goes on.
+  // It was suspended, and its log already says that it continues.
   if (isWoken) return queue(agent);
   if (agent.work.isInterrupted) return endWork(agent, agent.work.suspension);
   switch (delegation.status) {
@@ -233,7 +232,7 @@ export async function recoverDelegation(
       if (!agent.run.isHeld) queue(agent);
       return;
     case "running": {
-      // What only waits for others cannot be what killed the worker.
+      // A delegation that only waits for others did not kill the worker.
       const resumption = delegation.resumptions + (onlyWaits(agent) ? 0 : 1);
       const events: NewEvent[] = [...settledIfOpen(agent)];
       if (resumption > resumptionLimit) {
@@ -245,7 +244,7 @@ export async function recoverDelegation(
       if (agent.contract.model.provider === externalProvider) {
         if (events.length > 0) agent.record(...events);
         const gone = { code: "program_gone" } as const;
-        // For those below it that is an interrupt, and their contracts say what it means.
+        // For its children that is an interrupt, which their contracts decide.
         const isLast = !(agent.process.children ?? []).some(outlivesInterrupt);
         if (isLast) await closeWith(agent, failure(gone));
         else await suspendRoot(agent, gone);
@@ -269,7 +268,7 @@ export async function recoverDelegation(
     case "completed":
     case "failed":
     case "closed":
-      // These are written together with `closed`; a log that stops between them is not ours.
+      // These are written together with `closed`; no log of ours stops between them.
       throw new MandateError(
         "illegal-transition",
         `Delegation ${agent.id} is ${delegation.status}, but not closed.`,

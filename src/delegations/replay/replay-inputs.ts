@@ -129,7 +129,7 @@ function replaySession(replayer: Replayer, { calls, events, id }: RecordedDelega
   for (const [callId, { seq, tool }] of calls) {
     const call = { id: callId, name: tool, input: {} };
     replayer.course.at(seq, () => {
-      performCall(agent, call, false, false).catch(() => undefined);
+      performCall(agent, { call, started: false }, { withdrawn: false }).catch(() => undefined);
     });
   }
   const end = events.find(({ type }) => type === "agent.subagent_waiting_for_merge");

@@ -270,10 +270,10 @@ function leaveToRecovery(): void {}
 const mostRuns = 10_000;
 
 /**
- * Goals of one workspace are worked off one after the other, the oldest first: each is a run, and
- * one that waits is a run whose root has not begun. So the queue is what the log says of open runs,
- * whoever works on them; here is only who of this process waits, and the moment when it begins.
- * Who nobody works on holds nobody up.
+ * Goals of one workspace are worked on one after the other, the oldest first. Each goal is a run, and
+ * a waiting goal is a run whose root has not begun: the queue follows from the open runs in the log.
+ * This class only holds the waiting goals of this process, and begins them. Orphaned goals do not
+ * block others.
  */
 export class GoalQueue {
   readonly #store: Store;
@@ -284,7 +284,7 @@ export class GoalQueue {
     this.#store = store;
   }
 
-  /** The last goal of a workspace that has not ended; null: there is none. */
+  /** The last goal of a workspace that has not ended; null: no goal is open. */
   async lastOf(workspace: string | null): Promise<string | null> {
     for (const row of await this.#store.listRuns({ open: true, limit: mostRuns })) {
       if (row.workspace === workspace && (await this.#goalOf(row)) !== null) return row.id;
@@ -297,7 +297,7 @@ export class GoalQueue {
     this.#held.set(run.id, run);
   }
 
-  /** Lets those begin whose turn it is. */
+  /** Begins the goals whose turn it is. */
   advance(): Promise<void> {
     if (this.#held.size === 0) return Promise.resolve();
     // One after the other: two that look at the same time would both find that it is free.
@@ -312,7 +312,7 @@ export class GoalQueue {
     }
     if (this.#held.size === 0) return;
     const rows = await this.#store.listRuns({ open: true, limit: mostRuns });
-    // What happens in other folders is nothing to those who wait here.
+    // Only the folders of the waiting goals count.
     const folders = new Set([...this.#held.values()].map((run) => run.settings.workspace));
     const busy = new Set<string | null>();
     const waiting: RunRow[] = [];
@@ -340,7 +340,7 @@ export class GoalQueue {
     queue(root);
   }
 
-  /** Null: it is no goal, nobody works on it, or it rests. */
+  /** Null: it is no goal, it is orphaned, or it is paused. */
   async #goalOf({ id, worker }: RunRow): Promise<RunState | null> {
     const run = await this.#store.readRun(id).catch(() => undefined);
     if (run === undefined || run.goal === null || isPaused(run)) return null;

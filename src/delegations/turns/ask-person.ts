@@ -5,8 +5,8 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { askKey, event, type LiveDelegation } from "../live-delegation.ts";
 
 /**
- * Puts a question to the person behind the run and waits for an answer, the deadline, or the end of
- * the delegation. It never hangs: at the deadline the default answers, or it is known that nobody did.
+ * Asks the person who started the run, and waits for an answer, the deadline, or the close of the
+ * delegation. At the deadline the default is the answer; without a default the question is unanswered.
  */
 export function askPerson(agent: LiveDelegation, question: Question): Promise<AskOutcome> {
   const answered = keysOf(question).flatMap((key) => agent.said.answerTo(key) ?? [])[0];
@@ -60,7 +60,7 @@ async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> 
   }
 }
 
-/** The store may have room again in a moment; a question must not wait for ever because of that. */
+/** The store may have room again in a moment: the expiry is written then. */
 const passing: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
 
 async function expire(
@@ -74,14 +74,14 @@ async function expire(
       event(agent, "agent.answered", { ask_id: askId, answer: fallback, by }),
     ]);
   } catch (error) {
-    // Somebody answered in the last moment, or the delegation ended: their event settles it.
+    // The question was answered in the last moment, or the delegation closed: that event settles it.
     if (agent.process.end.isEnding || (error instanceof MandateError && !passing.has(error.code)))
       return;
     agent.run.parts.clock.after(1000, () => void expire(agent, askId, fallback)).unref();
   }
 }
 
-/** Only a person can consent, and only in so many words. */
+/** Only a person can consent, and only explicitly. */
 export function isConsent(outcome: AskOutcome): boolean {
   return outcome.answered && outcome.by === "person" && consentIn(outcome.answer) === "yes";
 }

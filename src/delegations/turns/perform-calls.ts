@@ -2,7 +2,14 @@ import { keptBy } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { ToolCall } from "../../ports/model.ts";
-import { type GateSubject, mayRedirect, passGate, refuse, ToolDeadline } from "../../tools/gate.ts";
+import {
+  type GateCaller,
+  type GateSubject,
+  mayRedirect,
+  passGate,
+  refuse,
+  ToolDeadline,
+} from "../../tools/gate.ts";
 import type { Tool, ToolContext, ToolResult } from "../../tools/tool.ts";
 import { roomForOutput } from "../budget.ts";
 import { findTool } from "../delegation-process.ts";
@@ -18,52 +25,60 @@ const burst = 128;
 
 /**
  * Makes the calls of one turn, all through the gate. Calls that only read or delegate run side by
- * side; those that write or execute run one after the other, in the order the model gave. While
- * nothing is left but waiting for children or people, the slot is given to somebody else.
+ * side; those that write or execute run one after the other, in the order the model gave. While all
+ * open calls only wait for children or people, the slot is free for other delegations.
  */
-export async function performCalls(agent: LiveDelegation, withdrawn: boolean): Promise<void> {
+export async function performCalls(agent: LiveDelegation): Promise<void> {
+  const { withdrawn } = agent.said.transcript;
   const calls = agent.said.transcript.pending.filter(({ result }) => result === undefined);
   const open = new OpenCalls(agent);
+  const turn = { open, withdrawn };
   const inOrder: PendingCall[] = [];
   let begun = 0;
   for (const pending of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
     agent.work.throwIfStopped();
-    const { call, started } = pending;
-    const tool = findTool(agent, call.name);
+    const tool = findTool(agent, pending.call.name);
     if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
-    else open.follow(performCall(agent, call, started, withdrawn, open), tool?.waits === true);
+    else open.follow(performCall(agent, pending, turn), tool?.waits === true);
   }
-  if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, withdrawn, open), false);
+  if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, turn), false);
   await open.finished();
   const back = agent.process.time.takeSlot();
   if (back) await agent.work.interruptible(back);
 }
 
-type PendingCall = LiveDelegation["said"]["transcript"]["pending"][number];
+type PendingCall = Pick<
+  LiveDelegation["said"]["transcript"]["pending"][number],
+  "call" | "started"
+>;
+
+interface CallsOfTurn {
+  /** The budget is nearly spent: only tools that end the delegation are left. */
+  readonly withdrawn: boolean;
+  /** Absent: the call belongs to no turn, as those of another program's agent. */
+  readonly open?: OpenCalls;
+}
 
 async function performInOrder(
   agent: LiveDelegation,
   calls: readonly PendingCall[],
-  withdrawn: boolean,
-  open: OpenCalls,
+  turn: CallsOfTurn,
 ): Promise<void> {
-  for (const { call, started } of calls) {
+  for (const pending of calls) {
     agent.work.throwIfStopped();
-    await performCall(agent, call, started, withdrawn, open);
+    await performCall(agent, pending, turn);
   }
 }
 
 /** One call, through the user's middleware and the gate. */
 export function performCall(
   agent: LiveDelegation,
-  call: ToolCall,
-  started: boolean,
-  withdrawn: boolean,
-  open?: OpenCalls,
+  { call, started }: PendingCall,
+  turn: CallsOfTurn,
 ): Promise<ToolResult> {
-  const subject = new Subject(agent, withdrawn, open);
-  // Most calls meet nobody before the gate, and a thousand may wait behind it at once.
+  const subject = new Subject(agent, turn);
+  // Most calls pass no middleware, and a thousand calls may be open at once.
   return agent.said.halt === null && agent.run.parts.middleware.call === undefined
     ? passGate(subject, call, started)
     : performGuarded(agent, subject, call, started);
@@ -77,7 +92,7 @@ async function performGuarded(
 ): Promise<ToolResult> {
   const { middleware } = agent.run.parts;
   if (agent.said.halt !== null && !started) {
-    const reason = `Stopped before it began, by somebody who watches: ${agent.said.halt}`;
+    const reason = `Stopped before it began, by a watcher: ${agent.said.halt}`;
     return refuse(subject, call, started, { rule: "interjected", reason });
   }
   if (middleware.call === undefined) return passGate(subject, call, started);
@@ -91,12 +106,12 @@ async function performGuarded(
       contract: agent.contract,
       call,
     };
-    // Whatever it changes passes the gate like anything else; only the identity stays.
+    // A call that the middleware changed passes the gate as well; its id stays.
     const result: ToolResult | undefined = await middleware.call(context, (changed = call) =>
       passGate(subject, { ...changed, id: call.id }, started),
     );
     if (subject.wasRecorded) return result ?? { text: "" };
-    // It answered by itself; a call without a record would leave the model waiting.
+    // The middleware answered by itself. Without a record the model would wait for the call.
     reason = result?.text ?? reason;
   } catch (error) {
     agent.work.throwIfStopped();
@@ -147,7 +162,7 @@ export class OpenCalls {
     if (this.#hasFailed) throw this.#error;
   }
 
-  /** A person may take an hour: until then the slot is somebody else's. */
+  /** A person may take an hour: until then the slot is free for other delegations. */
   async whileAsking<Outcome>(asking: Promise<Outcome>): Promise<Outcome> {
     this.#busy--;
     this.#waiting++;
@@ -198,9 +213,9 @@ export class OpenCalls {
   }
 }
 
-/** One call of one agent, as the gate sees it. */
+/** One call of a delegation, as the gate sees it. */
 class Subject implements GateSubject {
-  readonly withdrawn: boolean;
+  readonly caller: Caller;
   wasRecorded = false;
   readonly #agent: LiveDelegation;
   readonly #open: OpenCalls | undefined;
@@ -208,15 +223,11 @@ class Subject implements GateSubject {
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(agent: LiveDelegation, withdrawn: boolean, open: OpenCalls | undefined) {
+  constructor(agent: LiveDelegation, { open, withdrawn }: CallsOfTurn) {
+    this.caller = new Caller(agent, withdrawn);
     this.#agent = agent;
     this.#open = open;
     this.#attempt = agent.state.attempt;
-    this.withdrawn = withdrawn;
-  }
-
-  get find(): GateSubject["find"] {
-    return (name) => findTool(this.#agent, name);
   }
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
@@ -225,51 +236,6 @@ class Subject implements GateSubject {
     const asking = askPerson(this.#agent, asked);
     const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
     return isConsent(outcome);
-  }
-
-  get isUnattended(): boolean {
-    const { run, said } = this.#agent;
-    return said.isUnattended || run.parts.isAttended?.() === false;
-  }
-
-  get messages(): GateSubject["messages"] {
-    return this.#agent.said.transcript.messages;
-  }
-
-  get id(): string {
-    return this.#agent.id;
-  }
-
-  get contract(): GateSubject["contract"] {
-    return this.#agent.contract;
-  }
-
-  get untrusted(): string | null {
-    return untrustedOf(this.#agent);
-  }
-
-  get wasToldPrivate(): boolean {
-    return this.#agent.said.evidence.holdsPrivate;
-  }
-
-  get outputBytes(): number {
-    const { budget, contract, process, run } = this.#agent;
-    const { transcript } = this.#agent.said;
-    const { toolOutputBytes: most } = run.parts.limits;
-    // A replay shows what was shown, and counts on nothing.
-    if (!Number.isFinite(most)) return most;
-    const prompt =
-      (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince;
-    const { reserve } = contract.budget;
-    const kept = keptBy(this.#agent.state)?.tokens ?? 0;
-    const room = roomForOutput({
-      prompt,
-      available: budget.available,
-      // What is kept back beyond the prompt is for results of children.
-      keepBack: Math.max(reserve, kept - prompt),
-      price: priceOf(this.#agent),
-    });
-    return Math.min(most, room);
   }
 
   record(event: Parameters<GateSubject["record"]>[0]): void {
@@ -286,10 +252,6 @@ class Subject implements GateSubject {
     agent.record(keeps ? { ...event, payload: { ...event.payload, keeps } } : event);
   }
 
-  durable(): Promise<void> {
-    return this.#agent.process.appends.durable();
-  }
-
   checkStopped(): void {
     this.#agent.work.throwIfStopped();
     // Its attempt was cut, and the next one knows nothing of this call.
@@ -297,10 +259,6 @@ class Subject implements GateSubject {
       const { attempt_timeout_ms: ms } = this.#agent.contract.execution;
       throw new Stopped({ code: "attempt_deadline", ms });
     }
-  }
-
-  keepArtifact(body: string): ReturnType<GateSubject["keepArtifact"]> {
-    return this.#agent.run.parts.store.keepArtifact(body);
   }
 
   deliveredBy(): readonly string[] | undefined {
@@ -356,7 +314,7 @@ class Subject implements GateSubject {
         this.#deadline?.abort(reason);
         fail(reason);
       });
-      // It may have been stopped already, and is told so at once.
+      // The work may have been stopped already: then `fail` is called at once.
       forget = agent.work.onStop(fail);
       running.then((result) => {
         if (isLate) return noteLateResult(agent, { code: "late_tool_result", tool: tool.name });
@@ -364,6 +322,74 @@ class Subject implements GateSubject {
         resolve(result);
       }, fail);
     });
+  }
+}
+
+/** A delegation, as the gate sees it. */
+class Caller implements GateCaller {
+  readonly withdrawn: boolean;
+  readonly #live: LiveDelegation;
+
+  constructor(live: LiveDelegation, withdrawn: boolean) {
+    this.#live = live;
+    this.withdrawn = withdrawn;
+  }
+
+  get id(): string {
+    return this.#live.id;
+  }
+
+  get contract(): GateCaller["contract"] {
+    return this.#live.contract;
+  }
+
+  get find(): GateCaller["find"] {
+    return (name) => findTool(this.#live, name);
+  }
+
+  get isUnattended(): boolean {
+    const { run, said } = this.#live;
+    return said.isUnattended || run.parts.isAttended?.() === false;
+  }
+
+  get messages(): GateCaller["messages"] {
+    return this.#live.said.transcript.messages;
+  }
+
+  get untrusted(): string | null {
+    return untrustedOf(this.#live);
+  }
+
+  get wasToldPrivate(): boolean {
+    return this.#live.said.evidence.holdsPrivate;
+  }
+
+  get outputBytes(): number {
+    const { budget, contract, process, run } = this.#live;
+    const { transcript } = this.#live.said;
+    const { toolOutputBytes: most } = run.parts.limits;
+    // A replay shows what was shown, and counts on nothing.
+    if (!Number.isFinite(most)) return most;
+    const prompt =
+      (transcript.countedTokens ?? process.request.promptBound) + transcript.bytesSince;
+    const { reserve } = contract.budget;
+    const kept = keptBy(this.#live.state)?.tokens ?? 0;
+    const room = roomForOutput({
+      prompt,
+      available: budget.available,
+      // What is kept back beyond the prompt is for results of children.
+      keepBack: Math.max(reserve, kept - prompt),
+      price: priceOf(this.#live),
+    });
+    return Math.min(most, room);
+  }
+
+  durable(): Promise<void> {
+    return this.#live.process.appends.durable();
+  }
+
+  keepArtifact(body: string): ReturnType<GateCaller["keepArtifact"]> {
+    return this.#live.run.parts.store.keepArtifact(body);
   }
 }
 
@@ -409,7 +435,7 @@ class CallContext implements ToolContext {
 
   get mayLeadTo(): (url: URL, from: URL) => boolean {
     const { name } = this.#call;
-    return (url, from) => mayRedirect(this.#subject, name, url, from);
+    return (url, from) => mayRedirect(this.#subject.caller, name, url, from);
   }
 
   get delegator(): CallDelegator {

@@ -126,7 +126,7 @@ export function shortenTo(agent: LiveDelegation, most: number): boolean {
   return true;
 }
 
-/** What is kept back besides a request, for results of background children. */
+/** The part of the budget that is kept, beyond a request, for results of background children. */
 export function keepsAfter(
   agent: LiveDelegation,
   { maxOutput, reserve: amount }: Extract<TurnPlan, { reserve: Amount }>,
@@ -196,8 +196,8 @@ export function canCount(agent: LiveDelegation): boolean {
 }
 
 /**
- * Asks the agent's MCP servers for their tools, before its first turn and not earlier. A server that
- * cannot be had is told to the agent, which goes on with what there is.
+ * Asks the MCP servers of a delegation for their tools, before its first turn and not earlier. If a
+ * server is unavailable, the model is told, and the delegation continues without it.
  */
 export async function openServers(agent: LiveDelegation): Promise<void> {
   const { mcp_servers: servers } = agent.contract.permissions;

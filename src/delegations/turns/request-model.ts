@@ -35,7 +35,7 @@ export interface TurnRequest {
 
 /**
  * Sends one request and watches it: no first token in time, or none for too long in the middle,
- * ends it like a cut connection. The reply is whole or there is none.
+ * ends it like a cut connection. A reply that is not complete is not returned.
  */
 export async function requestModel(agent: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
   const { parts } = agent.run;
@@ -110,7 +110,7 @@ class WatchedRequest implements ModelRequest {
     this.#watch = watch;
   }
 
-  /** Scripted models never look: the controller is made when somebody does. */
+  /** Scripted models never read it: the controller is created when it is read. */
   get signal(): AbortSignal {
     return this.#watch.signal;
   }
@@ -213,7 +213,7 @@ function bytesOf(part: ModelPart): number {
   return part.type === "activity" ? (part.bytes ?? 0) : Buffer.byteLength(part.text);
 }
 
-/** A model of the user's own may throw anything: it is the model's failure, and nobody's policy. */
+/** A model of the user's own may throw anything: that is a failure of the model, not a refusal. */
 function asFault(error: unknown): unknown {
   if (error instanceof ModelFault || error instanceof Stopped) return error;
   return new ModelFault("rejected", messageOf(error), { cause: error });
