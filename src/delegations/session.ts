@@ -15,29 +15,29 @@ export interface SessionCallOptions {
  * An agent that another program runs, as the root of a run of ours. We see its calls, not its turns.
  */
 export class Session {
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   #calls = 0;
 
-  constructor(agent: LiveDelegation) {
-    this.#agent = agent;
-    agent.process.time.begin();
-    agent.record(
-      event(agent, "agent.subagent_started", { strategy: "external" }),
-      event(agent, "agent.subagent_attempt", { attempt: 1, of: 1 }),
+  constructor(live: LiveDelegation) {
+    this.#live = live;
+    live.process.time.begin();
+    live.record(
+      event(live, "agent.subagent_started", { strategy: "external" }),
+      event(live, "agent.subagent_attempt", { attempt: 1, of: 1 }),
     );
   }
 
   get runId(): string {
-    return this.#agent.run.id;
+    return this.#live.run.id;
   }
 
   get delegationId(): string {
-    return this.#agent.id;
+    return this.#live.id;
   }
 
   /** The tools that the session's contract grants. */
   get tools(): readonly string[] {
-    return this.#agent.contract.permissions.allowed_tools;
+    return this.#live.contract.permissions.allowed_tools;
   }
 
   /**
@@ -48,9 +48,9 @@ export class Session {
     const call: ToolCall = { id: `call_${++this.#calls}`, name: tool, input };
     const forget = this.#follow(call.id, options);
     try {
-      await forgetUnwritten(this.#agent);
-      const result = await performCall(this.#agent, { call, started: false }, { withdrawn: false });
-      await this.#agent.process.appends.durable();
+      await forgetUnwritten(this.#live);
+      const result = await performCall(this.#live, { call, started: false }, { withdrawn: false });
+      await this.#live.process.appends.durable();
       return result;
     } finally {
       forget();
@@ -60,7 +60,7 @@ export class Session {
   /** Hears of what a call delegates, also of what it was still making when it was taken back. */
   #follow(callId: string, { onDelegation, signal }: SessionCallOptions): () => void {
     if (onDelegation === undefined && signal === undefined) return () => undefined;
-    const { id: own, run } = this.#agent;
+    const { id: own, run } = this.#live;
     const started: string[] = [];
     const cancel = (id: string): void => {
       const child = run.delegations.byId.get(id);
@@ -92,7 +92,7 @@ export class Session {
    * to repeat.
    */
   async close(): Promise<void> {
-    await forgetUnwritten(this.#agent);
-    await interruptRoot(this.#agent, { code: "session_closed" });
+    await forgetUnwritten(this.#live);
+    await interruptRoot(this.#live, { code: "session_closed" });
   }
 }

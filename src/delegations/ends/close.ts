@@ -50,100 +50,100 @@ const patience = 50;
  * its caller, in one transaction. Open delegations below it are closed first. If another process has
  * closed some of them since, the rest is closed from what the log says then.
  */
-export async function closeWith(agent: LiveDelegation, ending: Ending): Promise<void> {
+export async function closeWith(live: LiveDelegation, ending: Ending): Promise<void> {
   for (let tries = 1; ; tries++) {
-    if (agent.process.end.isEnding) return;
+    if (live.process.end.isEnding) return;
     const ended: LiveDelegation[] = [];
     try {
-      return await closeOnce(agent, ending, ended);
+      return await closeOnce(live, ending, ended);
     } catch (error) {
       // A close that was refused did not happen.
       for (const { process } of ended) process.end.reopen();
       if (!isRace(error) || tries >= patience) throw error;
       await followLog(ended, error);
       // Nothing below it was closed elsewhere: the caller of this function starts from the log again.
-      if (!agent.process.end.isEnding && ended.length <= 1) throw error;
+      if (!live.process.end.isEnding && ended.length <= 1) throw error;
     }
   }
 }
 
 async function closeOnce(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   ending: Ending,
   ended: LiveDelegation[],
 ): Promise<void> {
-  if (agent.run.delegations.abandoned.length > 0) await readmit(agent);
-  const rejected = ending.kind === "output" ? objectionTo(agent, ending) : undefined;
+  if (live.run.delegations.abandoned.length > 0) await readmit(live);
+  const rejected = ending.kind === "output" ? objectionTo(live, ending) : undefined;
   const settling =
     ending.kind === "output" && rejected === undefined
-      ? untilChildrenClosed(agent, ending)
-      : untilMerged(agent);
+      ? untilChildrenClosed(live, ending)
+      : untilMerged(live);
   if (settling) await settling;
-  const { delegations, execution } = agent.run;
-  if (execution.log !== null) await cancelRemoteChildren(agent, ending);
-  const holding = holders(agent);
+  const { delegations, execution } = live.run;
+  if (execution.log !== null) await cancelRemoteChildren(live, ending);
+  const holding = holders(live);
   if (holding.length > 0) await Promise.all(holding.map(release));
   const accepted =
     ending.kind === "output" && rejected === undefined
-      ? await integrate(agent, ending)
+      ? await integrate(live, ending)
       : { ending, ...(rejected && { rejected }) };
   if (accepted === null) return;
-  const reading = agent === delegations.root ? execution.loadAll(agent) : undefined;
+  const reading = live === delegations.root ? execution.loadAll(live) : undefined;
   if (reading) await reading;
-  if (agent.process.end.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(agent);
+  if (live.process.end.isEnding && accepted.merge && !accepted.rejected) noteLateMerge(live);
   try {
-    await append(agent, accepted, ended);
+    await append(live, accepted, ended);
   } catch (error) {
-    if (accepted.merge && !accepted.rejected) agent.process.end.wasMerged = true;
+    if (accepted.merge && !accepted.rejected) live.process.end.wasMerged = true;
     throw error;
   } finally {
     // Not earlier: until its close is written, its caller must not close.
-    if (accepted.merge) endMerging(agent);
+    if (accepted.merge) endMerging(live);
   }
 }
 
 async function append(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   accepted: Accepted,
   ended: LiveDelegation[],
 ): Promise<void> {
-  if (agent.process.end.isEnding) return;
-  const { run } = agent;
-  const below = agent.process.children.flatMap((one) => closeBelow(one, accepted.ending, ended));
-  const [closing, concluded] = conclude(agent, accepted);
+  if (live.process.end.isEnding) return;
+  const { run } = live;
+  const below = live.process.children.flatMap((one) => closeBelow(one, accepted.ending, ended));
+  const [closing, concluded] = conclude(live, accepted);
   // The parent that waits gets the result in the transaction that closes the child: once, or never.
-  const delivery = agent.process.end.deliver?.(concluded) ?? [];
-  const isLast = agent === run.delegations.root;
+  const delivery = live.process.end.deliver?.(concluded) ?? [];
+  const isLast = live === run.delegations.root;
   // Watchers live as long as what they watch, and the run ends when all have.
   const watchers = isLast
     ? run.delegations.topLevel.flatMap((one) => closeWatcher(one, ended))
     : [];
-  const finished = isLast ? runFinished(run, agent, failedBy(accepted)?.cause) : undefined;
+  const finished = isLast ? runFinished(run, live, failedBy(accepted)?.cause) : undefined;
   const result = finished ? { ...concluded, outcome: finished.payload.outcome } : concluded;
   const finish = finished ? [finished] : [];
-  const late = isDetached(agent, result)
-    ? [lateResult(agent, { code: "caller_was_interrupted" })]
+  const late = isDetached(live, result)
+    ? [lateResult(live, { code: "caller_was_interrupted" })]
     : [];
   const appended = run.append([...below, ...watchers, ...closing, ...delivery, ...late, ...finish]);
-  agent.process.end.begin(closing);
-  agent.process.end.closing = appended;
-  ended.push(agent);
-  if (delivery.length > 0) agent.parent?.process.appends.add(deliveredBy(appended));
+  live.process.end.begin(closing);
+  live.process.end.closing = appended;
+  ended.push(live);
+  if (delivery.length > 0) live.parent?.process.appends.add(deliveredBy(appended));
   // No result is used before it is on disk: inside a run, the next append of the parent waits for it.
-  if (agent.parent === null) await appended;
-  agent.process.time.giveSlot();
-  agent.process.end.closed(result);
+  if (live.parent === null) await appended;
+  live.process.time.giveSlot();
+  live.process.end.closed(result);
   await appended;
   for (const one of ended) retireCopy(one);
 }
 
 /** Delegations below it whose own closes could not be written are open in the log: they close with it. */
-async function readmit(agent: LiveDelegation): Promise<void> {
-  const { id, parts } = agent.run;
-  const { abandoned, root } = agent.run.delegations;
+async function readmit(live: LiveDelegation): Promise<void> {
+  const { id, parts } = live.run;
+  const { abandoned, root } = live.run.delegations;
   const state = await parts.store.readRun(id);
   for (const one of [...abandoned]) {
-    if (agent !== root && !isBelow(one, agent)) continue;
+    if (live !== root && !isBelow(one, live)) continue;
     abandoned.splice(abandoned.indexOf(one), 1);
     const delegation = state?.delegations.get(one.id);
     if (delegation === undefined || !isOpen(delegation)) continue;
@@ -153,8 +153,8 @@ async function readmit(agent: LiveDelegation): Promise<void> {
   }
 }
 
-export function isBelow({ parent }: LiveDelegation, agent: LiveDelegation): boolean {
-  return parent !== null && (parent === agent || isBelow(parent, agent));
+export function isBelow({ parent }: LiveDelegation, live: LiveDelegation): boolean {
+  return parent !== null && (parent === live || isBelow(parent, live));
 }
 
 /** It continued after its caller had stopped. */
@@ -167,15 +167,15 @@ function isDetached({ parent }: LiveDelegation, { closeReason }: DelegationResul
  * merged in the order of their steps. Its own deadline stops here.
  */
 function untilChildrenClosed(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   ending: OutputEnding,
 ): Promise<unknown> | undefined {
-  const open = openChildren(agent);
+  const open = openChildren(live);
   if (open.length === 0) return undefined;
   // The agent of another program does not answer: its session was closed, and its children end.
-  const isExternal = agent.contract.model.provider === externalProvider;
-  const isEnd = isExternal || agent.run.parts.endsWithAnswer?.(agent.id) === true;
-  return isEnd ? endUnfinished(agent, open) : waitFor(agent, ending, open);
+  const isExternal = live.contract.model.provider === externalProvider;
+  const isEnd = isExternal || live.run.parts.endsWithAnswer?.(live.id) === true;
+  return isEnd ? endUnfinished(live, open) : waitFor(live, ending, open);
 }
 
 /** No delegation outlives its caller. The worker of a remote child reads in the log that it closed. */
@@ -191,60 +191,57 @@ async function cancelRemoteChildren(
 }
 
 /** Work that was handed in is merged, in its turn; children that still work close with their caller. */
-async function endUnfinished(
-  agent: LiveDelegation,
-  open: readonly LiveDelegation[],
-): Promise<void> {
+async function endUnfinished(live: LiveDelegation, open: readonly LiveDelegation[]): Promise<void> {
   const done = open.filter((child) => child.copy !== null && outputOf(child) !== null);
-  if (done.length === 0) return untilMerged(agent);
-  endTime(agent);
-  const { execution } = agent.run;
+  if (done.length === 0) return untilMerged(live);
+  endTime(live);
+  const { execution } = live.run;
   for (const child of open) {
     if (!done.includes(child) && !execution.isRemote(child)) await closeWith(child, tooEarly);
   }
-  await cancelRemoteChildren(agent, tooEarly);
-  for (const { contract } of done) agent.process.merges?.callFor(contract.parent.step_idx);
-  await agent.work.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
+  await cancelRemoteChildren(live, tooEarly);
+  for (const { contract } of done) live.process.merges?.callFor(contract.parent.step_idx);
+  await live.work.interruptible(Promise.all(done.map(({ process }) => process.end.whenClosed())));
 }
 
 async function waitFor(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   ending: OutputEnding,
   open: readonly LiveDelegation[],
 ): Promise<void> {
-  endTime(agent);
-  const isEarly = agent.state.status === "running" && !isForCaller(agent);
+  endTime(live);
+  const isEarly = live.state.status === "running" && !isForCaller(live);
   if (isEarly) {
     const running = open.map(({ id }) => id);
-    await handIn(agent, { ...(await keep(agent, ending)), running }, ending);
+    await handIn(live, { ...(await keep(live, ending)), running }, ending);
   }
-  if (outputOf(agent) !== null) agent.process.end.answered(conclude(agent, { ending })[1]);
-  const { merges } = agent.process;
+  if (outputOf(live) !== null) live.process.end.answered(conclude(live, { ending })[1]);
+  const { merges } = live.process;
   for (const { contract } of open) merges?.callFor(contract.parent.step_idx);
-  await agent.work.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
+  await live.work.interruptible(Promise.all(open.map(({ process }) => process.end.whenClosed())));
 }
 
-function mergesBelow(agent: LiveDelegation): Promise<void>[] {
-  const below = agent.process.children.flatMap(mergesBelow);
-  return agent.process.end.merging ? [agent.process.end.merging.promise, ...below] : below;
+function mergesBelow(live: LiveDelegation): Promise<void>[] {
+  const below = live.process.children.flatMap(mergesBelow);
+  return live.process.end.merging ? [live.process.end.merging.promise, ...below] : below;
 }
 
 /** Merges under way below it are completed; after one, the turn of the next may have come. */
-function untilMerged(agent: LiveDelegation): Promise<void> | undefined {
-  const merging = mergesBelow(agent);
-  return merging.length === 0 ? undefined : Promise.all(merging).then(() => untilMerged(agent));
+function untilMerged(live: LiveDelegation): Promise<void> | undefined {
+  const merging = mergesBelow(live);
+  return merging.length === 0 ? undefined : Promise.all(merging).then(() => untilMerged(live));
 }
 
 const tooEarly = failure({ code: "caller_closed" });
 
 /** No process of a closed delegation may still run. */
-function holders(agent: LiveDelegation): readonly LiveDelegation[] {
-  const below = agent.process.children.flatMap(holders);
-  return agent.process.holdsProcesses && !agent.process.end.isEnding ? [agent, ...below] : below;
+function holders(live: LiveDelegation): readonly LiveDelegation[] {
+  const below = live.process.children.flatMap(holders);
+  return live.process.holdsProcesses && !live.process.end.isEnding ? [live, ...below] : below;
 }
 
-async function release(agent: LiveDelegation): Promise<void> {
-  await agent.run.parts.release(agent.id).catch(() => undefined);
+async function release(live: LiveDelegation): Promise<void> {
+  await live.run.parts.release(live.id).catch(() => undefined);
 }
 
 function isRace(error: unknown): boolean {
@@ -253,19 +250,19 @@ function isRace(error: unknown): boolean {
 
 /** Resets delegations to the log: closed by another process, or open as before. */
 async function followLog(agents: readonly LiveDelegation[], cause: unknown): Promise<void> {
-  for (const agent of agents) {
-    const { run } = agent;
+  for (const live of agents) {
+    const { run } = live;
     const state = await run.parts.store.readRun(run.id);
-    if (state === undefined || !owns(run.settings.ownership, state, agent.id)) throw cause;
-    const delegation = state.delegations.get(agent.id);
-    const result = resultOf(state, agent.id);
+    if (state === undefined || !owns(run.settings.ownership, state, live.id)) throw cause;
+    const delegation = state.delegations.get(live.id);
+    const result = resultOf(state, live.id);
     if (result) {
-      agent.process.end.isEnding = true;
-      agent.process.end.closed(result);
-      if (agent.process.end.wasMerged) noteLateMerge(agent);
-      retireCopy(agent);
+      live.process.end.isEnding = true;
+      live.process.end.closed(result);
+      if (live.process.end.wasMerged) noteLateMerge(live);
+      retireCopy(live);
     } else if (delegation) {
-      await reload(agent, delegation);
+      await reload(live, delegation);
     }
   }
 }
@@ -287,37 +284,37 @@ function notDelivered(cause: unknown): never {
 }
 
 /** The closing events of a whole open subtree, children before parents. */
-function closeBelow(agent: LiveDelegation, cause: Ending, ended: LiveDelegation[]): NewEvent[] {
-  if (agent.process.end.isEnding) return [];
-  const below = agent.process.children.flatMap((child) => closeBelow(child, cause, ended));
+function closeBelow(live: LiveDelegation, cause: Ending, ended: LiveDelegation[]): NewEvent[] {
+  if (live.process.end.isEnding) return [];
+  const below = live.process.children.flatMap((child) => closeBelow(child, cause, ended));
   const ending = isCancelled(cause) ? failure({ code: "caller_cancelled" }) : tooEarly;
-  return [...below, ...closeHere(agent, ending, ended, ending.cause)];
+  return [...below, ...closeHere(live, ending, ended, ending.cause)];
 }
 
 /** The closing events of a delegation that is stopped for it. They still have to be written. */
 function closeHere(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   ending: Ending,
   ended: LiveDelegation[],
   why: Cause,
 ): readonly NewEvent[] {
-  const [closing, result] = conclude(agent, { ending });
-  agent.process.end.begin(closing);
-  ended.push(agent);
-  agent.work.stop(why);
-  agent.process.end.closed(result);
+  const [closing, result] = conclude(live, { ending });
+  live.process.end.begin(closing);
+  ended.push(live);
+  live.work.stop(why);
+  live.process.end.closed(result);
   return closing;
 }
 
 /** Closes a watcher whose session continues. A remark that it was about to make is lost. */
-export async function endWatcher(agent: LiveDelegation): Promise<void> {
-  if (agent.process.holdsProcesses) await release(agent);
+export async function endWatcher(live: LiveDelegation): Promise<void> {
+  if (live.process.holdsProcesses) await release(live);
   const ended: LiveDelegation[] = [];
-  const closing = closeWatcher(agent, ended);
+  const closing = closeWatcher(live, ended);
   if (closing.length === 0) return;
-  agent.process.end.closing = agent.run.append(closing);
+  live.process.end.closing = live.run.append(closing);
   try {
-    await agent.process.end.closing;
+    await live.process.end.closing;
   } catch (error) {
     // A close that was refused did not happen; another process may have closed the watcher.
     for (const { process } of ended) process.end.reopen();
@@ -326,66 +323,66 @@ export async function endWatcher(agent: LiveDelegation): Promise<void> {
   }
 }
 
-function closeWatcher(agent: LiveDelegation, ended: LiveDelegation[]): readonly NewEvent[] {
-  if (agent.process.end.isEnding || !isWatcher(agent)) return [];
-  const ending = agent.state.status === "created" ? tooEarly : watched(agent);
-  return closeHere(agent, ending, ended, { code: "watched_closed" });
+function closeWatcher(live: LiveDelegation, ended: LiveDelegation[]): readonly NewEvent[] {
+  if (live.process.end.isEnding || !isWatcher(live)) return [];
+  const ending = live.state.status === "created" ? tooEarly : watched(live);
+  return closeHere(live, ending, ended, { code: "watched_closed" });
 }
 
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
-function objectionTo(agent: LiveDelegation, { text }: OutputEnding): Rejection | undefined {
-  const lack = missingExit(agent, text) ?? missingEvidence(agent);
+function objectionTo(live: LiveDelegation, { text }: OutputEnding): Rejection | undefined {
+  const lack = missingExit(live, text) ?? missingEvidence(live);
   if (lack !== undefined) return { cause: lack };
   // Output that was handed in was judged by the process that knew the children of its plan.
-  return outputOf(agent) === null ? judgePlan(agent, text) : undefined;
+  return outputOf(live) === null ? judgePlan(live, text) : undefined;
 }
 
 /** Null: the work was handed in, and the worker of its caller merges it. */
-async function integrate(agent: LiveDelegation, ending: OutputEnding): Promise<Accepted | null> {
-  const keeping = keep(agent, ending);
+async function integrate(live: LiveDelegation, ending: OutputEnding): Promise<Accepted | null> {
+  const keeping = keep(live, ending);
   const kept = keeping instanceof Promise ? await keeping : keeping;
-  if (agent.copy === null) return kept;
-  if (outputOf(agent) === null) {
-    const packed = await packOrRefuse(agent);
+  if (live.copy === null) return kept;
+  if (outputOf(live) === null) {
+    const packed = await packOrRefuse(live);
     if ("cause" in packed) return { ...kept, rejected: packed };
-    await handIn(agent, { ...kept, ...packed }, ending);
+    await handIn(live, { ...kept, ...packed }, ending);
   }
-  if (isForCaller(agent)) {
-    agent.process.end.isEnding = true;
-    endTime(agent);
-    agent.run.changed.notify();
+  if (isForCaller(live)) {
+    live.process.end.isEnding = true;
+    endTime(live);
+    live.run.changed.notify();
     return null;
   }
-  const taken = await takeOver(agent, agent.copy);
+  const taken = await takeOver(live, live.copy);
   if (kept.path !== undefined) {
     const { rejected } = taken;
-    await writeReport(agent, ending.text, rejected ? failureBy(rejected) : "completed");
+    await writeReport(live, ending.text, rejected ? failureBy(rejected) : "completed");
   }
   return { ...kept, ...taken };
 }
 
 /** Its report and, where its caller does not take all of it, its output. Most have neither. */
-function keep(agent: LiveDelegation, ending: OutputEnding): Accepted | Promise<Accepted> {
-  const { contract, copy, parent, run, workspace } = agent;
+function keep(live: LiveDelegation, ending: OutputEnding): Accepted | Promise<Accepted> {
+  const { contract, copy, parent, run, workspace } = live;
   const hasReport = contract.outputs.report_path_pattern !== null && workspace !== null;
   const isLarge = !fits(ending.text, parent?.contract.join.max_tokens ?? Number.POSITIVE_INFINITY);
   if (!hasReport && !isLarge) return { ending };
   // Changes in a copy count when they are merged; until then the report says that they do not.
   const state = copy === null ? "completed" : "handed in";
-  const report = hasReport ? writeReport(agent, ending.text, state) : undefined;
+  const report = hasReport ? writeReport(live, ending.text, state) : undefined;
   // A result that its caller does not take in whole is kept where it can be searched.
   const body = isLarge ? run.parts.store.keepArtifact(ending.text) : undefined;
   return Promise.all([report, body]).then(([path, artifact]) => ({ ending, path, artifact }));
 }
 
 /** Also when budget or turns ran out, an output needs the exit tool and the review of its contract. */
-function missingExit(agent: LiveDelegation, said: string): Cause | undefined {
-  const { contract } = agent;
-  const { transcript } = agent.said;
+function missingExit(live: LiveDelegation, said: string): Cause | undefined {
+  const { contract } = live;
+  const { transcript } = live.said;
   const { review, tools } = contract.exit;
   const text = summaryOf(said);
   if (tools.length > 0 && transcript.exit === null) return { code: "exit_missing", tools, text };
-  if (review !== undefined && !findTool(agent, transcript.exitTool ?? "")?.mayComeBack) {
+  if (review !== undefined && !findTool(live, transcript.exitTool ?? "")?.mayComeBack) {
     return { code: "review_missing", profile: review.profile, text };
   }
   return undefined;
@@ -405,9 +402,9 @@ function missingEvidence({
 }
 
 /** The changes for a worker on another machine, or the reason why they cannot be packed. */
-async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
+async function packOrRefuse(live: LiveDelegation): Promise<Pick<Accepted, "bundle"> | Rejection> {
   try {
-    return { bundle: await agent.run.execution.transport?.packWork(agent) };
+    return { bundle: await live.run.execution.transport?.packWork(live) };
   } catch (error) {
     if (!(error instanceof RepositoryRefused) && !(error instanceof GitFailure)) throw error;
     return { cause: { code: "changes_not_packed", text: error.message } };
@@ -416,18 +413,18 @@ async function packOrRefuse(agent: LiveDelegation): Promise<Pick<Accepted, "bund
 
 /** The output is in the log before the merge begins: after a crash, the merge is repeated. */
 async function handIn(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   accepted: Accepted,
   ending: OutputEnding,
 ): Promise<void> {
-  agent.record(...unfinished(agent), outputEvent(agent, accepted, ending));
-  endTime(agent);
-  agent.run.changed.notify();
-  await agent.process.appends.durable();
+  live.record(...unfinished(live), outputEvent(live, accepted, ending));
+  endTime(live);
+  live.run.changed.notify();
+  await live.process.appends.durable();
 }
 
 /** It was closed during its merge: the log says that its changes were merged all the same. */
-export function noteLateMerge(agent: LiveDelegation): void {
-  const late = lateResult(agent, { code: "merged_before_end" });
-  void agent.run.append([late]).catch(() => undefined);
+export function noteLateMerge(live: LiveDelegation): void {
+  const late = lateResult(live, { code: "merged_before_end" });
+  void live.run.append([late]).catch(() => undefined);
 }

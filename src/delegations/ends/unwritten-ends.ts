@@ -22,8 +22,8 @@ export class UnwrittenEnds {
   #isClosed = false;
 
   /** The topmost delegation of an abandoned tree, and the cause that its callers were given. */
-  add(agent: LiveDelegation, cause: Cause): void {
-    this.#ends.set(agent, cause);
+  add(live: LiveDelegation, cause: Cause): void {
+    this.#ends.set(live, cause);
     this.#tryLater();
   }
 
@@ -39,13 +39,13 @@ export class UnwrittenEnds {
   }
 
   async #tryAll(): Promise<void> {
-    for (const [agent, cause] of this.#ends) {
-      const outcome = await writeEnd(agent, cause).then(() => "written" as const, judgeFailure);
+    for (const [live, cause] of this.#ends) {
+      const outcome = await writeEnd(live, cause).then(() => "written" as const, judgeFailure);
       if (outcome === "later") {
         this.#waitMs = Math.min(this.#waitMs * 2, longestWaitMs);
         break;
       }
-      this.#ends.delete(agent);
+      this.#ends.delete(live);
       if (outcome === "written") this.#waitMs = firstWaitMs;
     }
     this.#next = null;
@@ -60,8 +60,8 @@ function judgeFailure(error: unknown): "later" | "never" {
   return error instanceof MandateError && passing.has(error.code) ? "later" : "never";
 }
 
-async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
-  const { run } = agent;
+async function writeEnd(live: LiveDelegation, cause: Cause): Promise<void> {
+  const { run } = live;
   const { store, toolbox } = run.parts;
   const all = [...run.delegations.byId.values()];
   // As before every close: no process of it runs, and merges under way are completed.
@@ -70,12 +70,12 @@ async function writeEnd(agent: LiveDelegation, cause: Cause): Promise<void> {
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));
   // Another process may have recovered the run since; then that process closes it.
   const state = await store.readRun(run.id);
-  if (state === undefined || !owns(run.settings.ownership, state, agent.id)) return;
-  const outcome = await cancelStored(store, toolbox, run.id, agent.id, cause);
+  if (state === undefined || !owns(run.settings.ownership, state, live.id)) return;
+  const outcome = await cancelStored(store, toolbox, run.id, live.id, cause);
   // Another process closed it; or not even its creation was written.
   if (outcome !== "cancelled") return;
   for (const one of [...run.delegations.abandoned]) {
-    if (one !== agent && agent !== run.delegations.root && !isBelow(one, agent)) continue;
+    if (one !== live && live !== run.delegations.root && !isBelow(one, live)) continue;
     run.delegations.abandoned.splice(run.delegations.abandoned.indexOf(one), 1);
     if (one.process.end.wasMerged) noteLateMerge(one);
     retireCopy(one);

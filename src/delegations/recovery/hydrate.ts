@@ -34,11 +34,11 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const eventsOf = await readRunLog(run, contracts.keys(), (event) => time.see(event));
   for (const delegation of state.delegations.values()) {
     const events = eventsOf.get(delegation.id) ?? [];
-    const agent = await revive(run, state, delegation, events, {
+    const live = await revive(run, state, delegation, events, {
       contract: contracts.get(delegation.id),
       used: time.of(delegation.id),
     });
-    if (agent.copy !== null) announceMerge(agent);
+    if (live.copy !== null) announceMerge(live);
   }
   countSteps(run, state);
 }
@@ -108,7 +108,7 @@ export async function revive(
     isElsewhere ? "" : await openingFor(run.parts, delegation, contract),
   );
   if (isOpen(delegation)) for (const event of events) said.see(event);
-  const agent = new LiveDelegation(
+  const live = new LiveDelegation(
     {
       id: delegation.id,
       run,
@@ -125,19 +125,19 @@ export async function revive(
     delegation,
     said,
   );
-  run.delegations.addStored(agent, delegation);
+  run.delegations.addStored(live, delegation);
   // What had arrived of the answer to an open request is known to the process that had sent it.
-  agent.process.request.received = null;
+  live.process.request.received = null;
   if (delegation.status === "closed") {
-    agent.process.end.isEnding = true;
+    live.process.end.isEnding = true;
     const result = resultOf(state, delegation.id);
-    if (result) agent.process.end.closed(result);
+    if (result) live.process.end.closed(result);
   } else if (delegation.status === "running") {
     const { attemptMs, totalMs } = used ?? usedBy(run, contract, events);
-    agent.process.time.usedMs = totalMs;
-    agent.process.time.attemptMs = attemptMs;
+    live.process.time.usedMs = totalMs;
+    live.process.time.attemptMs = attemptMs;
   }
-  return agent;
+  return live;
 }
 
 function timeOf({ parts }: LiveRun, contractOf: (id: string) => Contract | undefined): LoggedTime {
@@ -172,29 +172,29 @@ async function promptOf(store: Store, { profile }: Contract): Promise<string> {
  * Resets a live delegation to its log, after one of its appends was refused because another process
  * wrote first.
  */
-export async function reload(agent: LiveDelegation, delegation: Delegation): Promise<void> {
-  const { parts } = agent.run;
-  const opening = await openingFor(parts, delegation, agent.contract);
+export async function reload(live: LiveDelegation, delegation: Delegation): Promise<void> {
+  const { parts } = live.run;
+  const opening = await openingFor(parts, delegation, live.contract);
   let state = delegation;
   let events: StoredEvent[];
   let heard: number;
   // Results that children deliver when they close are part of its log as well.
   do {
-    heard = agent.process.appends.count;
+    heard = live.process.appends.count;
     events = [];
-    await agent.process.appends.quiet();
+    await live.process.appends.quiet();
     const { store } = parts;
-    for await (const event of store.readEvents({ delegationId: agent.id })) events.push(event);
-    state = (await store.readRun(agent.run.id))?.delegations.get(agent.id) ?? state;
-  } while (agent.process.appends.count !== heard);
+    for await (const event of store.readEvents({ delegationId: live.id })) events.push(event);
+    state = (await store.readRun(live.run.id))?.delegations.get(live.id) ?? state;
+  } while (live.process.appends.count !== heard);
   // Nothing is awaited from here on: a second reload may be under way.
   const said = new Conversation(opening);
   for (const event of events) said.see(event);
-  agent.process.appends.startOver();
-  agent.process.request.estimates.clear();
-  agent.process.request.received = null;
-  agent.adopt(state, said);
-  const { work } = agent;
+  live.process.appends.startOver();
+  live.process.request.estimates.clear();
+  live.process.request.received = null;
+  live.adopt(state, said);
+  const { work } = live;
   if (work.cut === null || work.cut instanceof Suspended) work.cut = suspensionIn(state);
 }
 

@@ -96,14 +96,14 @@ export async function recoverClaimed(
  */
 export async function continueRecovered({ run, state, woken }: RecoveredRun): Promise<void> {
   for (const delegation of [...state.delegations.values()]) {
-    const agent = run.delegations.byId.get(delegation.id);
-    if (!agent || agent.process.end.isEnding || agent.work.isParked || isHeldBack(agent)) continue;
+    const live = run.delegations.byId.get(delegation.id);
+    if (!live || live.process.end.isEnding || live.work.isParked || isHeldBack(live)) continue;
     try {
-      await recoverDelegation(agent, delegation, woken.has(agent));
+      await recoverDelegation(live, delegation, woken.has(live));
     } catch (error) {
       // It closes as it would at work: the close is written now, or as soon as there is room.
       if (!wasNotWritten(error)) throw error;
-      await endWork(agent, error);
+      await endWork(live, error);
     }
   }
   if (run.delegations.root?.work.isInterrupted && !run.delegations.root.process.end.isEnding)
@@ -120,31 +120,31 @@ const none: ReadonlySet<LiveDelegation> = new Set();
 async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDelegation>> {
   const woken = new Set<LiveDelegation>();
   const events: NewEvent[] = [];
-  const wakeBy = (agent: LiveDelegation, ...own: readonly NewEvent[]): void => {
+  const wakeBy = (live: LiveDelegation, ...own: readonly NewEvent[]): void => {
     events.push(...own);
-    agent.follow(own);
+    live.follow(own);
   };
-  for (const agent of run.delegations.byId.values()) {
-    if (agent.process.end.isEnding) continue;
-    const suspension = agent.work.suspension ?? suspensionByLoss(agent);
+  for (const live of run.delegations.byId.values()) {
+    if (live.process.end.isEnding) continue;
+    const suspension = live.work.suspension ?? suspensionByLoss(live);
     if (suspension === null) continue;
-    if (agent.contract.model.provider === externalProvider && suspension.closesAs !== null) {
+    if (live.contract.model.provider === externalProvider && suspension.closesAs !== null) {
       const { cause, closesAs, message: reason } = suspension;
       const payload = { cause, reason, closes_as: closesAs, resumed: true as const };
-      wakeBy(agent, event(agent, "agent.interrupted", payload));
-      agent.work.cut = new Suspended(cause, true);
+      wakeBy(live, event(live, "agent.interrupted", payload));
+      live.work.cut = new Suspended(cause, true);
       continue;
     }
-    const delegation = state.delegations.get(agent.id);
+    const delegation = state.delegations.get(live.id);
     const resumption = delegation?.status === "running" ? delegation.resumptions : 0;
     // Its process may have been killed between the interrupt and the end of its request.
     wakeBy(
-      agent,
-      ...settledIfOpen(agent),
-      event(agent, "agent.resumed", { fence: state.fence, resumption }),
+      live,
+      ...settledIfOpen(live),
+      event(live, "agent.resumed", { fence: state.fence, resumption }),
     );
-    agent.work.cut = null;
-    woken.add(agent);
+    live.work.cut = null;
+    woken.add(live);
   }
   await run.append(events);
   return woken;
@@ -215,54 +215,54 @@ async function grantOfRoot(
 }
 
 export async function recoverDelegation(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   delegation: Delegation,
   isWoken = false,
 ): Promise<void> {
-  if (agent.contract.workspace.copy !== undefined && agent.copy === null) {
-    agent.record(...settledIfOpen(agent));
-    await closeWith(agent, failure({ code: "working_copy_gone" }));
+  if (live.contract.workspace.copy !== undefined && live.copy === null) {
+    live.record(...settledIfOpen(live));
+    await closeWith(live, failure({ code: "working_copy_gone" }));
     return;
   }
   // It was suspended, and its log already says that it continues.
-  if (isWoken) return queue(agent);
-  if (agent.work.isInterrupted) return endWork(agent, agent.work.suspension);
+  if (isWoken) return queue(live);
+  if (live.work.isInterrupted) return endWork(live, live.work.suspension);
   switch (delegation.status) {
     case "created":
-      if (!agent.run.isHeld) queue(agent);
+      if (!live.run.isHeld) queue(live);
       return;
     case "running": {
       // A delegation that only waits for others did not kill the worker.
-      const resumption = delegation.resumptions + (onlyWaits(agent) ? 0 : 1);
-      const events: NewEvent[] = [...settledIfOpen(agent)];
+      const resumption = delegation.resumptions + (onlyWaits(live) ? 0 : 1);
+      const events: NewEvent[] = [...settledIfOpen(live)];
       if (resumption > resumptionLimit) {
-        if (events.length > 0) agent.record(...events);
+        if (events.length > 0) live.record(...events);
         const cause = { code: "resumptions_exhausted", times: resumptionLimit } as const;
-        await closeWith(agent, failure(cause));
+        await closeWith(live, failure(cause));
         return;
       }
-      if (agent.contract.model.provider === externalProvider) {
-        if (events.length > 0) agent.record(...events);
+      if (live.contract.model.provider === externalProvider) {
+        if (events.length > 0) live.record(...events);
         const gone = { code: "program_gone" } as const;
         // For its children that is an interrupt, which their contracts decide.
-        const isLast = !(agent.process.children ?? []).some(outlivesInterrupt);
-        if (isLast) await closeWith(agent, failure(gone));
-        else await suspendRoot(agent, gone);
+        const isLast = !(live.process.children ?? []).some(outlivesInterrupt);
+        if (isLast) await closeWith(live, failure(gone));
+        else await suspendRoot(live, gone);
         return;
       }
-      const { fence } = agent.run.settings.ownership;
-      events.push(event(agent, "agent.resumed", { fence, resumption }));
-      agent.record(...events);
-      queue(agent);
+      const { fence } = live.run.settings.ownership;
+      events.push(event(live, "agent.resumed", { fence, resumption }));
+      live.record(...events);
+      queue(live);
       return;
     }
     case "waiting_for_merge": {
       const { text, truncated, reason } = delegation.output;
       const output = { kind: "output", text, truncated, reason } as const;
       // Its children, or those whose work is merged before its own, are recovered after it.
-      const isDone = agent.copy === null && openChildren(agent).length === 0;
-      if (isDone) await closeWith(agent, output);
-      else void finish(agent, output);
+      const isDone = live.copy === null && openChildren(live).length === 0;
+      if (isDone) await closeWith(live, output);
+      else void finish(live, output);
       return;
     }
     case "completed":
@@ -271,7 +271,7 @@ export async function recoverDelegation(
       // These are written together with `closed`; no log of ours stops between them.
       throw new MandateError(
         "illegal-transition",
-        `Delegation ${agent.id} is ${delegation.status}, but not closed.`,
+        `Delegation ${live.id} is ${delegation.status}, but not closed.`,
       );
     default:
       return delegation satisfies never;

@@ -38,7 +38,7 @@ describe("a contract that was changed in the database", () => {
     engines.push(mandate);
     const { result, events } = await mandate.run({ task: "go", profile: "worker" });
     expect(result).toMatchObject({ status: "failed", closeReason: "policy_denied" });
-    expect(result.result).toMatch(/is not the one that it was created with/);
+    expect(result.result).toMatch(/is not the one it was created with/);
     expect(ofType(events, "agent.subagent_completed")).toEqual([]);
     expect(ofType(events, "agent.subagent_failed")[0]?.payload.code).toBe("policy_denied");
     expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("failed");

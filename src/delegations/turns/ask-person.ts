@@ -8,11 +8,11 @@ import { askKey, event, type LiveDelegation } from "../live-delegation.ts";
  * Asks the person who started the run, and waits for an answer, the deadline, or the close of the
  * delegation. At the deadline the default is the answer; without a default the question is unanswered.
  */
-export function askPerson(agent: LiveDelegation, question: Question): Promise<AskOutcome> {
-  const answered = keysOf(question).flatMap((key) => agent.said.answerTo(key) ?? [])[0];
+export function askPerson(live: LiveDelegation, question: Question): Promise<AskOutcome> {
+  const answered = keysOf(question).flatMap((key) => live.said.answerTo(key) ?? [])[0];
   if (answered) return Promise.resolve(answered);
-  const asking = agent.process.inOrder.asking.then(() => ask(agent, question));
-  agent.process.inOrder.asking = asking.catch(() => undefined);
+  const asking = live.process.inOrder.asking.then(() => ask(live, question));
+  live.process.inOrder.asking = asking.catch(() => undefined);
   return asking;
 }
 
@@ -25,10 +25,10 @@ function keysOf({ about, ...question }: Question): readonly string[] {
     : [askKey({ about, ...question }), askKey(question)];
 }
 
-async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> {
-  const { run } = agent;
+async function ask(live: LiveDelegation, asked: Question): Promise<AskOutcome> {
+  const { run } = live;
   const { clock, limits, store } = run.parts;
-  const openAsk = openAskOf(agent.state);
+  const openAsk = openAskOf(live.state);
   const open = openAsk && keysOf(asked).includes(askKey(openAsk)) ? openAsk : null;
   const id = open?.id ?? store.newAskId();
   const deadlineAt = open?.deadlineAt ?? clock.now() + limits.askDeadlineMs;
@@ -36,8 +36,8 @@ async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> 
   const fallback = open ? open.default : asked.kind === undefined ? limits.askDefault : null;
   const answer = new Promise<AskOutcome>((resolve) => run.asks.set(id, resolve));
   if (!open) {
-    agent.record(
-      event(agent, "agent.asked", {
+    live.record(
+      event(live, "agent.asked", {
         ask_id: id,
         call_id: asked.callId,
         ...(asked.kind && { kind: asked.kind }),
@@ -49,12 +49,12 @@ async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> 
     );
   }
   const wait = Math.max(0, Math.min(deadlineAt - clock.now(), limits.askDeadlineMs));
-  const timer = clock.after(wait, () => void expire(agent, id, fallback));
-  agent.process.asksOpen++;
+  const timer = clock.after(wait, () => void expire(live, id, fallback));
+  live.process.asksOpen++;
   try {
-    return await agent.work.interruptible(answer);
+    return await live.work.interruptible(answer);
   } finally {
-    agent.process.asksOpen--;
+    live.process.asksOpen--;
     timer.cancel();
     run.asks.delete(id);
   }
@@ -63,21 +63,15 @@ async function ask(agent: LiveDelegation, asked: Question): Promise<AskOutcome> 
 /** The store may have room again in a moment: the expiry is written then. */
 const passing: ReadonlySet<string> = new Set(["storage-full", "database-unusable"]);
 
-async function expire(
-  agent: LiveDelegation,
-  askId: string,
-  fallback: string | null,
-): Promise<void> {
+async function expire(live: LiveDelegation, askId: string, fallback: string | null): Promise<void> {
   const by = fallback === null ? "expired" : "default";
   try {
-    await agent.run.append([
-      event(agent, "agent.answered", { ask_id: askId, answer: fallback, by }),
-    ]);
+    await live.run.append([event(live, "agent.answered", { ask_id: askId, answer: fallback, by })]);
   } catch (error) {
     // The question was answered in the last moment, or the delegation closed: that event settles it.
-    if (agent.process.end.isEnding || (error instanceof MandateError && !passing.has(error.code)))
+    if (live.process.end.isEnding || (error instanceof MandateError && !passing.has(error.code)))
       return;
-    agent.run.parts.clock.after(1000, () => void expire(agent, askId, fallback)).unref();
+    live.run.parts.clock.after(1000, () => void expire(live, askId, fallback)).unref();
   }
 }
 

@@ -28,24 +28,24 @@ const burst = 128;
  * side; those that write or execute run one after the other, in the order the model gave. While all
  * open calls only wait for children or people, the slot is free for other delegations.
  */
-export async function performCalls(agent: LiveDelegation): Promise<void> {
-  const { withdrawn } = agent.said.transcript;
-  const calls = agent.said.transcript.pending.filter(({ result }) => result === undefined);
-  const open = new OpenCalls(agent);
+export async function performCalls(live: LiveDelegation): Promise<void> {
+  const { withdrawn } = live.said.transcript;
+  const calls = live.said.transcript.pending.filter(({ result }) => result === undefined);
+  const open = new OpenCalls(live);
   const turn = { open, withdrawn };
   const inOrder: PendingCall[] = [];
   let begun = 0;
   for (const pending of calls) {
     if (++begun % burst === 0) await new Promise((resolve) => setImmediate(resolve));
-    agent.work.throwIfStopped();
-    const tool = findTool(agent, pending.call.name);
+    live.work.throwIfStopped();
+    const tool = findTool(live, pending.call.name);
     if (tool?.effect === "write" || tool?.effect === "exec") inOrder.push(pending);
-    else open.follow(performCall(agent, pending, turn), tool?.waits === true);
+    else open.follow(performCall(live, pending, turn), tool?.waits === true);
   }
-  if (inOrder.length > 0) open.follow(performInOrder(agent, inOrder, turn), false);
+  if (inOrder.length > 0) open.follow(performInOrder(live, inOrder, turn), false);
   await open.finished();
-  const back = agent.process.time.takeSlot();
-  if (back) await agent.work.interruptible(back);
+  const back = live.process.time.takeSlot();
+  if (back) await live.work.interruptible(back);
 }
 
 type PendingCall = Pick<
@@ -61,49 +61,49 @@ interface CallsOfTurn {
 }
 
 async function performInOrder(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   calls: readonly PendingCall[],
   turn: CallsOfTurn,
 ): Promise<void> {
   for (const pending of calls) {
-    agent.work.throwIfStopped();
-    await performCall(agent, pending, turn);
+    live.work.throwIfStopped();
+    await performCall(live, pending, turn);
   }
 }
 
 /** One call, through the user's middleware and the gate. */
 export function performCall(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   { call, started }: PendingCall,
   turn: CallsOfTurn,
 ): Promise<ToolResult> {
-  const subject = new Subject(agent, turn);
+  const subject = new Subject(live, turn);
   // Most calls pass no middleware, and a thousand calls may be open at once.
-  return agent.said.halt === null && agent.run.parts.middleware.call === undefined
+  return live.said.halt === null && live.run.parts.middleware.call === undefined
     ? passGate(subject, call, started)
-    : performGuarded(agent, subject, call, started);
+    : performGuarded(live, subject, call, started);
 }
 
 async function performGuarded(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   subject: Subject,
   call: ToolCall,
   started: boolean,
 ): Promise<ToolResult> {
-  const { middleware } = agent.run.parts;
-  if (agent.said.halt !== null && !started) {
-    const reason = `Stopped before it began, by a watcher: ${agent.said.halt}`;
+  const { middleware } = live.run.parts;
+  if (live.said.halt !== null && !started) {
+    const reason = `Stopped before it began, by a watcher: ${live.said.halt}`;
     return refuse(subject, call, started, { rule: "interjected", reason });
   }
   if (middleware.call === undefined) return passGate(subject, call, started);
   let reason = "It was not let through.";
   try {
     const context = {
-      runId: agent.run.id,
-      delegationId: agent.id,
-      parentId: agent.parent?.id ?? null,
-      depth: agent.contract.parent.depth,
-      contract: agent.contract,
+      runId: live.run.id,
+      delegationId: live.id,
+      parentId: live.parent?.id ?? null,
+      depth: live.contract.parent.depth,
+      contract: live.contract,
       call,
     };
     // A call that the middleware changed passes the gate as well; its id stays.
@@ -114,7 +114,7 @@ async function performGuarded(
     // The middleware answered by itself. Without a record the model would wait for the call.
     reason = result?.text ?? reason;
   } catch (error) {
-    agent.work.throwIfStopped();
+    live.work.throwIfStopped();
     reason = `The call was refused: ${messageOf(error)}`;
     if (subject.wasRecorded) return { text: reason, isError: true };
   }
@@ -127,7 +127,7 @@ async function performGuarded(
  * calls may be open at once, each waiting for a child.
  */
 export class OpenCalls {
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   /** One more than there are, until all have begun. */
   #busy = 1;
   #waiting = 0;
@@ -135,8 +135,8 @@ export class OpenCalls {
   #hasFailed = false;
   #settle: ((hasFailed: boolean) => void) | undefined;
 
-  constructor(agent: LiveDelegation) {
-    this.#agent = agent;
+  constructor(live: LiveDelegation) {
+    this.#live = live;
   }
 
   /** `waits`: it waits for others, and needs no slot for that. */
@@ -172,8 +172,8 @@ export class OpenCalls {
     } finally {
       this.#waiting--;
       this.#busy++;
-      const back = this.#agent.process.time.takeSlot();
-      if (back) await this.#agent.work.interruptible(back);
+      const back = this.#live.process.time.takeSlot();
+      if (back) await this.#live.work.interruptible(back);
     }
   }
 
@@ -209,7 +209,7 @@ export class OpenCalls {
   }
 
   #consider(): void {
-    if (this.#busy === 0 && this.#waiting > 0) this.#agent.process.time.giveSlot();
+    if (this.#busy === 0 && this.#waiting > 0) this.#live.process.time.giveSlot();
   }
 }
 
@@ -217,46 +217,46 @@ export class OpenCalls {
 class Subject implements GateSubject {
   readonly caller: Caller;
   wasRecorded = false;
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   readonly #open: OpenCalls | undefined;
   readonly #attempt: number;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(agent: LiveDelegation, { open, withdrawn }: CallsOfTurn) {
-    this.caller = new Caller(agent, withdrawn);
-    this.#agent = agent;
+  constructor(live: LiveDelegation, { open, withdrawn }: CallsOfTurn) {
+    this.caller = new Caller(live, withdrawn);
+    this.#live = live;
     this.#open = open;
-    this.#attempt = agent.state.attempt;
+    this.#attempt = live.state.attempt;
   }
 
   async approve(call: ToolCall, question: string): Promise<boolean> {
     const about = sha256(JSON.stringify([call.name, call.input]));
     const asked = { callId: call.id, kind: "approval", about, question } as const;
-    const asking = askPerson(this.#agent, asked);
+    const asking = askPerson(this.#live, asked);
     const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
     return isConsent(outcome);
   }
 
   record(event: Parameters<GateSubject["record"]>[0]): void {
-    const agent = this.#agent;
+    const live = this.#live;
     this.checkStopped();
     if (event.type !== "agent.tool_started") {
       this.wasRecorded = true;
-      agent.record(event);
+      live.record(event);
       return;
     }
-    const { effect } = findTool(agent, event.payload.tool) ?? {};
-    if (effect === "exec") agent.process.holdsProcesses = true;
-    const keeps = keepsForCalls(agent, event.payload.call_id);
-    agent.record(keeps ? { ...event, payload: { ...event.payload, keeps } } : event);
+    const { effect } = findTool(live, event.payload.tool) ?? {};
+    if (effect === "exec") live.process.holdsProcesses = true;
+    const keeps = keepsForCalls(live, event.payload.call_id);
+    live.record(keeps ? { ...event, payload: { ...event.payload, keeps } } : event);
   }
 
   checkStopped(): void {
-    this.#agent.work.throwIfStopped();
+    this.#live.work.throwIfStopped();
     // Its attempt was cut, and the next one knows nothing of this call.
-    if (this.#agent.state.attempt !== this.#attempt) {
-      const { attempt_timeout_ms: ms } = this.#agent.contract.execution;
+    if (this.#live.state.attempt !== this.#attempt) {
+      const { attempt_timeout_ms: ms } = this.#live.contract.execution;
       throw new Stopped({ code: "attempt_deadline", ms });
     }
   }
@@ -270,7 +270,7 @@ class Subject implements GateSubject {
   }
 
   contextOf(call: ToolCall): ToolContext {
-    return new CallContext(this.#agent, call, this);
+    return new CallContext(this.#live, call, this);
   }
 
   onRecorded(): void {
@@ -279,7 +279,7 @@ class Subject implements GateSubject {
 
   /** Most tools delegate nothing and never ask for it. */
   delegatorFor(call: ToolCall): CallDelegator {
-    this.#delegator ??= new CallDelegator(this.#agent, call, this);
+    this.#delegator ??= new CallDelegator(this.#live, call, this);
     return this.#delegator;
   }
 
@@ -288,16 +288,16 @@ class Subject implements GateSubject {
     if (this.#deadline === undefined) {
       const deadline = new AbortController();
       this.#deadline = deadline;
-      this.#agent.work.onStop((reason) => deadline.abort(reason));
+      this.#live.work.onStop((reason) => deadline.abort(reason));
     }
     return this.#deadline.signal;
   }
 
   within<Output>(tool: Tool, running: Promise<Output>): Promise<Output> {
-    const agent = this.#agent;
-    if (tool.waits) return agent.work.interruptible(running);
+    const live = this.#live;
+    if (tool.waits) return live.work.interruptible(running);
     return new Promise((resolve, reject) => {
-      const ms = agent.contract.deadlines.tool;
+      const ms = live.contract.deadlines.tool;
       let isLate = false;
       let forget = (): void => undefined;
       const end = (): void => {
@@ -309,15 +309,15 @@ class Subject implements GateSubject {
         end();
         reject(reason);
       };
-      const timer = agent.run.parts.clock.after(ms, () => {
+      const timer = live.run.parts.clock.after(ms, () => {
         const reason = new ToolDeadline({ code: "tool_deadline", tool: tool.name, ms });
         this.#deadline?.abort(reason);
         fail(reason);
       });
       // The work may have been stopped already: then `fail` is called at once.
-      forget = agent.work.onStop(fail);
+      forget = live.work.onStop(fail);
       running.then((result) => {
-        if (isLate) return noteLateResult(agent, { code: "late_tool_result", tool: tool.name });
+        if (isLate) return noteLateResult(live, { code: "late_tool_result", tool: tool.name });
         end();
         resolve(result);
       }, fail);
@@ -395,22 +395,22 @@ class Caller implements GateCaller {
 
 /** What a tool gets to see. A class of few fields, since a thousand calls may be open at once. */
 class CallContext implements ToolContext {
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   readonly #call: ToolCall;
   readonly #subject: Subject;
 
-  constructor(agent: LiveDelegation, call: ToolCall, subject: Subject) {
-    this.#agent = agent;
+  constructor(live: LiveDelegation, call: ToolCall, subject: Subject) {
+    this.#live = live;
     this.#call = call;
     this.#subject = subject;
   }
 
   get delegationId(): string {
-    return this.#agent.id;
+    return this.#live.id;
   }
 
   get runId(): string {
-    return this.#agent.run.id;
+    return this.#live.run.id;
   }
 
   get callId(): string {
@@ -418,19 +418,19 @@ class CallContext implements ToolContext {
   }
 
   get workspace(): ToolContext["workspace"] {
-    return this.#agent.workspace;
+    return this.#live.workspace;
   }
 
   get skills(): ToolContext["skills"] {
-    return this.#agent.contract.permissions.skills;
+    return this.#live.contract.permissions.skills;
   }
 
   get network(): ToolContext["network"] {
-    return this.#agent.contract.permissions.network;
+    return this.#live.contract.permissions.network;
   }
 
   get rules(): ToolContext["rules"] {
-    return this.#agent.contract.permissions.rules;
+    return this.#live.contract.permissions.rules;
   }
 
   get mayLeadTo(): (url: URL, from: URL) => boolean {

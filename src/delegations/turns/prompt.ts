@@ -24,54 +24,54 @@ import type { RecordedEstimate } from "../engine-parts.ts";
 import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
 
 /** The tools a turn is offered; in the last one only those that end it. */
-export function offeredTools(agent: LiveDelegation, last: boolean): OfferedTools {
-  const { contract, run } = agent;
+export function offeredTools(live: LiveDelegation, last: boolean): OfferedTools {
+  const { contract, run } = live;
   if (last) return run.parts.toolbox.offer(contract.exit.tools);
-  agent.process.tools.offered ??= withServerTools(
+  live.process.tools.offered ??= withServerTools(
     run.parts.toolbox.offer(contract.permissions.allowed_tools),
-    agent.process.tools.ofServers,
+    live.process.tools.ofServers,
   );
-  return agent.process.tools.offered;
+  return live.process.tools.offered;
 }
 
 /** No prompt is more tokens than its bytes. */
-export function boundPrompt(agent: LiveDelegation): void {
-  const { transcript } = agent.said;
-  const { models } = agent.run.parts;
-  const recorded = models.recorded?.(agent.id, requestsOf(agent) + 1);
-  agent.process.request.promptBound =
+export function boundPrompt(live: LiveDelegation): void {
+  const { transcript } = live.said;
+  const { models } = live.run.parts;
+  const recorded = models.recorded?.(live.id, requestsOf(live) + 1);
+  live.process.request.promptBound =
     recorded?.promptBound ??
     promptBound({
       counted: transcript.countedTokens,
       // Earlier versions, whose runs are replayed, did not add what goes back to the provider.
       bytesSince: transcript.bytesSince + (models.recorded ? 0 : transcript.uncountedData),
-      systemBytes: Buffer.byteLength(agent.system),
-      toolTokens: offeredTools(agent, false).tokens,
+      systemBytes: Buffer.byteLength(live.system),
+      toolTokens: offeredTools(live, false).tokens,
     });
 }
 
 /** Asks the model for the tokens of the next prompt. A replay has the bound that was used. */
-export async function countPrompt(agent: LiveDelegation): Promise<void> {
-  const { contract, run } = agent;
-  const { transcript } = agent.said;
+export async function countPrompt(live: LiveDelegation): Promise<void> {
+  const { contract, run } = live;
+  const { transcript } = live.said;
   const { clock, models } = run.parts;
   if (models.recorded !== undefined) return;
   const { max_output_tokens: maxOutputTokens, temperature, top_p: topP, effort } = contract.model;
   const count = async (): Promise<number | undefined> => {
-    const model = models.resolve(modelOf(agent));
+    const model = models.resolve(modelOf(live));
     return model.countTokens?.({
-      ...{ model: modelOf(agent), system: agent.system, messages: transcript.messages },
-      tools: offeredTools(agent, false).descriptions,
+      ...{ model: modelOf(live), system: live.system, messages: transcript.messages },
+      tools: offeredTools(live, false).descriptions,
       ...{ maxOutputTokens, temperature, topP, effort },
       counted: transcript.counted,
       signal: timeoutSignal(clock, Math.min(contract.deadlines.first_token, longestCount)),
     });
   };
   // What cannot be counted is bounded by its bytes; a model that cannot be had says so when it is asked.
-  const counted = await agent.work.interruptible(count().catch(() => undefined));
+  const counted = await live.work.interruptible(count().catch(() => undefined));
   if (counted === undefined || !Number.isSafeInteger(counted) || counted <= 0) return;
   const reported = transcript.countedTokens === null ? 0 : (transcript.measured?.tokens ?? 0);
-  const { request } = agent.process;
+  const { request } = live.process;
   request.promptBound = Math.min(request.promptBound, Math.max(counted, reported));
 }
 
@@ -81,26 +81,26 @@ const longestCount = 10_000;
  * Shortens a conversation that has outgrown the window of its profile or model. Undefined: no window
  * is known, and the provider says when it is too long.
  */
-export function keepToWindow(agent: LiveDelegation): WindowPlan | undefined {
-  const { models } = agent.run.parts;
+export function keepToWindow(live: LiveDelegation): WindowPlan | undefined {
+  const { models } = live.run.parts;
   if (models.recorded !== undefined) {
-    while (shortenTo(agent, 0));
-    const { isSent } = models.recorded(agent.id, requestsOf(agent) + 1) ?? { isSent: false };
-    return isSent ? undefined : windowOf(agent);
+    while (shortenTo(live, 0));
+    const { isSent } = models.recorded(live.id, requestsOf(live) + 1) ?? { isSent: false };
+    return isSent ? undefined : windowOf(live);
   }
-  const plan = windowOf(agent);
-  const isOutgrown = plan !== undefined && agent.said.transcript.bytes > plan.conversationBytes;
-  return isOutgrown && shortenTo(agent, plan.conversationBytes) ? windowOf(agent) : plan;
+  const plan = windowOf(live);
+  const isOutgrown = plan !== undefined && live.said.transcript.bytes > plan.conversationBytes;
+  return isOutgrown && shortenTo(live, plan.conversationBytes) ? windowOf(live) : plan;
 }
 
-function windowOf(agent: LiveDelegation): WindowPlan | undefined {
-  const { contract, run } = agent;
-  const { transcript } = agent.said;
+function windowOf(live: LiveDelegation): WindowPlan | undefined {
+  const { contract, run } = live;
+  const { transcript } = live.said;
   const { context_window: own, max_output_tokens: maxOutput } = contract.model;
-  const window = own ?? run.parts.models.contextWindow?.(modelOf(agent));
+  const window = own ?? run.parts.models.contextWindow?.(modelOf(live));
   if (window === undefined) return undefined;
   // Our own tools are bounded by a token for two bytes.
-  const fixedBytes = Buffer.byteLength(agent.system) + 2 * offeredTools(agent, false).tokens;
+  const fixedBytes = Buffer.byteLength(live.system) + 2 * offeredTools(live, false).tokens;
   const { bytes: conversationBytes, measured } = transcript;
   const plan = planWindow({ window, maxOutput, fixedBytes, conversationBytes, measured });
   // A replay knows the contract's window alone, and a provider that we know refuses by itself.
@@ -111,68 +111,63 @@ function windowOf(agent: LiveDelegation): WindowPlan | undefined {
  * Shortens the conversation to so many bytes, or by as much as can be removed. False: nothing could
  * be. A replay shortens where the recorded run did, and in the same way.
  */
-export function shortenTo(agent: LiveDelegation, most: number): boolean {
-  const { messages, compactions } = agent.said.transcript;
-  const { models } = agent.run.parts;
+export function shortenTo(live: LiveDelegation, most: number): boolean {
+  const { messages, compactions } = live.said.transcript;
+  const { models } = live.run.parts;
   if (models.recorded !== undefined) {
-    const next = models.recorded(agent.id, requestsOf(agent) + 1)?.shortenings[compactions];
-    if (next !== undefined) agent.record(event(agent, "agent.compacted", next));
+    const next = models.recorded(live.id, requestsOf(live) + 1)?.shortenings[compactions];
+    if (next !== undefined) live.record(event(live, "agent.compacted", next));
     return next !== undefined;
   }
   const shortening = chooseShortening(messages, most);
   if (shortening === undefined) return false;
   const payload = { before_messages: messages.length, shortening };
-  agent.record(event(agent, "agent.compacted", payload));
+  live.record(event(live, "agent.compacted", payload));
   return true;
 }
 
 /** The part of the budget that is kept, beyond a request, for results of background children. */
 export function keepsAfter(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   { maxOutput, reserve: amount }: Extract<TurnPlan, { reserve: Amount }>,
   recorded: RecordedEstimate | undefined,
 ): Keeps | undefined {
-  if (agent.run.parts.models.recorded !== undefined) return recorded?.keeps.reserved;
-  const results = unreadChildren(agent);
+  if (live.run.parts.models.recorded !== undefined) return recorded?.keeps.reserved;
+  const results = unreadChildren(live);
   if (results === 0) return undefined;
-  const { available } = agent.budget;
+  const { available } = live.budget;
   const left = { tokens: available.tokens - amount.tokens, cost: available.cost - amount.cost };
-  return keepsFor(agent, results, left, agent.process.request.promptBound + maxOutput);
+  return keepsFor(live, results, left, live.process.request.promptBound + maxOutput);
 }
 
 /** What the calls of a turn that make children keep back, for the first of them that begins. */
-export function keepsForCalls(agent: LiveDelegation, callId: string): Keeps | undefined {
-  const { models } = agent.run.parts;
+export function keepsForCalls(live: LiveDelegation, callId: string): Keeps | undefined {
+  const { models } = live.run.parts;
   if (models.recorded !== undefined) {
-    return models.recorded(agent.id, requestsOf(agent))?.keeps.calls?.get(callId);
+    return models.recorded(live.id, requestsOf(live))?.keeps.calls?.get(callId);
   }
-  const { transcript } = agent.said;
-  const joining = (pending: PendingCall): boolean => bringsResult(agent, pending.call.name);
+  const { transcript } = live.said;
+  const joining = (pending: PendingCall): boolean => bringsResult(live, pending.call.name);
   // Of a thousand calls the first one speaks for all.
   if (transcript.pending.some((pending) => pending.started && joining(pending))) return undefined;
   const calls = transcript.pending.filter(joining);
   if (!calls.some(({ call }) => call.id === callId)) return undefined;
   const prompt =
-    (transcript.countedTokens ?? agent.process.request.promptBound) + transcript.bytesSince;
-  const results = calls.length + unreadChildren(agent);
-  return keepsFor(agent, results, agent.budget.available, prompt);
+    (transcript.countedTokens ?? live.process.request.promptBound) + transcript.bytesSince;
+  const results = calls.length + unreadChildren(live);
+  return keepsFor(live, results, live.budget.available, prompt);
 }
 
-function keepsFor(
-  agent: LiveDelegation,
-  results: number,
-  available: Amount,
-  prompt: number,
-): Keeps {
-  const { budget, join } = agent.contract;
+function keepsFor(live: LiveDelegation, results: number, available: Amount, prompt: number): Keeps {
+  const { budget, join } = live.contract;
   return planReport({
     prompt,
     available,
     keepBack: budget.reserve,
-    price: priceOf(agent),
+    price: priceOf(live),
     results,
     joinTokens: join.max_tokens,
-    perToken: canCount(agent) ? 1 : bytesPerToken,
+    perToken: canCount(live) ? 1 : bytesPerToken,
   });
 }
 
@@ -181,15 +176,15 @@ export function unreadChildren({ process, run }: LiveDelegation): number {
   return process.children.filter(({ id }) => !run.history.delivered.has(id)).length;
 }
 
-function bringsResult(agent: LiveDelegation, name: string): boolean {
-  const { choosesFrom, effect, waits } = findTool(agent, name) ?? {};
+function bringsResult(live: LiveDelegation, name: string): boolean {
+  const { choosesFrom, effect, waits } = findTool(live, name) ?? {};
   return effect === "spawn" && (waits === true || choosesFrom !== undefined);
 }
 
 /** Whether its prompts are counted in tokens where their bytes do not fit. */
-export function canCount(agent: LiveDelegation): boolean {
+export function canCount(live: LiveDelegation): boolean {
   try {
-    return agent.run.parts.models.resolve(modelOf(agent)).countTokens !== undefined;
+    return live.run.parts.models.resolve(modelOf(live)).countTokens !== undefined;
   } catch {
     return false;
   }
@@ -199,36 +194,36 @@ export function canCount(agent: LiveDelegation): boolean {
  * Asks the MCP servers of a delegation for their tools, before its first turn and not earlier. If a
  * server is unavailable, the model is told, and the delegation continues without it.
  */
-export async function openServers(agent: LiveDelegation): Promise<void> {
-  const { mcp_servers: servers } = agent.contract.permissions;
+export async function openServers(live: LiveDelegation): Promise<void> {
+  const { mcp_servers: servers } = live.contract.permissions;
   const names = servers === "*" ? [] : servers;
-  const opened = await Promise.all(names.map((server) => open(agent, server)));
-  agent.process.holdsProcesses = true;
-  agent.work.throwIfStopped();
-  const granted = opened.flat().filter((tool) => isGranted(agent, tool));
-  agent.process.tools.ofServers = new Map(granted.map((tool) => [tool.name, tool]));
+  const opened = await Promise.all(names.map((server) => open(live, server)));
+  live.process.holdsProcesses = true;
+  live.work.throwIfStopped();
+  const granted = opened.flat().filter((tool) => isGranted(live, tool));
+  live.process.tools.ofServers = new Map(granted.map((tool) => [tool.name, tool]));
 }
 
 export function hasServers({ contract }: LiveDelegation): boolean {
   return contract.permissions.mcp_servers.length > 0;
 }
 
-async function open(agent: LiveDelegation, name: string): Promise<readonly Tool[]> {
-  const { parts } = agent.run;
-  const { server, isOwn } = declarationOf(agent, name);
+async function open(live: LiveDelegation, name: string): Promise<readonly Tool[]> {
+  const { parts } = live.run;
+  const { server, isOwn } = declarationOf(live, name);
   try {
     if (server === undefined) {
       throw new Error(`The MCP server "${name}" is not configured any more.`);
     }
     if (server.disabled === true) return [];
-    const scope = { delegationId: agent.id, workspace: agent.workspace?.root ?? null, isOwn };
-    return await agent.work.interruptible(parts.servers.open(name, server, scope));
+    const scope = { delegationId: live.id, workspace: live.workspace?.root ?? null, isOwn };
+    return await live.work.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;
     const cause = { code: "server_unavailable", server: name, text: messageOf(error) } as const;
     const message = describeReminder(cause);
     const said = { from: "mcp", severity: "warn", cause, message } as const;
-    agent.record(event(agent, "agent.interjected", said));
+    live.record(event(live, "agent.interjected", said));
     return [];
   }
 }

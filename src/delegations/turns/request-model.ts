@@ -37,21 +37,21 @@ export interface TurnRequest {
  * Sends one request and watches it: no first token in time, or none for too long in the middle,
  * ends it like a cut connection. A reply that is not complete is not returned.
  */
-export async function requestModel(agent: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
-  const { parts } = agent.run;
-  const watch = new StreamWatch(agent);
-  const request = new WatchedRequest(agent, turn, watch);
+export async function requestModel(live: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
+  const { parts } = live.run;
+  const watch = new StreamWatch(live);
+  const request = new WatchedRequest(live, turn, watch);
   try {
-    const model = parts.models.resolve(modelOf(agent));
+    const model = parts.models.resolve(modelOf(live));
     const answer = (): Promise<ModelReply> => watch.follow(model, request);
     if (parts.middleware.turn === undefined) return await answer();
     return await parts.middleware.turn(
       {
-        runId: agent.run.id,
-        delegationId: agent.id,
-        parentId: agent.parent?.id ?? null,
-        depth: agent.contract.parent.depth,
-        contract: agent.contract,
+        runId: live.run.id,
+        delegationId: live.id,
+        parentId: live.parent?.id ?? null,
+        depth: live.contract.parent.depth,
+        contract: live.contract,
         request,
       },
       answer,
@@ -88,10 +88,10 @@ class WatchedRequest implements ModelRequest {
   readonly caller: ModelRequest["caller"];
   readonly #watch: StreamWatch;
 
-  constructor(agent: LiveDelegation, turn: TurnRequest, watch: StreamWatch) {
-    const { contract, said } = agent;
-    this.model = modelOf(agent);
-    this.system = agent.system;
+  constructor(live: LiveDelegation, turn: TurnRequest, watch: StreamWatch) {
+    const { contract, said } = live;
+    this.model = modelOf(live);
+    this.system = live.system;
     this.messages = said.transcript.messages;
     this.tools = turn.tools;
     this.maxOutputTokens = turn.maxOutput;
@@ -99,10 +99,10 @@ class WatchedRequest implements ModelRequest {
     this.topP = contract.model.top_p ?? null;
     this.effort = contract.model.effort ?? null;
     this.caller = {
-      delegationId: agent.id,
+      delegationId: live.id,
       profile: contract.profile.id,
-      depth: agent.contract.parent.depth,
-      attempt: agent.state.attempt,
+      depth: live.contract.parent.depth,
+      attempt: live.state.attempt,
       turn: said.transcript.turns + 1,
       try: turn.try,
       task: contract.step.description,
@@ -119,7 +119,7 @@ class WatchedRequest implements ModelRequest {
 /** The deadlines of one request: the agent's timer asks it when something last arrived. */
 class StreamWatch {
   reply: ModelReply | null = null;
-  readonly #agent: LiveDelegation;
+  readonly #live: LiveDelegation;
   readonly #began: number;
   readonly #request: number;
   #lastPart = 0;
@@ -128,11 +128,11 @@ class StreamWatch {
   #forget: (() => void) | undefined;
   #reason: unknown;
 
-  constructor(agent: LiveDelegation) {
-    this.#agent = agent;
-    this.#began = agent.run.parts.clock.monotonic();
-    this.#request = requestsOf(agent);
-    agent.process.time.watched = this;
+  constructor(live: LiveDelegation) {
+    this.#live = live;
+    this.#began = live.run.parts.clock.monotonic();
+    this.#request = requestsOf(live);
+    live.process.time.watched = this;
   }
 
   get signal(): AbortSignal {
@@ -144,15 +144,15 @@ class StreamWatch {
   }
 
   follow(model: Model, request: ModelRequest): Promise<ModelReply> {
-    const { interruption } = this.#agent.work;
+    const { interruption } = this.#live.work;
     if (interruption !== null) return Promise.reject(interruption);
     return new Promise((resolve, reject) => {
       this.#reject = reject;
-      this.#forget = this.#agent.work.onStop((reason) => this.#abort(reason));
+      this.#forget = this.#live.work.onStop((reason) => this.#abort(reason));
       const hear = (reply: ModelReply): void => {
         this.reply = reply;
         if (this.#reason !== undefined) {
-          noteLateResult(this.#agent, { code: "late_answer" });
+          noteLateResult(this.#live, { code: "late_answer" });
           this.#correct(reply);
         }
         resolve(reply);
@@ -167,21 +167,21 @@ class StreamWatch {
 
   #correct({ usage }: ModelReply): void {
     try {
-      correctRequest(this.#agent, this.#request, usage);
+      correctRequest(this.#live, this.#request, usage);
     } catch {
       // Its log does not take anything now. The agent finds that out by itself, and the estimate stays.
     }
   }
 
   end(): void {
-    this.#agent.process.time.watched = null;
+    this.#live.process.time.watched = null;
     this.#forget?.();
   }
 
   /** Milliseconds that it may still be silent; ends the request when they are over. */
   check(): number {
-    const { first_token: firstToken, stall } = this.#agent.contract.deadlines;
-    const now = this.#agent.run.parts.clock.monotonic();
+    const { first_token: firstToken, stall } = this.#live.contract.deadlines;
+    const now = this.#live.run.parts.clock.monotonic();
     const limit = this.#lastPart === 0 ? firstToken : stall;
     const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
     if (left > 0) return Math.min(left, stall);
@@ -191,14 +191,14 @@ class StreamWatch {
   }
 
   readonly #onPart = (part: ModelPart): void => {
-    const { clock, onDelta } = this.#agent.run.parts;
+    const { clock, onDelta } = this.#live.run.parts;
     this.#lastPart = clock.monotonic();
-    this.#agent.process.lastActivity = this.#lastPart;
-    const { request } = this.#agent.process;
+    this.#live.process.lastActivity = this.#lastPart;
+    const { request } = this.#live.process;
     if (this.#reason === undefined && request.received !== null) {
       request.received += bytesOf(part);
     }
-    if (part.type === "text") onDelta?.(this.#agent.id, part.text);
+    if (part.type === "text") onDelta?.(this.#live.id, part.text);
   };
 
   #abort(reason: unknown): void {
@@ -235,15 +235,15 @@ export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 })
 type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
 
 /** Settles what is reserved by what the request has used. */
-export function settled(agent: LiveDelegation, used: Used): Settlement {
+export function settled(live: LiveDelegation, used: Used): Settlement {
   const { completion, cost, isEstimated = false, prompt } = used;
-  const [reserved, request] = [heldBy(agent), requestsOf(agent)];
+  const [reserved, request] = [heldBy(live), requestsOf(live)];
   const overrun = isOverrun(reserved, used);
   if (isMarked(reserved, used)) {
-    const { estimates } = agent.process.request;
-    estimates.set(request, { used, reserved, model: modelOf(agent) });
+    const { estimates } = live.process.request;
+    estimates.set(request, { used, reserved, model: modelOf(live) });
   }
-  return event(agent, "agent.budget_settled", {
+  return event(live, "agent.budget_settled", {
     request,
     reserved: reserved.tokens,
     prompt,
@@ -274,18 +274,18 @@ function isMarked({ prompt }: Held, { isEstimated = false }: Used): boolean {
 }
 
 /** The usage of one turn as its event says it. */
-export function usageOf(agent: LiveDelegation, used: Used): TokenUsage {
+export function usageOf(live: LiveDelegation, used: Used): TokenUsage {
   const { completion, cost, prompt } = used;
-  return { prompt, completion, cost, ...(isMarked(heldBy(agent), used) && { estimated: true }) };
+  return { prompt, completion, cost, ...(isMarked(heldBy(live), used) && { estimated: true }) };
 }
 
 /** A request that is under way, if one is: it was cut, and its usage will not be reported. */
-export function settledIfOpen(agent: LiveDelegation): readonly Settlement[] {
-  return heldBy(agent).tokens > 0 ? [settled(agent, cutUsage(agent))] : [];
+export function settledIfOpen(live: LiveDelegation): readonly Settlement[] {
+  return heldBy(live).tokens > 0 ? [settled(live, cutUsage(live))] : [];
 }
 
-export function settledFault(agent: LiveDelegation, fault: ModelFault): Settlement {
-  const settlement = settled(agent, isFree(fault) ? unused : cutUsage(agent));
+export function settledFault(live: LiveDelegation, fault: ModelFault): Settlement {
+  const settlement = settled(live, isFree(fault) ? unused : cutUsage(live));
   const { partial } = fault;
   if (!partial) return settlement;
   // What had arrived is kept as data; nothing of it is acted upon.
@@ -315,50 +315,50 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
  * a token for each byte. Of a request that another process had sent it is unknown what had arrived:
  * then it is the whole reservation.
  */
-function cutUsage(agent: LiveDelegation): Used {
-  const reservation = heldBy(agent);
-  const { received } = agent.process.request;
+function cutUsage(live: LiveDelegation): Used {
+  const reservation = heldBy(live);
+  const { received } = live.process.request;
   const { prompt, tokens } = reservation;
   if (prompt === undefined || received === null) {
     const worst = worstCaseOf({ ...reservation, cost: inDollars(reservation.cost) });
     return { ...worst, isEstimated: true };
   }
   const completion = Math.min(received, tokens - prompt);
-  return { prompt, completion, cost: boundedCost(agent, prompt, completion), isEstimated: true };
+  return { prompt, completion, cost: boundedCost(live, prompt, completion), isEstimated: true };
 }
 
-function boundedCost(agent: LiveDelegation, prompt: number, answer: number) {
-  const { contract, run } = agent;
+function boundedCost(live: LiveDelegation, prompt: number, answer: number) {
+  const { contract, run } = live;
   if (contract.model.prices === undefined) {
-    return run.parts.models.cost(modelOf(agent), { prompt, completion: answer });
+    return run.parts.models.cost(modelOf(live), { prompt, completion: answer });
   }
-  return inDollars(worstCase({ price: priceOf(agent), prompt }, answer).cost);
+  return inDollars(worstCase({ price: priceOf(live), prompt }, answer).cost);
 }
 
 /** What an answer has used: what was reported, or an estimate where that is no count. */
-export function usedFor(agent: LiveDelegation, reply: ModelReply): Used {
+export function usedFor(live: LiveDelegation, reply: ModelReply): Used {
   const reported = counted(reply.usage);
   // An answer of an earlier run is not sent to a provider now. Its tokens count, since they say how long
   // the conversation is, but they cannot overrun a request that was not made.
-  if (reply.takenFrom !== undefined) return takenUsage(agent, reply, reported);
+  if (reply.takenFrom !== undefined) return takenUsage(live, reply, reported);
   if (reported === null) {
-    const { prompt, completion } = estimate(agent, reply);
+    const { prompt, completion } = estimate(live, reply);
     // The provider may have billed reasoning that it did not send.
     const cost =
-      agent.contract.model.prices === undefined
-        ? agent.run.parts.models.cost(modelOf(agent), { prompt, completion })
-        : inDollars(heldBy(agent).cost);
+      live.contract.model.prices === undefined
+        ? live.run.parts.models.cost(modelOf(live), { prompt, completion })
+        : inDollars(heldBy(live).cost);
     return { prompt, completion, cost, isEstimated: true };
   }
   const { completion, prompt } = reported;
-  return { prompt, completion, cost: costOf(agent, modelOf(agent), reported) };
+  return { prompt, completion, cost: costOf(live, modelOf(live), reported) };
 }
 
-function takenUsage(agent: LiveDelegation, reply: ModelReply, reported: ModelUsage | null): Used {
-  const { prompt: bound, tokens } = heldBy(agent);
+function takenUsage(live: LiveDelegation, reply: ModelReply, reported: ModelUsage | null): Used {
+  const { prompt: bound, tokens } = heldBy(live);
   const fits =
     reported !== null && (bound === undefined || reported.prompt + reported.completion <= tokens);
-  const { completion, prompt } = fits ? reported : estimate(agent, reply);
+  const { completion, prompt } = fits ? reported : estimate(live, reply);
   return { prompt, completion, cost: 0, ...(!fits && { isEstimated: true }) };
 }
 
@@ -372,10 +372,10 @@ function counted(usage: ModelUsage | null): ModelUsage | null {
 }
 
 /** No prompt is more than its bound, no answer than its bytes, those of its thoughts included. */
-function estimate(agent: LiveDelegation, reply: ModelReply): ModelUsage {
-  const { promptBound, received } = agent.process.request;
+function estimate(live: LiveDelegation, reply: ModelReply): ModelUsage {
+  const { promptBound, received } = live.process.request;
   const bytes = Buffer.byteLength(reply.text) + Buffer.byteLength(JSON.stringify(reply.calls));
-  const completion = Math.min(Math.max(bytes, received ?? 0), heldBy(agent).tokens - promptBound);
+  const completion = Math.min(Math.max(bytes, received ?? 0), heldBy(live).tokens - promptBound);
   return { prompt: promptBound, completion };
 }
 
@@ -397,29 +397,29 @@ const free: TokenPrice = Object.freeze({ input: 0, output: 0 });
  * the request's limits and no longer free: others hold it by now, and the estimate stays.
  */
 export function correctRequest(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   request: number,
   usage: ModelUsage | null,
 ): void {
-  const estimate = agent.process.request.estimates.get(request);
+  const estimate = live.process.request.estimates.get(request);
   const reported = counted(usage);
   if (estimate === undefined || reported === null) return;
-  const isOpen = agent.state.status === "running" || agent.state.status === "waiting_for_merge";
-  if (!isOpen || agent.process.end.isEnding || agent.work.isParked) return;
+  const isOpen = live.state.status === "running" || live.state.status === "waiting_for_merge";
+  if (!isOpen || live.process.end.isEnding || live.work.isParked) return;
   const { model, reserved, used: before } = estimate;
   const { completion, prompt } = reported;
-  const used: Used = { prompt, completion, cost: costOf(agent, model, reported) };
+  const used: Used = { prompt, completion, cost: costOf(live, model, reported) };
   const overrun = isOverrun(reserved, used);
   const more = {
     tokens: prompt + completion - before.prompt - before.completion,
     cost: billionths(used.cost) - billionths(before.cost),
   };
-  const { certain } = agent.budget;
+  const { certain } = live.budget;
   const isCovered =
     more.tokens <= Math.max(0, certain.tokens) && more.cost <= Math.max(0, certain.cost);
   if (!overrun && !isCovered) return;
-  agent.record(
-    event(agent, "agent.budget_corrected", {
+  live.record(
+    event(live, "agent.budget_corrected", {
       request,
       prompt,
       completion,
@@ -428,5 +428,5 @@ export function correctRequest(
       ...(overrun && { overrun: true }),
     }),
   );
-  agent.process.request.estimates.delete(request);
+  live.process.request.estimates.delete(request);
 }

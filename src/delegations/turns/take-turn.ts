@@ -41,40 +41,40 @@ import {
  * One model turn: plan what it may cost, reserve that, send, settle, record. Passing faults are
  * waited out here; null means that the turn is in the transcript.
  */
-export async function takeTurn(agent: LiveDelegation): Promise<Ending | null> {
-  const { parts } = agent.run;
+export async function takeTurn(live: LiveDelegation): Promise<Ending | null> {
+  const { parts } = live.run;
   for (let tries = 1; ; tries++) {
-    const withoutPrice = requirePrice(agent);
+    const withoutPrice = requirePrice(live);
     if (withoutPrice !== null) return withoutPrice;
-    if (agent.process.tools.ofServers === null && hasServers(agent)) await openServers(agent);
-    const window = keepToWindow(agent);
-    if (window?.isTooSmall) return tooLong(agent, "the prompt is longer than the window.");
-    boundPrompt(agent);
-    const plan = reserveNow(agent) ?? (await reserveCounted(agent));
+    if (live.process.tools.ofServers === null && hasServers(live)) await openServers(live);
+    const window = keepToWindow(live);
+    if (window?.isTooSmall) return tooLong(live, "the prompt is longer than the window.");
+    boundPrompt(live);
+    const plan = reserveNow(live) ?? (await reserveCounted(live));
     if (plan.kind === "exhausted") {
       // Results that turned out longer than what was kept back for them enter it shortened.
-      const { bytes } = agent.said.transcript;
-      if (agent.process.children.length > 0 && canCount(agent) && shortenTo(agent, bytes)) continue;
-      return bestSoFar(agent);
+      const { bytes } = live.said.transcript;
+      if (live.process.children.length > 0 && canCount(live) && shortenTo(live, bytes)) continue;
+      return bestSoFar(live);
     }
     // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
-    await agent.process.appends.durable();
-    agent.work.throwIfStopped();
+    await live.process.appends.durable();
+    live.work.throwIfStopped();
     const last = plan.kind === "last";
     try {
-      const tools = offeredTools(agent, last).descriptions;
+      const tools = offeredTools(live, last).descriptions;
       const maxOutput = Math.min(plan.maxOutput, window?.maxOutput ?? plan.maxOutput);
-      const reply = await requestModel(agent, { maxOutput, tools, try: tries });
-      recordTurn(agent, reply, last);
+      const reply = await requestModel(live, { maxOutput, tools, try: tries });
+      recordTurn(live, reply, last);
       return null;
     } catch (error) {
       if (error instanceof Stopped) throw error;
-      if (error instanceof RefusedTurn) return refusedTurn(agent, error);
+      if (error instanceof RefusedTurn) return refusedTurn(live, error);
       if (!(error instanceof ModelFault)) throw error;
-      agent.record(settledFault(agent, error));
-      const ending = await afterFault(agent, error, tries, parts.limits.requestTries);
+      live.record(settledFault(live, error));
+      const ending = await afterFault(live, error, tries, parts.limits.requestTries);
       if (ending === null) continue;
-      if (!giveUpModel(agent, error)) return ending;
+      if (!giveUpModel(live, error)) return ending;
       tries = 0;
     }
   }
@@ -84,54 +84,54 @@ export async function takeTurn(agent: LiveDelegation): Promise<Ending | null> {
  * Contracts are refused when they are made for a model whose price is not known under a cap in
  * dollars. One that an earlier version made is stopped here, before its next request.
  */
-function requirePrice(agent: LiveDelegation): Ending | null {
-  const { contract, run } = agent;
+function requirePrice(live: LiveDelegation): Ending | null {
+  const { contract, run } = live;
   const { cost } = contract.budget;
-  const model = modelOf(agent);
-  if (cost === null || priceOf(agent) !== undefined) return null;
+  const model = modelOf(live);
+  if (cost === null || priceOf(live) !== undefined) return null;
   if (run.parts.models.price(model) !== undefined) return null;
   return failure({ code: "model_unpriced", model, cost });
 }
 
 /** Another model may answer in this one's place, when the contract names one. */
-function giveUpModel(agent: LiveDelegation, fault: ModelFault): boolean {
-  const { fallbacks = [] } = agent.contract.model;
-  const next = fallbacks[agent.said.modelsGivenUp];
+function giveUpModel(live: LiveDelegation, fault: ModelFault): boolean {
+  const { fallbacks = [] } = live.contract.model;
+  const next = fallbacks[live.said.modelsGivenUp];
   // A conversation that is too long is so elsewhere too; a model that is not known there may be here.
   if (next === undefined || fault.kind === "context-overflow") return false;
-  const reason = `${modelOf(agent)} cannot be had (${fault.message}). ${next} is asked in its place.`;
+  const reason = `${modelOf(live)} cannot be had (${fault.message}). ${next} is asked in its place.`;
   const cause = causeOf(fault);
-  agent.record(event(agent, "agent.retried", { what: "model", cause, next, reason, delay_ms: 0 }));
+  live.record(event(live, "agent.retried", { what: "model", cause, next, reason, delay_ms: 0 }));
   return true;
 }
 
 type ReservedTurn = Exclude<TurnPlan, { kind: "wait" }>;
 
-function planNow(agent: LiveDelegation, bytesToCome = 0): TurnPlan {
-  const { budget, contract } = agent;
+function planNow(live: LiveDelegation, bytesToCome = 0): TurnPlan {
+  const { budget, contract } = live;
   return planTurn({
-    prompt: agent.process.request.promptBound + bytesToCome,
+    prompt: live.process.request.promptBound + bytesToCome,
     maxOutput: contract.model.max_output_tokens,
     available: budget.available,
     unspent: budget.unspent,
     keepBack: contract.budget.reserve,
-    price: priceOf(agent),
+    price: priceOf(live),
   });
 }
 
 /** Whether the budget has room for another turn when these messages have been added. */
 export async function hasRoomFor(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   messages: readonly { readonly message: string }[],
 ): Promise<boolean> {
   const bytes = messages.reduce(
     (sum, { message }) => sum + Buffer.byteLength(message) + aroundMessage,
     0,
   );
-  const fits = (): boolean => "reserve" in planNow(agent, bytes);
-  boundPrompt(agent);
+  const fits = (): boolean => "reserve" in planNow(live, bytes);
+  boundPrompt(live);
   if (fits()) return true;
-  await countPrompt(agent);
+  await countPrompt(live);
   return fits();
 }
 
@@ -139,20 +139,20 @@ export async function hasRoomFor(
 const aroundMessage = 200;
 
 /** Undefined: by that bound a turn with its tools does not fit into what is free now. */
-function reserveNow(agent: LiveDelegation): ReservedTurn | undefined {
-  const plan = planNow(agent);
-  return plan.kind === "turn" ? reserve(agent, plan) : undefined;
+function reserveNow(live: LiveDelegation): ReservedTurn | undefined {
+  const plan = planNow(live);
+  return plan.kind === "turn" ? reserve(live, plan) : undefined;
 }
 
 /** Plans with a better bound than bytes, where the model knows one, and waits while others hold much. */
-async function reserveCounted(agent: LiveDelegation): Promise<ReservedTurn> {
-  await countPrompt(agent);
-  let plan = planNow(agent);
-  if (plan.kind === "wait") agent.record(event(agent, "agent.paused", { reason: "budget" }));
-  for (; plan.kind === "wait"; plan = planNow(agent)) {
-    await agent.work.interruptible(agent.process.time.untilReleased());
+async function reserveCounted(live: LiveDelegation): Promise<ReservedTurn> {
+  await countPrompt(live);
+  let plan = planNow(live);
+  if (plan.kind === "wait") live.record(event(live, "agent.paused", { reason: "budget" }));
+  for (; plan.kind === "wait"; plan = planNow(live)) {
+    await live.work.interruptible(live.process.time.untilReleased());
   }
-  return plan.kind === "exhausted" ? plan : reserve(agent, plan);
+  return plan.kind === "exhausted" ? plan : reserve(live, plan);
 }
 
 /** The contract's count of turns ends here: what there is by now is the result. */
@@ -161,22 +161,19 @@ function isLastTurn({ contract, said: { transcript } }: LiveDelegation): boolean
   return most !== undefined && transcript.turns + 1 >= most;
 }
 
-function reserve(
-  agent: LiveDelegation,
-  plan: Extract<TurnPlan, { reserve: Amount }>,
-): ReservedTurn {
+function reserve(live: LiveDelegation, plan: Extract<TurnPlan, { reserve: Amount }>): ReservedTurn {
   const { reserve: amount } = plan;
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
-  if (!agent.budget.fits(amount)) throw new Error("a planned reservation did not fit");
-  const { request: underWay } = agent.process;
-  const request = requestsOf(agent) + 1;
-  const recorded = agent.run.parts.models.recorded?.(agent.id, request);
+  if (!live.budget.fits(amount)) throw new Error("a planned reservation did not fit");
+  const { request: underWay } = live.process;
+  const request = requestsOf(live) + 1;
+  const recorded = live.run.parts.models.recorded?.(live.id, request);
   underWay.received = recorded?.received ?? 0;
   const prompt = recorded?.isBounded === false ? {} : { prompt: underWay.promptBound };
   const { cost, tokens } = amount;
-  const keeps = keepsAfter(agent, plan, recorded);
-  agent.record(
-    event(agent, "agent.budget_reserved", {
+  const keeps = keepsAfter(live, plan, recorded);
+  live.record(
+    event(live, "agent.budget_reserved", {
       request,
       tokens,
       ...prompt,
@@ -184,33 +181,33 @@ function reserve(
       ...(keeps && { keeps }),
     }),
   );
-  return isLastTurn(agent) ? { ...plan, kind: "last" } : plan;
+  return isLastTurn(live) ? { ...plan, kind: "last" } : plan;
 }
 
-function recordTurn(agent: LiveDelegation, reply: ModelReply, last: boolean): void {
-  const used = usedFor(agent, reply);
-  agent.record(
-    event(agent, "agent.model_turn", {
-      requested: modelOf(agent),
+function recordTurn(live: LiveDelegation, reply: ModelReply, last: boolean): void {
+  const used = usedFor(live, reply);
+  live.record(
+    event(live, "agent.model_turn", {
+      requested: modelOf(live),
       served: reply.served,
-      usage: usageOf(agent, used),
+      usage: usageOf(live, used),
       finish_reason: reply.finish,
       ...(reply.text === "" ? {} : { text: reply.text }),
       ...(reply.calls.length === 0
         ? {}
-        : { calls: agent.said.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
+        : { calls: live.said.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
       // After an overrun no further turn follows.
-      ...(last || isOverrun(heldBy(agent), used) ? { last: true } : {}),
+      ...(last || isOverrun(heldBy(live), used) ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
       ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),
     }),
-    settled(agent, used),
+    settled(live, used),
   );
 }
 
 /** Null: try again. */
 async function afterFault(
-  agent: LiveDelegation,
+  live: LiveDelegation,
   fault: ModelFault,
   tries: number,
   allowedTries: number,
@@ -218,7 +215,7 @@ async function afterFault(
   switch (fault.kind) {
     case "context-overflow":
       // What the provider counted is not known: each refusal takes a quarter away, if there is that much.
-      return shortenTo(agent, agent.said.transcript.bytes) ? null : tooLong(agent, fault.message);
+      return shortenTo(live, live.said.transcript.bytes) ? null : tooLong(live, fault.message);
     case "spend-cap":
     case "unauthorized":
     case "rejected":
@@ -227,20 +224,20 @@ async function afterFault(
     case "overloaded":
     case "connection": {
       if (tries >= allowedTries) return failure(causeOf(fault), true);
-      const delay = fault.retryAfterMs ?? backoff(agent.run.parts, tries);
-      if (delay > agent.process.time.left()) {
+      const delay = fault.retryAfterMs ?? backoff(live.run.parts, tries);
+      if (delay > live.process.time.left()) {
         const { kind, message: text } = fault;
         return failure({ code: "model_unavailable", fault: kind, text, wait_ms: delay });
       }
-      agent.record(
-        event(agent, "agent.retried", {
+      live.record(
+        event(live, "agent.retried", {
           what: "request",
           cause: causeOf(fault),
           reason: fault.message,
           delay_ms: Math.round(delay),
         }),
       );
-      await agent.work.sleep(delay);
+      await live.work.sleep(delay);
       return null;
     }
     default:
@@ -260,9 +257,9 @@ export function backoff({ clock, limits }: Pick<EngineParts, "clock" | "limits">
 }
 
 /** A turn that the user's middleware, or the registry of models, did not let through. */
-function refusedTurn(agent: LiveDelegation, { reply, message, cause }: RefusedTurn): Ending {
+function refusedTurn(live: LiveDelegation, { reply, message, cause }: RefusedTurn): Ending {
   // What was answered before it was refused has been paid for.
-  agent.record(settled(agent, reply === null ? unused : usedFor(agent, reply)));
+  live.record(settled(live, reply === null ? unused : usedFor(live, reply)));
   if (cause instanceof MandateError) {
     return failure({ code: "model_unavailable", fault: "rejected", text: message });
   }
@@ -270,15 +267,15 @@ function refusedTurn(agent: LiveDelegation, { reply, message, cause }: RefusedTu
 }
 
 /** What a child that ran out of budget can still hand in. */
-export function bestSoFar(agent: LiveDelegation): Ending {
-  return bestText(agent, "budget_exhausted") ?? failure(whyNoAnswer(agent));
+export function bestSoFar(live: LiveDelegation): Ending {
+  return bestText(live, "budget_exhausted") ?? failure(whyNoAnswer(live));
 }
 
 /** Nothing more can be removed from the conversation of a child. */
-function tooLong(agent: LiveDelegation, text: string): Ending {
+function tooLong(live: LiveDelegation, text: string): Ending {
   const failed = failure({ code: "window_exceeded", text });
-  const recorded = agent.run.parts.models.recorded?.(agent.id, requestsOf(agent));
-  return recorded?.hasFailed ? failed : (bestText(agent, "no_progress") ?? failed);
+  const recorded = live.run.parts.models.recorded?.(live.id, requestsOf(live));
+  return recorded?.hasFailed ? failed : (bestText(live, "no_progress") ?? failed);
 }
 
 function bestText(
@@ -289,10 +286,10 @@ function bestText(
   return text === "" ? undefined : { kind: "output", text, truncated: true, reason };
 }
 
-function whyNoAnswer(agent: LiveDelegation): Cause {
-  const { budget, contract, state } = agent;
+function whyNoAnswer(live: LiveDelegation): Cause {
+  const { budget, contract, state } = live;
   const { available } = budget;
-  const [price, prompt] = [priceOf(agent), agent.process.request.promptBound];
+  const [price, prompt] = [priceOf(live), live.process.request.promptBound];
   if (state.overrun) return { code: "budget_overrun" };
   if (available.cost <= 0) return { code: "cost_spent" };
   const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
