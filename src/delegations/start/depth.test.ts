@@ -97,7 +97,9 @@ describe("a profile that only delegates", () => {
     await mandate.run({ task: "go", profile: "lead" });
     expect(seen.at(-1)?.messages.at(-1)).toMatchObject({
       isError: true,
-      text: expect.stringMatching(/^Error: "lead" has only tools that delegate .*no level of delegation/),
+      text: expect.stringMatching(
+        /^Error: "lead" has only tools that delegate .*no level of delegation/,
+      ),
     });
   });
 });
