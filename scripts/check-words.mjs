@@ -14,8 +14,8 @@ const avoided = [
 const pattern = new RegExp(`\\b(?:${avoided.join("|")})\\b`, "giu");
 
 /** Words in 10,000 that may be of that kind. */
-const most = 30;
-const mostInDocuments = 5;
+const most = 10;
+const mostInDocuments = 3;
 
 /** Comments, strings and the text of templates and JSX; regular expressions and code are passed over. */
 const token =
