@@ -57,7 +57,7 @@ describe("the HTTP server", () => {
     expect((await send("DELETE", "/api/v1/things/a", '{"x":1}')).status).toBe(400);
     const bytes = Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]);
     const notText = { method: "POST", path: "/api/v1/things", headers: json, body: bytes };
-    expect((await http.send(notText)).json()["detail"]).toMatch(/no UTF-8/);
+    expect((await http.send(notText)).json()["detail"]).toMatch(/not UTF-8/);
     const get = { path: "/api/v1/things", headers: { "content-length": "3" }, body: "{}\n" };
     expect((await http.send(get)).status).toBe(400);
   });
