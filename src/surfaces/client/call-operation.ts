@@ -1,6 +1,6 @@
 import type { OperationPlace } from "./operations.ts";
 
-/** Where a server is, and as whom to speak to it. */
+/** The address of a server, and the credentials. */
 export interface Connection {
   /** Without a path: `http://127.0.0.1:4747`. */
   readonly url: string;
@@ -10,7 +10,7 @@ export interface Connection {
 
 export interface CallOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Of a POST: what was done once under this key is not done again. Made up unless given. */
+  /** For POST requests: repeats with the same key are performed once. Default: a random key. */
   readonly idempotencyKey?: string | undefined;
 }
 
@@ -21,8 +21,8 @@ const firstPauseMs = 200;
 const longestPauseMs = 5000;
 
 /**
- * Asks a server for one operation. What may have been lost on the way is asked for again where that
- * does nothing twice: reading, and what is sent under an idempotency key.
+ * Calls one operation of a server. A request that may have been lost is repeated if that is safe:
+ * GET requests, and those with an idempotency key.
  */
 export async function callOperation(
   connection: Connection,
@@ -70,7 +70,7 @@ export function headersOf({ token }: Connection): Readonly<Record<string, string
   };
 }
 
-/** Nothing was done: it came too fast, or the same request is still being worked on. */
+/** The server did nothing: the rate was exceeded, or the same request is still running. */
 function isRefusedForNow(error: unknown): boolean {
   return (
     error instanceof MandateApiError &&
@@ -78,7 +78,7 @@ function isRefusedForNow(error: unknown): boolean {
   );
 }
 
-/** Nobody knows whether it was done. */
+/** It is unknown whether the request was performed. */
 function isLost(error: unknown): boolean {
   return error instanceof MandateApiError ? [502, 503, 504].includes(error.status) : true;
 }
@@ -109,22 +109,22 @@ export function queryOf(input: Input): string {
   return said.size === 0 ? "" : `?${said}`;
 }
 
-/** What a server answers with when it does not do what was asked (RFC 9457). */
+/** An error response of the server (RFC 9457). */
 export interface ApiProblem {
   readonly type: string;
   readonly title: string;
   readonly status: number;
-  /** A sentence for people. */
+  /** The message for people. */
   readonly detail: string;
   /** For programs: `unknown-run`, `refused-by-policy`. */
   readonly code: string;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
-  /** Of a change that came too late: what the record is now. */
+  /** The current record, when a write expected an older version. */
   readonly current?: { readonly version: number; readonly value: unknown };
   readonly instance?: string;
 }
 
-/** The server answered, and the answer is no. Failures of the network are thrown as they are. */
+/** The server answered with an error. Network failures are thrown unchanged. */
 export class MandateApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -139,7 +139,7 @@ export class MandateApiError extends Error {
   }
 }
 
-/** Also of an answer that is no problem at all: somebody in between may have written it. */
+/** Reads the error of any response, also of one that a proxy made. */
 export async function readProblem(response: Response): Promise<MandateApiError> {
   const { status, statusText } = response;
   const title = statusText === "" ? `Status ${status}` : statusText;
@@ -153,11 +153,11 @@ export async function readProblem(response: Response): Promise<MandateApiError> 
   } catch {
     // No JSON.
   }
-  const detail = `The server answered with status ${status} and no explanation.`;
+  const detail = `The server answered with status ${status} without details.`;
   return new MandateApiError({ ...unknown, detail });
 }
 
-/** Waits, or less long where nobody waits any more. */
+/** Waits for a time, or until the signal aborts. */
 export function pause(ms: number, signal: AbortSignal | undefined): Promise<void> {
   if (signal?.aborted) return Promise.resolve();
   return new Promise((resolve) => {

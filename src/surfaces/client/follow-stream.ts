@@ -11,26 +11,25 @@ export interface StreamRequest {
   /** Below `/api/v1`: `/events`. */
   readonly path: string;
   readonly query: Readonly<Record<string, unknown>>;
-  /** Only what comes after this place; absent: only what is new. */
+  /** Only items after this position; absent: only new ones. */
   readonly after: number | undefined;
   readonly signal: AbortSignal | undefined;
 }
 
 export interface StreamItem {
-  /** Its place in the stream: greater than that of every item before it. */
+  /** Its position in the stream, which increases. */
   readonly id: number;
   readonly value: unknown;
 }
 
-/** A server says something at least every so often; one that does not is gone, whoever says so. */
+/** Servers send a heartbeat; a connection without data for so long is closed. */
 const silenceMs = 60_000;
 const firstPauseMs = 250;
 const longestPauseMs = 10_000;
 
 /**
- * Everything after a place, in order, each once, whatever happens to the connection: it goes on
- * from the last item that was given. Ends when the signal aborts. Throws when the server refuses,
- * and when it could not be reached even once.
+ * Yields every item after a position once and in order. A broken connection is opened again after
+ * the last item. Ends when the signal aborts. Throws when the server refuses, or was never reached.
  */
 export async function* followStream(
   connection: Connection,
@@ -45,7 +44,7 @@ export async function* followStream(
       for await (const item of oneConnection(connection, request, place)) {
         wasOpen = true;
         failures = 0;
-        // What was sent twice, or moves the place without saying anything.
+        // Skips repeated items, and messages that only move the position.
         const isNew = item.value !== undefined && item.id > (place ?? -1);
         place = Math.max(place ?? 0, item.id);
         if (isNew) yield item;
@@ -93,25 +92,25 @@ async function* oneConnection(
   }
 }
 
-/** Asking again would be answered alike. */
+/** A repeated request would get the same answer. */
 function isFinal(error: unknown): boolean {
   if (!(error instanceof MandateApiError)) return false;
   return error.status < 500 && error.status !== 408 && error.status !== 429;
 }
 
-/** One message of a stream; null where it did not say. */
+/** One message of a stream; null: the field is absent. */
 export interface SseMessage {
   readonly id: string | null;
   readonly event: string | null;
   readonly data: string | null;
 }
 
-/** Far more than any event holds: whoever sends it is not the server that was meant. */
+/** The longest message, far above any event. */
 const mostCharacters = 64 * 1024 * 1024;
 
 /**
- * Reads server-sent events. A message counts once the line after it is there: of one that was cut
- * nothing is known, its id least of all. `onBytes` hears of whatever comes, heartbeats included.
+ * Reads server-sent events. A message counts when the empty line after it has arrived; a truncated
+ * one is dropped with its id. `onBytes` is called for all data, also heartbeats.
  */
 export async function* readSse(
   body: ReadableStream<Uint8Array>,

@@ -13,15 +13,15 @@ export type { OperationName, Operations, Page } from "./operations.ts";
 export interface MandateClientOptions {
   /** Where the server is: `http://127.0.0.1:4848`. */
   readonly url: string;
-  /** Absent: the browser's own cookie says who it is. */
+  /** Absent: the browser's cookie authenticates. */
   readonly token?: string | undefined;
   readonly fetch?: typeof fetch | undefined;
 }
 
 export interface EventsOptions {
   /**
-   * Events with a greater `seq`, without an end. Absent: what is new from now on; of a run or a
-   * delegation its whole story, from its first event to `run.finished` or `agent.subagent_closed`.
+   * Events with a greater `seq`, without an end. Absent: new events; for a run or a delegation all
+   * its events, from the first to `run.finished` or `agent.subagent_closed`.
    */
   readonly after?: number | undefined;
   readonly runId?: string | undefined;
@@ -56,7 +56,7 @@ export type FollowedEvent = ToldEvent;
 
 type InputOf<Name extends OperationName> = Operations[Name]["input"];
 
-/** Where nothing has to be said, nothing need be given. */
+/** The input can be omitted when all its fields are optional. */
 type Arguments<Input> =
   Readonly<Record<never, never>> extends Input
     ? [input?: Input, options?: CallOptions]
@@ -68,7 +68,7 @@ type Methods = {
   ) => Promise<Operations[Name]["reply"]>;
 };
 
-/** A method for each operation, as the table of places has them. */
+/** Defines a method for each operation of the table. */
 const OperationMethods = class {
   constructor(connection: Connection) {
     for (const [name, place] of Object.entries(operationPlaces)) {
@@ -81,13 +81,13 @@ const OperationMethods = class {
   connection: Connection,
 ) => Methods;
 
-/** As long as a server lets one request wait. */
+/** Below the longest wait that a server accepts. */
 const waitMs = 25_000;
 
 /**
- * Every operation of the API is a method that takes one object: `client.getRun({ runId })`. What
- * the server refuses is thrown as a `MandateApiError`. A POST that was lost on the way is sent
- * again under the same idempotency key, so it is done once.
+ * Every operation of the API is a method that takes one object: `client.getRun({ runId })`. Errors
+ * of the server are thrown as `MandateApiError`. A lost POST is repeated with the same idempotency
+ * key, so it is performed once.
  *
  * @example
  * const client = new MandateClient({ url: "http://127.0.0.1:4848", token });
@@ -102,7 +102,7 @@ export class MandateClient extends OperationMethods {
     const connection = {
       url: url.replace(/\/+$/, ""),
       token,
-      // As a method of nothing: browsers refuse their own fetch otherwise.
+      // Browsers require that fetch is called without `this`.
       fetch: own ?? ((...given: Parameters<typeof fetch>) => fetch(...given)),
     };
     super(connection);
@@ -110,9 +110,9 @@ export class MandateClient extends OperationMethods {
   }
 
   /**
-   * Events as they happen, in order and each once. A connection that breaks is made again, and it
-   * goes on after the last event that was given. Ends when the signal aborts or the loop is left,
-   * and a whole story where it is over.
+   * Events as they happen, once and in order. A broken connection is opened again after the last
+   * event. Ends when the signal aborts or the loop is left; the events of one run or delegation end
+   * with its last one.
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<FollowedEvent> {
     refuseUnknown("events", options, eventsKeys);
@@ -130,7 +130,7 @@ export class MandateClient extends OperationMethods {
     }
   }
 
-  /** What comes into the inbox, in the same way. */
+  /** Items of the inbox, in the same way. */
   async *inboxEvents(options: InboxEventsOptions = {}): AsyncGenerator<InboxItem> {
     refuseUnknown("inboxEvents", options, inboxEventsKeys);
     const { after, kinds, runId, signal } = options;
@@ -140,7 +140,7 @@ export class MandateClient extends OperationMethods {
     }
   }
 
-  /** Waits until a run has ended, or nobody works on it any more; `state` says which. */
+  /** Waits until a run has finished or is orphaned; `state` says which. */
   async waitFor(
     runId: string,
     options: { readonly signal?: AbortSignal | undefined } = {},
@@ -155,7 +155,7 @@ export class MandateClient extends OperationMethods {
 /** Every key of an options object, so that the compiler says when one is forgotten. */
 type Keys<Options> = Readonly<Record<keyof Options, true>>;
 
-/** A key that nobody knows was meant to do something: `runID` would follow every run there is. */
+/** Refuses misspelled keys: `runID` would silently follow all runs. */
 function refuseUnknown(call: string, given: object, known: object): void {
   const unknown = Object.keys(given).find((key) => !Object.hasOwn(known, key));
   if (unknown === undefined) return;

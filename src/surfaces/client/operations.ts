@@ -64,7 +64,7 @@ import type { createdToken, createTokenBody, tokenList } from "../http/routes/to
 import type { trustedList, waitingDetail, waitingRow } from "../http/routes/trust.ts";
 import type { queueList, workerList } from "../http/routes/workers.ts";
 
-/** What goes in and what comes out; parameters, query and body are one object. */
+/** The input and the reply of an operation; parameters, query and body are one object. */
 interface Operation<Input, Reply> {
   readonly input: Input;
   readonly reply: Reply;
@@ -74,7 +74,7 @@ type Of<Schema extends z.ZodType> = z.infer<Schema>;
 
 export interface Page<Item> {
   readonly items: readonly Item[];
-  /** Null on the last page; give it as `cursor` for the next one. */
+  /** Null on the last page; pass it as `cursor` for the next page. */
   readonly nextCursor: string | null;
 }
 
@@ -105,7 +105,7 @@ type EventPage = Page<Of<typeof eventRow>>;
 type EventInput = PageInput & { readonly after?: number | undefined };
 type Nothing = Readonly<Record<never, never>>;
 
-/** Every operation of the HTTP API under its name, with the types that its server holds it to. */
+/** Every operation of the HTTP API by name, with the types of the server's schemas. */
 export interface Operations {
   listRuns: Operation<
     PageInput & {
@@ -239,13 +239,15 @@ export interface Operations {
 
 export type OperationName = keyof Operations;
 
-/** Where an operation is. What of its input is not in the path goes into the body or the query. */
+/**
+ * Method and path of an operation. Input that is not in the path goes into the body or the query.
+ */
 export interface OperationPlace {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below `/api/v1`. */
   readonly path: string;
   readonly takesBody: boolean;
-  /** The reply must not be kept by anybody, so it is not asked for under a key, nor twice. */
+  /** The reply is a secret, so the request has no idempotency key and is not repeated. */
   readonly isSecret?: true;
 }
 
@@ -253,7 +255,7 @@ const get = (path: string): OperationPlace => ({ method: "GET", path, takesBody:
 const remove = (path: string): OperationPlace => ({ method: "DELETE", path, takesBody: false });
 const put = (path: string): OperationPlace => ({ method: "PUT", path, takesBody: true });
 const post = (path: string): OperationPlace => ({ method: "POST", path, takesBody: true });
-/** What there is to say is in the path. */
+/** A POST without a body. */
 const say = (path: string): OperationPlace => ({ method: "POST", path, takesBody: false });
 
 const delegation = "/delegations/:delegationId";

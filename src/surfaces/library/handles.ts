@@ -13,7 +13,10 @@ import type { Toolbox } from "../../tools/toolbox.ts";
 import type { ResumedRunHandle, ResumeHandle, RunHandle, RunResult } from "./mandate.ts";
 import { continueKeys, sessionKeys } from "./option-keys.ts";
 
-/** A run as programs hold it. Answer and result are asked for when the program does: it may leave first. */
+/**
+ * The handle of a run. Its promises are created on access, so that an unused one cannot reject
+ * unhandled.
+ */
 export function runHandle(started: StartedRun): RunHandle {
   const { behind, delegationId, runId } = started;
   let known: Promise<RunResult> | undefined;
@@ -37,7 +40,7 @@ export function runHandle(started: StartedRun): RunHandle {
   };
 }
 
-/** A handle of the first run, with those of all. */
+/** The handle of the first resumed run, with the handles of all. */
 export function resumeHandle(resumed: Resumed): ResumeHandle {
   const { refused, runs } = resumed;
   return Object.assign(resumedHandle(resumed), { runs: runs.map(resumedHandle), refused });
@@ -48,25 +51,25 @@ function resumedHandle(run: ResumedRun): ResumedRunHandle {
   return Object.assign(runHandle(run), { as, from, agents });
 }
 
-/** The end of a run that could not be written has no outcome in the log: it did not succeed. */
+/** A run whose end could not be written has no outcome in the log: it did not succeed. */
 function withOutcome(result: DelegationResult): RunResult {
   const unwritten = result.status === "cancelled" ? "cancelled" : "failed";
   return { ...result, outcome: result.outcome ?? unwritten };
 }
 
-/** What was said, by session. An id is that of a delegation, or of a run for its root. */
+/** Conversations by session. A session has the id of its delegation, or of a run for its root. */
 export interface MandateSessions {
-  /** The one somebody spoke in last first; give the last `id` as `before` for the next page. */
+  /** The most recently used first; pass the last `id` as `before` for the next page. */
   list(query?: SessionQuery): Promise<readonly SessionRow[]>;
-  /** Throws "unknown-delegation". What is damaged is in `problems`. */
+  /** Throws "unknown-delegation". Damaged parts are listed in `problems`. */
   get(id: string): Promise<AgentSession>;
-  /** From here on it is called this; an empty title takes the given one away. */
+  /** Sets the title; an empty one removes it. */
   rename(id: string, title: string): Promise<void>;
-  /** In pieces, to be written one after the other. */
+  /** In pieces, to be written in order. */
   export(id: string, format?: SessionFormat): AsyncIterable<string>;
   /**
-   * The next message to an agent whose run has ended: a new run, under what it was granted before,
-   * on the conversation so far. From the same point twice makes two sessions of one.
+   * Sends the next message to an agent whose run has finished: a new run on the same conversation,
+   * under the earlier grant. Continuing twice from the same point makes two sessions.
    */
   continue(id: string, message: string, options?: ContinueOptions): Promise<RunHandle>;
 }
@@ -87,7 +90,7 @@ export function librarySessions({ engine, store }: Runtime, by: Principal): Mand
   };
 }
 
-/** The shape of a tool in the AI SDK; its package is not needed to make one. */
+/** A tool of the AI SDK, without a dependency on its package. */
 export interface AiSdkTool {
   readonly description: string;
   readonly inputSchema: z.ZodType;
@@ -97,7 +100,7 @@ export interface AiSdkTool {
 export interface DelegationTools {
   /** By name, ready for `tools:` of an AI SDK agent. */
   readonly tools: Readonly<Record<string, AiSdkTool>>;
-  /** The run that holds what is delegated through them. */
+  /** The run that holds their delegations. */
   readonly runId: string;
   close(): Promise<void>;
 }

@@ -34,15 +34,15 @@ import type { DelegationTools, MandateSessions } from "./handles.ts";
 
 export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent"> {
   /**
-   * What a mandate.yaml may say, as much of it as you want, over the defaults: in place of all files
-   * and of the environment's settings. `flags` win over it.
+   * Any part of a mandate.yaml, over the defaults. It replaces all files and environment settings;
+   * `flags` take precedence.
    */
   readonly config?: ConfigFile;
-  /** Take up interrupted runs of this application at once. Default: true. */
+  /** Recover orphaned runs of this application at once. Default: true. */
   readonly recover?: boolean;
 }
 
-/** What is asked of a delegation; the names are those of the manager that other code knows. */
+/** The parameters of a delegation. */
 export interface DelegationParameters {
   /** A profile's name, or an agent's handle: `@writer`. */
   readonly profile: string;
@@ -58,47 +58,50 @@ export interface DelegationParameters {
   /** Milliseconds. */
   readonly timeout?: number;
   readonly modelOverride?: string;
-  /** Skills of a registered agent, among those that it may be given. */
+  /** Skills for a registered agent, among those that it may get. */
   readonly forwardSkills?: readonly string[];
   readonly tools?: readonly string[];
   /** The folder it works in; absent: none. */
   readonly workspace?: string;
-  /** Whose `/workspace` counts. */
+  /** The session whose `/workspace` setting applies. */
   readonly session?: string;
   /** Queues the run: it starts when the queued runs before it in its workspace have ended. */
   readonly isQueued?: boolean;
   /** The older name of `isQueued`. */
   readonly isGoal?: boolean;
   /**
-   * A person typed the task: the agent answers a person, so the exit rule of its profile does not
-   * bind it, and the hosts that the task names stay open. Never set it for text of others.
+   * A person typed the task: the exit rule of the profile does not apply, and hosts that the task
+   * names stay open. Never set it for untrusted text.
    */
   readonly isTyped?: boolean;
 }
 
 export interface SendOptions {
-  /** A person typed the message: hosts that it names are open to the agent. Never set it for text of others. */
+  /**
+   * A person typed the message: hosts that it names are open to the agent. Never set it for
+   * untrusted text.
+   */
   readonly isTyped?: boolean;
 }
 
 /** Who typed a command, and where. */
 export interface CommandAuthor extends Omit<Principal, "allRuns"> {
   readonly session?: string;
-  /** The folder that pins count for and that agents work in. */
+  /** The folder whose pins apply and in which agents work. */
   readonly workspace?: string;
-  /** The run that the person looks at: `/pair` and `/tree` are about it. */
+  /** The run that the person is viewing, for `/pair` and `/tree`. */
   readonly run?: string;
-  /** Nobody whom a command of theirs starts may write, whatever they say. */
+  /** Agents that the command starts cannot write. */
   readonly readOnly?: boolean;
 }
 
-/** Whose agent gets the tools, and the folder that its children work in. */
+/** The program that gets the tools, and the folder of its children. */
 export interface ToolSession {
   readonly client?: string;
   readonly workspace?: string;
 }
 
-/** From where a fork goes on, and how. */
+/** Where a fork starts, and how it continues. */
 export type ForkOptions = Omit<ForkRequest, "runId">;
 
 /** The result of a run: its root agent's, and how the whole run ended. */
@@ -110,8 +113,7 @@ export interface RunHandle {
   readonly runId: string;
   readonly delegationId: string;
   /**
-   * The root agent's final answer. Where it left children in the background, it is here long before
-   * `result`; otherwise both resolve together.
+   * The root agent's final answer. With children in the background it resolves before `result`; otherwise both resolve together.
    *
    * @example
    * const run = await mandate.start({ profile: "lead", task: "Start the survey" });
@@ -119,15 +121,15 @@ export interface RunHandle {
    * console.log((await run.result).outcome); // when the survey has ended too
    */
   readonly answer: Promise<DelegationResult>;
-  /** Of the whole run: resolves when every child in the background has closed, too. */
+  /** The result of the whole run: resolves when all background children have closed as well. */
   readonly result: Promise<RunResult>;
-  /** How the whole run ended; resolves together with `result`. */
+  /** The outcome of the whole run; resolves together with `result`. */
   readonly outcome: Promise<RunOutcome>;
   /** The run that a queued run waits for; absent when it starts at once. */
   readonly behind?: string;
 }
 
-/** What a resumed run gets where a new one starts; absent: as agreed when the old one began. */
+/** New limits of a resumed run; absent: those of the old one. */
 export type ResumeOptions = Pick<
   DelegationParameters,
   "maxTokens" | "maxTokenBudget" | "maxCost" | "timeout"
@@ -139,11 +141,11 @@ export interface ResumedRunHandle extends RunHandle {
   readonly as: "same" | "new";
   /** The delegation that is continued; of a run that continues itself, its root. */
   readonly from: string;
-  /** Whose results count: the root's, or those of the sub-agents of another program's agent. */
+  /** The agents whose results count: the root, or the sub-agents of another program's agent. */
   readonly agents: readonly string[];
 }
 
-/** What `resume` gives: the first run that continues, and all of them. */
+/** The first run that continues, and all of them. */
 export interface ResumeHandle extends ResumedRunHandle {
   /** Several where another program's agent left several sub-agents that did not complete. */
   readonly runs: readonly ResumedRunHandle[];
@@ -154,14 +156,13 @@ export interface ResumeHandle extends ResumedRunHandle {
 export interface Mandate {
   /** Starts a run and returns at once. */
   start(parameters: DelegationParameters): Promise<RunHandle>;
-  /** Delegates and waits for the result: also for children that the root left in the background. */
+  /** Delegates and waits for the result, also for background children. */
   delegate(parameters: DelegationParameters): Promise<RunResult>;
   listActive(): Promise<readonly DelegationInfo[]>;
-  /** Idempotent; covers everything below. */
+  /** Cancels a delegation and everything below it. Idempotent. */
   cancel(delegationId: string, reason?: string): Promise<void>;
   /**
-   * Sends a message to an agent that works, in this process or another one, by its id or that of its
-   * run: it reads the message once, before its next turn. Throws "already-terminal" when it has ended.
+   * Sends a message to a running agent in any process, by its id or that of its run. The agent reads it once, before its next turn. Throws "already-terminal" when it has closed.
    *
    * @example
    * const run = await mandate.start({ profile: "coder", task: "Port the parser" });
@@ -169,8 +170,8 @@ export interface Mandate {
    */
   send(delegationId: string, message: string, options?: SendOptions): Promise<SentTo>;
   /**
-   * Stops a run's root agent; its children are treated as their contracts say. `settled` resolves
-   * when those that go on have ended.
+   * Suspends a run's root agent; each child is cancelled, suspended or continues, as its contract
+   * says. `settled` resolves when the continuing ones have closed.
    */
   interrupt(runId: string, reason?: string): Promise<Interrupted>;
   getResult(delegationId: string): Promise<DelegationResult | null>;
@@ -195,47 +196,49 @@ export interface Mandate {
    * live from there. What children had answered that had finished by then is not asked again.
    */
   fork(runId: string, options: ForkOptions): Promise<RunHandle>;
-  /** What was said: sessions to list, read, name, export and go on with. */
+  /** Conversations: list, read, rename, export and continue sessions. */
   readonly sessions: MandateSessions;
   /**
-   * What a delegation changed in its own copy: as the copy is now, or as the log has it. Throws
-   * "no-kept-work" where it had none, changed nothing, or was discarded. Here and below, the id of
-   * a run means its root, or the one delegation below it that has work.
+   * The changes of a delegation in its working copy, from the copy or from the log. Throws
+   * "no-kept-work" when there are none. Here and in `merge` and `discard`, the id of a run means
+   * its root, or the one delegation below it with kept work.
    */
   diff(id: string, options?: DiffOptions): Promise<DelegationDiff>;
   /**
-   * Takes over what a failed delegation left in its copy, by the rules of its contract. A conflict
-   * is an answer and changes nothing. The decision is written down.
+   * Merges the working copy of a failed delegation, by the rules of its contract. A conflict is a
+   * normal result and changes nothing. The decision is logged.
    */
   merge(id: string, options?: MergeOptions): Promise<MergedWork>;
-  /** Removes its copy. What was not merged is lost with `deleteChanges`, and kept without. */
+  /** Removes the working copy. Unmerged changes are deleted only with `deleteChanges`. */
   discard(id: string, options?: DiscardKeptOptions): Promise<DiscardedWork>;
   asks(): Promise<readonly (OpenAsk & { readonly delegationId: string })[]>;
   answer(askId: string, text: string): Promise<boolean>;
   /**
-   * Says that your program puts questions (`asks`) to a person, until it calls what is returned. Without
-   * it, calls that would need an approval after untrusted input are refused at once.
+   * Declares that your program shows questions (`asks`) to a person, until the returned function is
+   * called. Without it, calls that need an approval after untrusted input are refused at once.
    */
   attend(): () => void;
   /**
-   * What people should know of all runs: asks from any depth, what was handed in, reviews, remarks,
-   * plans, ends. Reading it takes nothing out; `markRead` moves the place of one reader, by default
-   * of the principal that this was opened for.
+   * The inbox of all runs: questions from any depth, reports, reviews, remarks, plans, ends.
+   * Reading removes nothing; `markRead` moves the position of one reader, by default the principal.
    */
   readonly inbox: Inbox;
-  /** Calls back with every event of a type, this process's and others'; returns how to stop that. */
+  /**
+   * Calls back with every event of a type, from all processes; returns the function that
+   * unsubscribes.
+   */
   on<Type extends EventType>(type: Type, listener: (event: StoredEvent<Type>) => void): () => void;
   on(type: "*", listener: (event: StoredEvent) => void): () => void;
   events(query?: EventQuery): AsyncIterable<StoredEvent>;
-  /** Delegation tools for an AI SDK agent of yours, under a contract of their own. */
+  /** Delegation tools for your own AI SDK agent, under a contract of their own. */
   tools(session?: ToolSession): Promise<DelegationTools>;
-  /** Who an agent can be: every profile that can be used now. */
+  /** All usable profiles. */
   profiles(): readonly Profile[];
-  /** One profile, with where each field came from; also why it cannot be used. */
+  /** One profile, with the origin of each field, and why it cannot be used if so. */
   describeProfile(name: string): EffectiveProfile | undefined;
   /** Profiles and skills that came with a project, and have no effect until they are trusted. */
   waiting(): readonly WaitingContent[];
-  /** What agents wrote down; promoting and forgetting are written down as the principal's. */
+  /** The memories of agents. Promoting and forgetting is logged under the principal. */
   readonly memory: Memories;
   /** The agent registry, pins and trusted content; each change names who makes it. */
   readonly control: ControlPlane;
@@ -244,20 +247,23 @@ export interface Mandate {
    * Pass only what a person typed: never a model's words, a tool's output or a file.
    */
   command(text: string, by: CommandAuthor): Promise<CommandReply>;
-  /** What a person who typed this could mean: commands, handles, profiles, questions, runs. */
+  /**
+   * Completes a command that a person has begun to type: commands, handles, profiles, questions,
+   * runs.
+   */
   complete(prefix: string, by: CommandAuthor): Promise<readonly Candidate[]>;
-  /** The keys that profiles ask for, and what each of them types. */
+  /** The hotkeys of profiles, and the command that each one types. */
   hotkeys(): Hotkeys;
-  /** Checks what must hold, in the log and in the world beside it; can run while work goes on. */
+  /** Verifies all invariants of the log, the files and the processes; can run during work. */
   verify(query?: { readonly runId?: string }): Promise<CheckReport>;
-  /** What was interrupted and is worked on again. */
+  /** The runs that were recovered at the start. */
   readonly recovered: readonly RunHandle[];
   close(): Promise<void>;
 }
 
 /**
- * Opens Mandate in this process: its database, models, profiles and tools. They are loaded here and
- * not with the package: a program that imports it and has nothing to delegate yet starts at once.
+ * Opens Mandate in this process: its database, models, profiles and tools. They are loaded with
+ * this call and not with the package, so that importing it is fast.
  *
  * @example
  * const mandate = await createMandate();

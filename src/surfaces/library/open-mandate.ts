@@ -88,7 +88,7 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
     application: "library",
     ...rest,
     ...(settings !== undefined && { config: await configOf(settings, options) }),
-    // A call that names a workspace is the program's own word.
+    // A program consents to a folder by naming it in a call.
     consent: "named",
     middleware: [...(options.middleware ?? []), forks.middleware],
   });
@@ -96,9 +96,9 @@ export async function openMandate(options: MandateOptions): Promise<Mandate> {
     options.recover === false ? [] : await runtime.engine.recover(undefined, warnOfRefused);
   const { database, home } = findPlaces(options.environment ?? process.env);
   const { id, role } = options.principal ?? { id: "local", role: "operator" };
-  // A role that nobody knows holds nothing.
+  // An unknown role has no rights.
   const principal = { id, role: role as Role };
-  // What lies in the home belongs to the home's own database; which of it to another one, nobody says.
+  // The files of the home belong to its own database; for another database they are not verified.
   const verified = options.database === undefined ? { home, database } : null;
   return new LibraryMandate(runtime, recovered.map(runHandle), { forks, principal, verified });
 }
@@ -110,7 +110,7 @@ async function configOf(
   return (await loadConfig({ cwd, environment, flags, settings })).own;
 }
 
-/** One run that somebody damaged keeps no program from opening; whoever looks is told. */
+/** A damaged run must not keep a program from opening, so it only emits a warning. */
 function warnOfRefused({ code, message }: MandateError): void {
   process.emitWarning(`An interrupted run could not be recovered: ${message}`, {
     type: "MandateWarning",
@@ -141,7 +141,7 @@ function requireDollars(name: string, value: number | undefined): void {
 interface LibrarySurroundings {
   readonly forks: Forks;
   readonly principal: Principal;
-  /** The home and its own database; null where that is another one. */
+  /** The home and its own database; null with another database. */
   readonly verified: VerifyOptions["places"];
 }
 
@@ -181,7 +181,7 @@ class LibraryMandate implements Mandate {
     requireCount("timeout", timeout, 1);
     requireCount("maxDepth", maxDepth, 0);
     const { defaultTimeout, tokenBudget } = this.#runtime.config.agents.delegation;
-    // Whoever calls this is the parent: what it starts has the limits of a sub-agent.
+    // The caller counts as the parent, so the run has the limits of a sub-agent.
     const own = this.#profileOf(given.profile ?? "")?.limits;
     const tokens = asked ?? own?.tokens ?? tokenBudget.default;
     const started = await this.#runtime.engine.startRun({
@@ -194,7 +194,7 @@ class LibraryMandate implements Mandate {
     return runHandle(started);
   }
 
-  /** Behind a handle as well as by name. */
+  /** The profile of a name or a handle. */
   #profileOf(name: string): Profile | undefined {
     const { control, profiles } = this.#runtime;
     const id = name.startsWith("@") ? (control.view.entry(name)?.profileId ?? "") : name;
@@ -281,10 +281,10 @@ class LibraryMandate implements Mandate {
     return (await this.#keptWork()).discard(id, this.#principal, options);
   }
 
-  /** Loaded when it is asked for: most programs have no use for git. */
+  /** Loaded on demand: most programs do not need git. */
   async #keptWork(): Promise<KeptWork> {
     const module = await import("../../application/kept-work/kept-work.ts");
-    // A delegation that has just failed: its copy is still being looked at, to be kept.
+    // The copy of a delegation that has just failed may still be examined.
     await this.#runtime.settleCopies();
     return new module.KeptWork({ store: this.#runtime.store, home: this.#runtime.workFolder });
   }

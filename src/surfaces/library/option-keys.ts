@@ -99,7 +99,7 @@ const principalKeys = { id: true, role: true } satisfies Keys<
   NonNullable<MandateOptions["principal"]>
 >;
 
-/** The options themselves, and those that hold keys of their own. */
+/** Refuses unknown keys in the options and in nested options. */
 export function requireMandateOptions(options: MandateOptions): void {
   requireKnownKeys("createMandate", options, mandateKeys);
   const { flags, limits, playbook, principal } = options;
@@ -113,8 +113,9 @@ export function requireMandateOptions(options: MandateOptions): void {
 const hooks = { turn: true, call: true, delegation: true } satisfies Keys<Middleware>;
 
 /**
- * A hook under a wrong name is never called, and what it guards is open. Own functions are hooks;
- * an object of a class may have other methods, unless their names are close to a hook's.
+ * Refuses functions that are not hooks: a misspelled hook would never be called, and what it guards
+ * would be open. Instances of classes may have other methods, unless a name is close to that of a
+ * hook.
  */
 function requireHook(middleware: Middleware): void {
   const own = new Set(Object.keys(middleware));
@@ -139,7 +140,7 @@ function requireHook(middleware: Middleware): void {
   );
 }
 
-/** Own ones, and those of its classes. */
+/** The names of own functions and of methods of its classes. */
 function functionsOf(middleware: Middleware): readonly string[] {
   const names = new Set<string>();
   const values = middleware as Readonly<Record<string, unknown>>;
@@ -152,7 +153,7 @@ function functionsOf(middleware: Middleware): readonly string[] {
   return [...names];
 }
 
-/** What each call of the library takes. A key is added here when it is added to its type. */
+/** The known keys of each call. `satisfies` fails to compile when a key is missing here. */
 
 export const delegationKeys = {
   profile: true,

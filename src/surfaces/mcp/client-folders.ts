@@ -2,12 +2,12 @@ import { isAbsolute, relative, sep } from "node:path";
 import { fileURLToPath } from "node:url";
 import { realFolder } from "../../files.ts";
 
-/** More than anybody has open; the list comes from the client. */
+/** Most roots of a client, whose list is untrusted. */
 const mostRoots = 100;
 
 /**
- * The folders behind a client's roots, as real paths: what is no file URL, does not exist or is no
- * folder is left out, so a client cannot make us work in a place that it only names.
+ * The folders of a client's roots, as real paths. Roots that are not file URLs of existing folders
+ * are left out.
  */
 export async function foldersOfRoots(uris: readonly string[]): Promise<readonly string[]> {
   const found = await Promise.all(uris.slice(0, mostRoots).map(folderOfRoot));
@@ -19,12 +19,15 @@ async function folderOfRoot(uri: string): Promise<string | undefined> {
   try {
     return await realFolder(fileURLToPath(uri));
   } catch {
-    // Another host's, or no path at all.
+    // The URL names another host, or is not a path.
     return undefined;
   }
 }
 
-/** What of the wanted folders lies in the allowed ones; a wanted one around an allowed one shrinks. */
+/**
+ * The intersection of wanted and allowed folders: a wanted folder that contains an allowed one
+ * becomes the allowed one.
+ */
 export function narrowFolders(
   wanted: readonly string[],
   allowed: readonly string[] | undefined,
@@ -37,7 +40,7 @@ export function narrowFolders(
   return [...new Set(shared)];
 }
 
-/** Segment by segment: /srv/app-evil is not inside /srv/app. */
+/** Compares whole segments: /srv/app-evil is not inside /srv/app. */
 export function isInside(root: string, path: string): boolean {
   const rest = relative(root, path);
   return rest === "" || (rest !== ".." && !rest.startsWith(`..${sep}`) && !isAbsolute(rest));

@@ -11,33 +11,33 @@ import { OpenCalls } from "./calls/open-calls.ts";
 import { foldersOfRoots, isInside, narrowFolders } from "./client-folders.ts";
 
 /**
- * What one client of the MCP server holds: whose it is, where it works, and the run that keeps what
- * it delegates. The run is opened with the first call that needs one, so that a client that only
- * looks around leaves nothing behind.
+ * The state of one MCP client: its principal, its folders, and the runs that hold its delegations.
+ * A run is opened with the first call that needs one, so a client that only lists tools leaves
+ * nothing behind.
  */
 export interface ClientSession {
-  /** Its store has what the principal may see: the runs of others do not exist there. */
+  /** Its store has only the runs that the principal may see. */
   readonly runtime: Runtime;
   readonly principal: Principal;
-  /** The name by which the client calls itself; not to be trusted. */
+  /** The client's own name; untrusted. */
   readonly client: string;
-  /** The folders in which it may have work done; never wider than its roots and the server's. */
+  /** The folders it may work in: never more than its roots and the server's folders. */
   workspaces(): Promise<readonly string[]>;
-  /** The client's roots, as it names them. Runs that are open keep their folder. */
+  /** Sets the client's roots. Open runs keep their folder. */
   takeRoots(uris: readonly string[]): Promise<void>;
-  /** When they were read, in milliseconds; 0: not yet, or not since they have changed. */
+  /** When the roots were read, in milliseconds; 0: not yet, or they have changed since. */
   rootsReadAt: number;
-  /** Opens the run when there is none yet; in a folder of its own when one is named. */
+  /** Opens a run in a folder, or returns the open one; default: the first folder. */
   open(workspace?: string): Promise<Session>;
-  /** The one that was opened last; undefined when nothing was delegated yet. */
+  /** The session that was opened last; undefined: nothing was delegated yet. */
   readonly opened: Session | undefined;
-  /** All that are open: one for each folder. */
+  /** All open sessions, one for each folder. */
   readonly sessions: readonly Session[];
   /** The session whose run a delegation belongs to. */
   holding(delegationId: string): Promise<Session | undefined>;
-  /** The client can put questions to its person, as long as the session lasts. */
+  /** The client can show questions to its user, until the session is closed. */
   attend(): void;
-  /** Calls under way, also those that wait for an answer of the client. */
+  /** Open calls, also those that wait for a reply of the client. */
   readonly calls: OpenCalls;
   close(): Promise<void>;
 }
@@ -46,9 +46,9 @@ export interface ClientSessionOptions {
   readonly runtime: Runtime;
   readonly principal: Principal;
   readonly client: string;
-  /** Real paths that roots have to lie in; absent: the client's roots alone decide. */
+  /** Real paths that limit the roots; absent: only the client's roots count. */
   readonly allowed?: readonly string[] | undefined;
-  /** Where a client without roots works: real paths, the first one unless another is named. */
+  /** The folders of a client without roots, as real paths; default: the first one. */
   readonly folders: readonly string[];
   readonly readOnly?: boolean | undefined;
 }
@@ -61,7 +61,7 @@ export class LocalClientSession implements ClientSession {
   rootsReadAt = 0;
   opened: Session | undefined;
   readonly #options: ClientSessionOptions;
-  /** Undefined: the client has none. */
+  /** Undefined: the client has no roots. */
   #roots: readonly string[] | undefined;
   readonly #sessions = new Map<string, Promise<Session>>();
   #all: readonly Session[] = [];
@@ -102,7 +102,7 @@ export class LocalClientSession implements ClientSession {
         this.opened = session;
         return session;
       }
-      // Somebody cancelled the run, or it takes no more: what is delegated from now on is another's.
+      // The run was cancelled or is full: new delegations go to a new run.
       if (this.#sessions.get(key) === known) {
         this.#sessions.delete(key);
         if (isFull) void session.close().catch(() => undefined);
@@ -139,7 +139,7 @@ export class LocalClientSession implements ClientSession {
     if (!holdsRole("operator", this.principal)) {
       throw new MandateError(
         "refused-by-policy",
-        "Nothing was delegated, and a viewer delegates nothing.",
+        "This needs an operator: a viewer cannot delegate.",
       );
     }
     const session = await this.runtime.engine.openSession({
@@ -159,8 +159,8 @@ export class LocalClientSession implements ClientSession {
   }
 
   /**
-   * It has as many delegations as a run may have, and all of them have ended. A client without a
-   * session of its own stays for weeks: it must not be refused for what it had done before.
+   * The run has the maximum of delegations, and all of them are closed. A client can stay connected
+   * for weeks, so it gets a new run then.
    */
   async #isFull({ runId }: Session): Promise<boolean> {
     const { limits, store } = this.runtime;
@@ -178,7 +178,7 @@ export class LocalClientSession implements ClientSession {
     const known = folders.length === 0 ? "It has none." : `They are: ${folders.join(", ")}.`;
     throw new MandateError(
       "refused-by-policy",
-      `The folder ${JSON.stringify(named.slice(0, 200))} does not lie in the client's folders. ${known}`,
+      `The folder ${JSON.stringify(named.slice(0, 200))} is not in the client's folders. ${known}`,
     );
   }
 }

@@ -27,20 +27,21 @@ import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 export interface McpServerOptions {
   readonly era: Era;
-  /** Known before anything is opened. */
+  /** Known before the runtime is opened. */
   readonly ways: OfferedWays;
-  /** What the client holds; opened by the first request that needs it, the same for all of them. */
+  /** Opens the client's session with the first request that needs it; the same for all requests. */
   session(client: string): Promise<ClientSession>;
   /**
-   * The server lives as long as its client is connected, and tells it what changes. False for one
-   * that answers a single request.
+   * True: the server lives as long as its client is connected, and notifies it of changes. False:
+   * it answers a single request.
    */
   readonly isConnected: boolean;
 }
 
 /**
- * A server for one client, or for one of its requests. Nothing is opened to answer `initialize` and
- * `server/discover`: some clients go on without a server that takes its time.
+ * Creates an MCP server for one client, or for one of its requests. `initialize` and
+ * `server/discover` are answered without opening the runtime: some clients drop a server that
+ * starts slowly.
  */
 export function createMcpServer(options: McpServerOptions): TaskServer {
   const { era, isConnected } = options;
@@ -89,7 +90,7 @@ function serveTools(server: Server, era: Era, open: () => Promise<ClientSession>
   });
 }
 
-/** A model can read what is wrong with a file, and tell; an error of the protocol it may never see. */
+/** A tool result, because a model can read it; a protocol error may never reach the model. */
 function failure(sentence: string): CallToolResult {
   return { isError: true, content: [{ type: "text", text: `Error: ${sentence}` }] };
 }

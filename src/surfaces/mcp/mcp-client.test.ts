@@ -185,7 +185,7 @@ describe.each(eras)("a client of %s", (era) => {
     expect(await wrong("answer", { askId: 7 })).toMatch(/askId/);
     expect(
       await wrong("delegate_task", { profile: "general", task: "x", workspace: "/etc" }),
-    ).toMatch(/does not lie in the client's folders/);
+    ).toMatch(/is not in the client's folders/);
     await expect(callTool(client, "shell", {})).rejects.toMatchObject({ code: -32_602 });
   });
 
@@ -339,7 +339,7 @@ describe.each(eras)("a client of %s", (era) => {
     const client = await desk.connect({ era });
     const { prompts } = await client.listPrompts();
     expect(prompts.find(({ name }) => name === "researcher")?.arguments).toEqual([
-      { name: "task", description: "What it shall do.", required: true },
+      { name: "task", description: "The task.", required: true },
     ]);
     const { messages } = await client.getPrompt({
       name: "researcher",

@@ -5,51 +5,51 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { ClientSession } from "./client-session.ts";
 
 /**
- * A tool as another program's agent sees it. What it does is done by the tools of the session's
+ * A tool as another program's agent sees it. Its work is done by the tools of the session's
  * contract, through the same gate as the calls of our own agents.
  */
 export interface McpTool<Input = unknown, Output extends object = object> {
   readonly name: string;
   readonly title: string;
   readonly description: string;
-  /** What clients are shown. The tool itself may take more, and says in its own words what is wrong. */
+  /** The schema that clients see. The tool itself may accept more, and validates its input. */
   readonly input: z.ZodType<Input>;
   readonly output: z.ZodType<Output>;
-  /** The truth: some clients refuse a tool without them, and some trust them. */
+  /** Must be accurate: some clients refuse tools without annotations, and some trust them. */
   readonly annotations: {
     readonly readOnlyHint: boolean;
     readonly destructiveHint: boolean;
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** It may take long: a client that knows tasks can have it as one. */
+  /** It may take long, so clients that support tasks can run it as a task. */
   readonly isLong?: true;
-  /** It may open the session's run, whose folder the client's roots decide. */
+  /** It may open the session's run, in a folder of the client's roots. */
   readonly delegates?: true;
   call(input: Input, context: McpCallContext): Promise<McpToolResult<Output>>;
 }
 
 export interface McpCallContext {
   readonly session: ClientSession;
-  /** Aborts when the client takes the call back. */
+  /** Aborts when the client cancels the call. */
   readonly signal: AbortSignal;
-  /** What is going on, for a client that wants to know. Never throws. */
+  /** Reports progress, if the client asked for it. Never throws. */
   report(progress: CallProgress): void;
-  /** Told the delegation that the call made, so that a task can be found again by it. */
+  /** Called with the delegation that the call made, so that its task can be found again. */
   onDelegation(delegationId: string): void;
 }
 
 export interface CallProgress {
-  /** Only ever grows. */
+  /** Never decreases. */
   readonly progress: number;
   readonly total?: number;
   readonly message: string;
 }
 
 export interface McpToolResult<Output extends object = object> {
-  /** The whole result as text: some models see only this. */
+  /** The complete result as text: some models see only this. */
   readonly text: string;
-  /** The whole result by the output schema: some models see only this. Absent in errors alone. */
+  /** The complete result by the output schema: some models see only this. Absent only in errors. */
   readonly structured?: Output | undefined;
   readonly isError?: boolean;
 }
@@ -58,7 +58,7 @@ export function defineMcpTool<Input, Output extends object>(tool: McpTool<Input,
   return tool as unknown as McpTool;
 }
 
-/** Calls a tool for a client. What goes wrong is a result that says so: a model can read that. */
+/** Calls a tool for a client. An error becomes a tool result, which a model can read. */
 export async function callTool(
   tool: McpTool,
   input: unknown,
@@ -80,10 +80,10 @@ function failed(text: string): McpToolResult {
   return { text, isError: true };
 }
 
-/** Whole in both, because some models are shown only the one and some only the other. */
+/** The result is complete in both fields, because some clients show a model only one of them. */
 export function describeResult({ isError, structured, text }: McpToolResult): CallToolResult {
   const content: CallToolResult["content"] = [{ type: "text", text }];
-  // Clients check structured content against the output schema, also that of an error.
+  // Clients validate structured content against the output schema, also in errors.
   const facts = structured && { structuredContent: { ...structured } };
   return { content, ...facts, ...(isError && { isError }) };
 }

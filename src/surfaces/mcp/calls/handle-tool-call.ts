@@ -18,14 +18,14 @@ import { taskOf } from "../tasks/task.ts";
 import type { OpenCall, PutQuestion } from "./open-calls.ts";
 import { formFor, type OpenQuestion, readReply } from "./open-question.ts";
 
-/** What a client hands back with its answers, so that we know what they are about. */
+/** The state that a client returns with its replies. */
 export type RoundState =
   | { readonly asked: "roots" }
   | { readonly asked: "questions"; readonly call: string };
 
 /**
- * Sealed with a key of this process: whoever holds it can name none but its own calls, and those
- * are looked up among its own besides. Calls do not outlive the process, so the key need not.
+ * Signed with a key of this process, so a client cannot forge it; the call is also looked up only
+ * among the client's own. Calls do not outlive the process, so the key need not either.
  */
 export const roundState = createRequestStateCodec<RoundState>({
   key: randomBytes(32),
@@ -44,9 +44,9 @@ export interface ToolCallRequest {
 type Answer = CallToolResult | InputRequiredResult;
 
 /**
- * One call of a client, from its roots to its result. What an agent below it asks is brought to the
- * client's person: by a request of ours (2025-11-25), or as the answer to the call, which the client
- * then makes again with the replies (2026-07-28). The call itself goes on meanwhile.
+ * Handles one tool call of a client. Questions of agents below it are shown to the client's user:
+ * by a request of the server (2025-11-25), or as the response to the call, which the client then
+ * repeats with the replies (2026-07-28). The call itself continues in between.
  */
 export async function handleToolCall(request: ToolCallRequest): Promise<Answer> {
   const { abilities, context, era, session, tool } = request;
@@ -72,12 +72,12 @@ const forgotten: CallToolResult = {
   content: [
     {
       type: "text",
-      text: "Error: the call that this answers is over. list_sub_agents and get_delegation_result say what came of it.",
+      text: "Error: the call for these replies has ended. list_sub_agents and get_delegation_result show its outcome.",
     },
   ],
 };
 
-/** What is asked below a task that delegated is told with the task, from the log. */
+/** Questions below a delegating task are part of the task, which reads them from the log. */
 function asksDuring({ abilities, context, tool }: ToolCallRequest): boolean {
   const isTold = tool.delegates === true && taskOf(context) !== undefined;
   return tool.isLong === true && abilities.elicits && !isTold;
@@ -115,7 +115,7 @@ async function takeReplies(
   }
 }
 
-/** From now on this request hears how the call goes, and takes it back when it is taken back. */
+/** Connects a request to its call: it receives progress, and cancelling it cancels the call. */
 function attach(call: OpenCall, { context, era, session }: ToolCallRequest): () => void {
   const { mcpReq } = context;
   const token = mcpReq._meta?.progressToken;
@@ -128,7 +128,7 @@ function attach(call: OpenCall, { context, era, session }: ToolCallRequest): () 
   call.onDelegation = (id) => task?.onDelegation(id);
   for (const id of call.made) task?.onDelegation(id);
   const takeBack = (): void => {
-    // A 2025 client that goes away has not taken its call back: what it delegated goes on.
+    // In 2025-11-25 a disconnect is not a cancellation: the delegations continue.
     if (era === "legacy" && isDisconnect(mcpReq.signal.reason)) return;
     call.control.abort(mcpReq.signal.reason);
     session.calls.end(call);
@@ -152,11 +152,11 @@ async function notify(
   { message, progress, total }: CallProgress,
 ): Promise<void> {
   const params = { progressToken, progress, ...(total !== undefined && { total }), message };
-  // A client that is gone hears nothing; that it is gone is found out elsewhere.
+  // A failed send means a disconnected client, which the transport handles.
   await mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined);
 }
 
-/** The last word about how it goes comes before the result. */
+/** The last progress report is sent before the result. */
 async function finish(call: OpenCall, session: ClientSession): Promise<CallToolResult> {
   const result = await call.result;
   session.calls.end(call);
@@ -186,12 +186,12 @@ async function answerInRounds(call: OpenCall, request: ToolCallRequest): Promise
 
 const patienceMs = 10_000;
 
-/** Since 2026-07-28 no client says that its roots have changed. */
+/** In 2026-07-28 clients do not announce changed roots, so they are read again. */
 const trustedMs = 30_000;
 
 /**
- * Asks a client for its roots before something is delegated. A client that has roots and does not
- * name any gets no folder at all: the one that the server was started in is for those without.
+ * Asks a client for its roots before it delegates. A client that supports roots and names none gets
+ * no folder: the server's own folder is for clients without roots.
  */
 async function learnRoots(
   session: ClientSession,
@@ -208,7 +208,7 @@ async function askNow(session: ClientSession, { mcpReq }: ServerContext): Promis
     const { roots } = await mcpReq.send({ method: "roots/list" }, { timeout: patienceMs });
     await session.takeRoots(roots.map(({ uri }) => uri));
   } catch {
-    // It may know better next time.
+    // The next call asks again.
     await session.takeRoots([]);
     session.rootsReadAt = 0;
   }
@@ -231,7 +231,7 @@ async function askInRounds(
   return undefined;
 }
 
-/** Puts the questions that come up during a call to the client's person, as they come (2025-11-25). */
+/** Shows questions to the client's user while the call is open (2025-11-25). */
 async function bringQuestions(
   call: OpenCall,
   session: ClientSession,
@@ -257,17 +257,17 @@ async function bring(
   try {
     const response = await mcpReq.send(
       { method: "elicitation/create", params: { ...formFor(question, now) } },
-      // At its deadline the question is over, whether somebody looks at the form or not.
+      // The question expires at its deadline, also while its form is open.
       { signal: isOver, timeout: Math.max(1, question.deadlineAt - now) },
     );
     await takeReply(session, question, response);
   } catch {
-    // Taken back, too late, or the client could not show it: it stays in the inbox.
+    // Cancelled, too late, or not shown: the question stays in the inbox.
     session.calls.decline(question.id);
   }
 }
 
-/** Without an answer the question stays where it is, until its deadline. */
+/** Without an answer the question stays open until its deadline. */
 async function takeReply(
   session: ClientSession,
   question: OpenQuestion,
@@ -278,6 +278,6 @@ async function takeReply(
     session.calls.decline(question.id);
     return;
   }
-  // Somebody else was faster, or its agent has ended: then there is nothing left to answer.
+  // The question may have been answered elsewhere, or its agent closed.
   await session.runtime.engine.answer(question.id, reply).catch(() => false);
 }

@@ -13,22 +13,22 @@ interface Showing {
   readonly over: AbortController;
 }
 
-/** As long as a client may take to come back with an answer. */
+/** How long a client may take to return with a reply. */
 const patienceMs = 60 * 60_000;
 const mostCalls = 1000;
 
 /**
- * The calls of one client that are under way, and the questions of agents that they bring to its
- * person: each question to one call, best to the one that delegated to whoever asks.
+ * The open calls of one client, and the questions of agents that they show to its user. Each
+ * question goes to one call, preferably to the one that delegated to the asking agent.
  */
 export class OpenCalls {
   readonly #store: QuestionSource;
   readonly #runIds: () => readonly string[];
   readonly #clock: Clock;
   readonly #calls = new Map<string, OpenCall>();
-  /** By question: who shows it. */
+  /** By question: the call that shows it. */
   readonly #put = new Map<string, Showing>();
-  /** The person did not want to answer; asked again and again nobody likes to be. */
+  /** Questions that the user declined; they are not shown again. */
   readonly #declined = new Set<string>();
   #unsubscribe: (() => void) | undefined;
 
@@ -38,7 +38,7 @@ export class OpenCalls {
     this.#clock = clock;
   }
 
-  /** `asks`: the client can be brought questions while this call is open. */
+  /** `asks`: questions can be shown to the client while this call is open. */
   begin(tool: string, asks: boolean, work: (call: OpenCall) => Promise<McpToolResult>): OpenCall {
     const call = new OpenCall(randomUUID(), tool, work);
     if (!asks) return call;
@@ -49,18 +49,18 @@ export class OpenCalls {
     return call;
   }
 
-  /** The same call again, for a client that comes back to it. */
+  /** Finds an open call, for a client that returns to it. */
   find(key: string, tool: string): OpenCall | undefined {
     const call = this.#calls.get(key);
     return call?.tool === tool ? call : undefined;
   }
 
-  /** Its client may come back to it, or never. */
+  /** Ends the call later, in case its client never returns. */
   keep(call: OpenCall): void {
     this.#clock.after(patienceMs, () => this.end(call)).unref();
   }
 
-  /** Its result was handed over, or nobody wants it any more. */
+  /** Forgets a call whose result was delivered or that was cancelled. */
   end(call: OpenCall): void {
     if (!this.#calls.delete(call.key)) return;
     for (const [id, { call: owner, over }] of this.#put) {
@@ -91,7 +91,7 @@ export class OpenCalls {
       if (!runs.includes(runId)) continue;
       if (type === "agent.asked") isNews = true;
       if (type === "agent.answered") this.#isOver(payload.ask_id);
-      // Whoever ends asks nothing any more.
+      // A closed delegation has no open question.
       if (type === "agent.subagent_closed") void this.#withdrawStale(runId);
     }
     if (isNews) void this.#offerAll();
@@ -114,7 +114,7 @@ export class OpenCalls {
 
   async #offerAll(): Promise<void> {
     for (const runId of this.#runIds()) {
-      // A store that was closed meanwhile has nothing more to tell.
+      // The store may have been closed by now.
       const run = await this.#store.readRun(runId).catch(() => undefined);
       if (run !== undefined) for (const question of openQuestions(run)) this.#offer(question);
     }
@@ -139,25 +139,25 @@ export class OpenCalls {
 
 export interface PutQuestion {
   readonly question: OpenQuestion;
-  /** Aborts when it has an answer from elsewhere, or none in time. */
+  /** Aborts when the question was answered elsewhere or has expired. */
   readonly isOver: AbortSignal;
 }
 
-/** A call under way. It can outlive the request that made it while its client looks for an answer. */
+/** An open call. It can outlive its request, while the client collects replies. */
 export class OpenCall {
   readonly key: string;
   readonly tool: string;
-  /** What it delegated. */
+  /** The delegations that it made. */
   readonly made: string[] = [];
   readonly control = new AbortController();
-  /** Tells whoever waits for it at the moment. */
+  /** Sends progress to the request that waits at the moment. */
   report: (progress: CallProgress) => void = () => undefined;
-  /** What was told so far is on its way. */
+  /** Resolves when the last report was sent. */
   told: Promise<void> = Promise.resolve();
   onDelegation: (delegationId: string) => void = () => undefined;
   result: Promise<McpToolResult>;
   isSettled = false;
-  /** Handed to this call and not yet shown to anybody. */
+  /** Questions of this call that were not shown yet. */
   #waiting: PutQuestion[] = [];
   #shown = new Map<string, OpenQuestion>();
   #wake: (() => void) | undefined;
@@ -168,7 +168,7 @@ export class OpenCall {
     this.result = work(this).finally(() => {
       this.isSettled = true;
     });
-    // Whoever waits for it hears of it; between two requests of a client nobody does.
+    // Between two requests of the client nothing awaits this promise.
     this.result.catch(() => undefined);
   }
 
@@ -177,7 +177,7 @@ export class OpenCall {
     this.#wake?.();
   }
 
-  /** Gives out what waits to be shown. */
+  /** Takes the questions that wait to be shown. */
   take(): readonly PutQuestion[] {
     const taken = this.#waiting.filter(({ isOver }) => !isOver.aborted);
     this.#waiting = [];
@@ -185,7 +185,7 @@ export class OpenCall {
     return taken;
   }
 
-  /** A question that was shown: its reply is taken once. */
+  /** Takes a shown question, whose reply counts once. */
   shown(id: string): OpenQuestion | undefined {
     const question = this.#shown.get(id);
     this.#shown.delete(id);

@@ -5,18 +5,18 @@ import { headOf } from "../../../text.ts";
 import { formatSpan } from "../../cli/amounts.ts";
 import { printable } from "../../cli/printable.ts";
 
-/** A question of an agent that waits for a person, whatever its depth. */
+/** An open question of an agent, at any depth. */
 export interface OpenQuestion {
   readonly id: string;
   readonly runId: string;
   readonly delegationId: string;
   readonly who: string;
   readonly question: string;
-  /** Whether a call may be made or a change taken over: only a person can consent. */
+  /** It asks for approval of a call or a merge, which only a person can give. */
   readonly isApproval: boolean;
   readonly deadlineAt: number;
   readonly default: string | null;
-  /** The delegation that asks and those above it. */
+  /** The asking delegation and all above it. */
   readonly line: readonly string[];
 }
 
@@ -48,7 +48,7 @@ function lineOf(run: RunState, id: string): readonly string[] {
 
 const longestAnswer = 20_000;
 
-/** What a client shows to its person. The question is an agent's own words, and says so. */
+/** The form that a client shows to its user. It names the agent whose words the question is. */
 export function formFor(question: OpenQuestion, now: number): ElicitRequestFormParams {
   return {
     mode: "form",
@@ -83,8 +83,8 @@ function describeQuestion(question: OpenQuestion, now: number): string {
 }
 
 /**
- * The answer in a client's response; undefined when the person gave none: the question then stays
- * in the inbox, until its deadline.
+ * The answer in a client's response; undefined: there is none, and the question stays in the inbox
+ * until its deadline.
  */
 export function readReply(question: OpenQuestion, response: unknown): string | undefined {
   if (!isRecord(response) || response["action"] !== "accept") return undefined;

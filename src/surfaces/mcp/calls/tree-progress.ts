@@ -8,9 +8,9 @@ import { printableLine } from "../../cli/printable.ts";
 import { describeActivity } from "../../cli/tree-rows.ts";
 import type { CallProgress } from "../mcp-tool.ts";
 
-/** How far the delegations below a call have come, for somebody who waits for it. */
+/** The progress of the delegations below a call. */
 export interface TreeState {
-  /** Less than `total` as long as one of them is open. */
+  /** Less than `total` while one of them is open. */
   readonly progress: number;
   readonly total: number;
   readonly message: string;
@@ -18,7 +18,7 @@ export interface TreeState {
 
 const beginning: TreeState = { progress: 0, total: 1, message: "starting" };
 
-/** `tops`: what the call delegated; all that is below them counts. */
+/** `tops`: the delegations of the call; everything below them counts. */
 function describeTree(run: RunState, tops: readonly string[], now: number): TreeState {
   const below = childrenByParent(run);
   const all: Delegation[] = [];
@@ -36,7 +36,7 @@ function describeTree(run: RunState, tops: readonly string[], now: number): Tree
   const open = all.filter(({ status }) => status !== "closed");
   const [root = all[0]] = roots;
   const first = roots.length === 1 ? root : open[0];
-  // Who is at work for the one that waits, nearest to the work itself.
+  // The deepest delegation at work, for the one that waits.
   const worker = open.findLast((one) => one !== first && isAtWork(one));
   const done = all.length - open.length;
   const spent = sumOf(all.map(spentOf));
@@ -68,12 +68,12 @@ function isAtWork(delegation: Delegation): boolean {
   return delegation.status === "running" && delegation.waitingOn.on !== "child";
 }
 
-/** Grows with what it does and never reaches the whole. */
+/** Grows with turns and calls, and never reaches 1. */
 function shareOf({ toolCalls, turns }: Delegation): number {
   return 1 - 1 / (1 + 0.2 * (turns + toolCalls));
 }
 
-/** At most four times a second; and now and then without news, so that nobody takes us for dead. */
+/** At most four reports a second, and one every ten seconds without news as a heartbeat. */
 const shortestMs = 250;
 const heartbeatMs = 10_000;
 
@@ -84,8 +84,8 @@ interface TreeProgressOptions {
 }
 
 /**
- * Tells how the tree below a call stands, as long as the call is open. Every report is further on
- * than the one before, as the protocol asks.
+ * Reports the progress of the tree below an open call. Each report has a higher number than the one
+ * before, as the protocol requires.
  */
 export class TreeProgress {
   readonly #options: TreeProgressOptions;
@@ -101,7 +101,7 @@ export class TreeProgress {
     this.#options = options;
   }
 
-  /** `tops`: those whose trees it is about, as far as they are known. */
+  /** `tops`: the known delegations of the call. */
   follow(runId: string, tops: readonly string[]): void {
     this.#runId = runId;
     this.#tops.push(...tops);
@@ -115,12 +115,12 @@ export class TreeProgress {
     this.#tops.push(top);
   }
 
-  /** The last report comes before the result. */
+  /** Sends the last report, before the result. */
   async end(): Promise<void> {
     this.#unsubscribe?.();
     this.#timer?.cancel();
     this.#isOver = true;
-    // A call that was refused has no progress to tell of.
+    // A refused call has no progress.
     if (this.#tops.length > 0) this.#report(await this.#state());
   }
 
@@ -158,11 +158,11 @@ export class TreeProgress {
 
 function furtherThan(last: number, progress: number, total: number): number {
   if (progress > last) return progress;
-  // A part of what is left can be taken away for ever.
+  // A fraction of the rest, so that the number can grow without reaching the total.
   return total > last ? last + (total - last) / 64 : last + 1;
 }
 
-/** What a client is told about a delegation that is open and that no process works on. */
+/** What a client is told about an orphaned delegation. */
 export function sayInterrupted(delegationId: string, runId: string): string {
   return `${delegationId} was interrupted: the process that worked on it is gone, and no process works on it now. To resume its work: mandate resume ${runId}. To close it: mandate cancel ${runId}. Then delegate the task again.`;
 }

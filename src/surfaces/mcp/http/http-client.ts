@@ -4,40 +4,40 @@ import { headOf } from "../../../text.ts";
 import type { Era } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
-/** Who talks to us over HTTP. */
+/** A client over HTTP. */
 export interface HttpClient {
   readonly principal: Principal;
-  /** As it calls itself; not to be trusted. */
+  /** Its own name; untrusted. */
   readonly name: string;
   readonly era: Era;
 }
 
-/** What the HTTP endpoint needs to know of the server that it serves. */
+/** What the HTTP endpoint needs from the product. */
 export interface HttpService<Session> {
-  /** What a client holds between its requests: the run that keeps what it delegates. */
+  /** Opens what a client holds between its requests. */
   openSession(client: HttpClient): Session | Promise<Session>;
   closeSession(session: Session): void | Promise<void>;
-  /** Whether something still works below it. */
+  /** Whether a delegation of the session is open. */
   isBusy(session: Session): boolean | Promise<boolean>;
-  /** A new server for one request (2026-07-28) or one session (2025-11-25), used by nobody else. */
+  /** Makes a server for one request (2026-07-28) or one session (2025-11-25). */
   makeServer(session: Session, client: HttpClient): ServedServer | Promise<ServedServer>;
-  /** Where calls of its servers go on as tasks. */
+  /** The tasks of its servers. */
   readonly tasks?: Tasks | undefined;
-  /** Tells of changes that the principal may know of, until what it gave is called. */
+  /** Notifies of changes that the principal may see, until the returned function is called. */
   watch?: ((principal: Principal, notify: ServerNotifier) => () => void) | undefined;
 }
 
 export type ServedServer = McpServer | Server;
 
 /**
- * Stands for a principal as it is now. What was opened with another role or other scopes belongs,
- * from then on, to nobody: authority that was taken away is not used up first.
+ * The key of a principal with its current role and scopes. After a change of either, sessions under
+ * the old key are unreachable, so withdrawn authority cannot be used any more.
  */
 export function ownerKeyOf({ allRuns, id, role, scopes }: Principal): string {
   return JSON.stringify([id, role, scopes ?? "*", allRuns === true]);
 }
 
-/** Whether an owner's key is that of a principal, whatever its role was. */
+/** Whether a key belongs to a principal, with any role. */
 export function isOwnedBy(ownerKey: string, principalId: string): boolean {
   return ownerKey.startsWith(`[${JSON.stringify(principalId)},`);
 }
@@ -50,22 +50,22 @@ export function clientNameOf(info: unknown): string {
   return isName ? headOf(name.trim(), maxNameLength) : "unknown client";
 }
 
-/** What is answered to a message that no server was asked about. */
+/** An error response that no server made. */
 export function jsonRpcError(status: number, code: number, message: string): Response {
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
 }
 
-/** The same for one that never was, one that is over, and one of somebody else. */
+/** The same response for unknown, ended and foreign sessions. */
 export function sessionNotFound(): Response {
   return jsonRpcError(404, -32_001, "Session not found");
 }
 
-/** What a client has not read yet may grow this far; then it is let go, and the memory with it. */
+/** The most unread output of a client; above it the stream is dropped. */
 const maxBacklog = 2 * 1024 * 1024;
 
 /**
- * Passes a stream of events on, and counts: the SDK queues without end for a client that does not
- * read. One event passes however large it is, where what waits before it is within the limit.
+ * Limits the unread output of an event stream, since the SDK's queue has no limit. A single event
+ * may be larger than the limit when nothing waits before it.
  */
 export function boundStream(response: Response, onEnd: () => void): Response {
   const { body, headers, status } = response;
@@ -106,7 +106,7 @@ async function pump(
     try {
       controller.error(error);
     } catch {
-      // The client was faster: it has closed the stream.
+      // The client has closed the stream already.
     }
   }
 }

@@ -1,7 +1,7 @@
 import type { Clock, Timer } from "../../../ports/clock.ts";
 
 export interface KeptSessionsOptions<Session> {
-  /** What works although nobody asks about it now. */
+  /** Whether work of the session continues without requests. */
   isBusy(session: Session): boolean | Promise<boolean>;
   close(session: Session): void | Promise<void>;
   readonly idleMs: number;
@@ -12,15 +12,15 @@ export interface KeptSessionsOptions<Session> {
 interface Entry<Session> {
   readonly owner: string;
   readonly session: Promise<Session>;
-  /** Requests and streams that are open on it. */
+  /** Its open requests and streams. */
   uses: number;
   usedAt: number;
 }
 
 /**
- * What clients hold between their requests. One that nobody used for a while, and below which
- * nothing works, is closed: clients go away without a word. Each belongs to one owner, and to
- * everybody else it does not exist.
+ * The sessions of clients between their requests. Unused sessions without open work are closed
+ * after a while, since clients disappear without notice. Each has one owner and is invisible to all
+ * others.
  */
 export class KeptSessions<Session> {
   readonly #options: KeptSessionsOptions<Session>;
@@ -33,7 +33,7 @@ export class KeptSessions<Session> {
     this.#sweeper = options.clock.every(every, () => void this.sweep()).unref();
   }
 
-  /** Counts as used until `release` is called. Undefined: there is none of that owner. */
+  /** Counts as used until `release` is called. Undefined: the owner has no such session. */
   use(
     owner: string,
     key: string,
@@ -42,7 +42,9 @@ export class KeptSessions<Session> {
     return entry?.owner === owner ? this.#hold(entry) : undefined;
   }
 
-  /** Opens it where it is not there. Undefined: the owner has as many as it may, all at work. */
+  /**
+   * Returns or opens a session. Undefined: the owner has the maximum of sessions, all of them busy.
+   */
   async open(
     owner: string,
     key: string,
@@ -51,7 +53,7 @@ export class KeptSessions<Session> {
     const known = this.use(owner, key);
     if (known) return known;
     if (!(await this.#makeRoom(owner))) return undefined;
-    // Another request of the same client may have been faster.
+    // Another request of the same client may have opened it by now.
     const faster = this.use(owner, key);
     if (faster) return faster;
     const entry = { owner, session: make(), uses: 0, usedAt: this.#options.clock.monotonic() };
@@ -80,7 +82,7 @@ export class KeptSessions<Session> {
         if (!(await this.#isIdle(entry))) continue;
         if (this.#entries.get(key) === entry) await this.end(entry.owner, key);
       } catch {
-        // Whether it works, or its end, has to do with a database that is away: the next sweep looks.
+        // The database may be unavailable: the next sweep tries again.
       }
     }
   }
@@ -103,7 +105,7 @@ export class KeptSessions<Session> {
     };
   }
 
-  /** The one that was used longest ago has to go, as long as nothing works below it. */
+  /** Closes the least recently used idle session. */
   async #makeRoom(owner: string): Promise<boolean> {
     const own = [...this.#entries].filter(([, entry]) => entry.owner === owner);
     if (own.length < this.#options.maxPerOwner) return true;

@@ -37,9 +37,9 @@ interface LegacySession<Session> {
 const era = "legacy";
 
 /**
- * Serves 2025-11-25 and older with sessions: only with one can a server ask its client for roots
- * and answers, tell it of resources, and take up a stream that broke. A client that goes away in
- * the middle of a call has not taken it back; only `notifications/cancelled` does.
+ * Serves 2025-11-25 and older, with sessions: a server needs one to ask for roots and answers, to
+ * notify of resources, and to resume a broken stream. A disconnect does not cancel a call; only
+ * `notifications/cancelled` does.
  */
 export class LegacyEndpoint<Session> {
   readonly #service: HttpService<Session>;
@@ -85,7 +85,7 @@ export class LegacyEndpoint<Session> {
     const sessionId = randomUUID();
     const held = await this.#sessions.open(owner, sessionId, () => this.#make(client, sessionId));
     if (held === undefined) {
-      return jsonRpcError(503, -32_000, "All of your sessions are at work: end one first.");
+      return jsonRpcError(503, -32_000, "All of your sessions are busy: close one first.");
     }
     let isBegun = false;
     try {
@@ -94,7 +94,7 @@ export class LegacyEndpoint<Session> {
       isBegun = transport.sessionId !== undefined;
       return isBegun ? boundStream(response, held.release) : response;
     } finally {
-      // Nobody was told of it, so nobody would end it.
+      // The client does not know this session, so it could not close it.
       if (!isBegun) {
         held.release();
         await this.#sessions.end(owner, sessionId);
@@ -133,10 +133,12 @@ async function answer(
   return response;
 }
 
-/** How soon a client whose stream broke should come back, in milliseconds. */
+/** The delay before a client reconnects a broken stream, in milliseconds. */
 const retryInterval = 1000;
 
-/** The connection of one session of 2025-11-25. What it sends is kept for clients that come back. */
+/**
+ * The transport of one session of 2025-11-25. It keeps sent messages for clients that reconnect.
+ */
 class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   readonly #open = new Set<RequestId>();
 
@@ -149,8 +151,8 @@ class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   }
 
   /**
-   * False for an id whose request is not answered yet: its answer would go to the wrong stream.
-   * True takes the id.
+   * Takes a request id. False: a request with this id is still open, and its answer would go to the
+   * wrong stream.
    */
   takes(message: unknown): boolean {
     const { id, method, params } = message as {
@@ -158,7 +160,7 @@ class SessionTransport extends WebStandardStreamableHTTPServerTransport {
       readonly method?: string;
       readonly params?: { readonly requestId?: RequestId };
     };
-    // What is taken back is not answered at all.
+    // A cancelled request gets no answer.
     if (method === "notifications/cancelled" && params?.requestId !== undefined) {
       this.#open.delete(params.requestId);
     }
@@ -168,7 +170,7 @@ class SessionTransport extends WebStandardStreamableHTTPServerTransport {
     return true;
   }
 
-  /** For a request that the server never saw. */
+  /** Releases the id of a request that did not reach the server. */
   release(message: unknown): void {
     const { id } = message as { readonly id?: RequestId };
     if (id !== undefined) this.#open.delete(id);
@@ -184,7 +186,7 @@ class SessionTransport extends WebStandardStreamableHTTPServerTransport {
   }
 }
 
-/** Less than may wait in a stream: what is sent again all at once has to fit. */
+/** Less than the limit of unread output, since a replay is sent at once. */
 const maxBytes = 1024 * 1024;
 
 const maxMessages = 1000;
@@ -197,8 +199,8 @@ interface Stored {
 }
 
 /**
- * The last messages of one session, so that a client whose connection broke goes on where it was.
- * What is older than the bounds is gone: a client that comes back too late asks for the result.
+ * The latest messages of one session, so that a client can resume a broken stream. Older messages
+ * are dropped: a client that reconnects too late asks for the result.
  */
 export class RecentMessages implements EventStore {
   readonly #prefix = randomUUID();
@@ -211,7 +213,7 @@ export class RecentMessages implements EventStore {
     const bytes = JSON.stringify(message).length;
     this.#stored.push({ id, stream, message, bytes });
     this.#bytes += bytes;
-    // The newest stays, however large: it may be the result.
+    // The newest message is always kept: it may be the result.
     while (this.#stored.length > 1 && this.#isFull())
       this.#bytes -= this.#stored.shift()?.bytes ?? 0;
     return id;
@@ -228,7 +230,7 @@ export class RecentMessages implements EventStore {
     const at = this.#stored.findIndex(({ id }) => id === lastEventId);
     const stream = this.#stored[at]?.stream ?? "";
     const missed = this.#stored.slice(at + 1).filter((one) => one.stream === stream);
-    // What only gave a stream its first id has nothing to say.
+    // The entry that only gave a stream its first id is not a message.
     for (const { id, message } of missed) if ("jsonrpc" in message) await send(id, message);
     return stream;
   }

@@ -7,23 +7,23 @@ import { LegacyEndpoint } from "./legacy-endpoint.ts";
 import { ModernEndpoint } from "./modern-endpoint.ts";
 
 export interface McpHttpOptions<Session> extends HttpService<Session> {
-  /** How long a session is kept that nobody uses and below which nothing works. Default: 30 min. */
+  /** How long an unused session without open work is kept. Default: 30 minutes. */
   readonly idleMs?: number | undefined;
-  /** Sessions of one principal, of each generation of the protocol. */
+  /** Most sessions of one principal, for each generation of the protocol. */
   readonly maxSessionsPerPrincipal?: number | undefined;
   readonly maxMessageBytes?: number | undefined;
   readonly clock?: Clock | undefined;
-  /** Told what no client did wrong. */
+  /** Called with internal errors. */
   readonly onError?: ((error: unknown) => void) | undefined;
 }
 
 export interface McpHttpHandler {
   /**
-   * Answers one request of somebody whom the caller has authenticated. Host, Origin and token were
-   * looked at before; session ids and task ids of other principals do not exist here.
+   * Answers one request of an authenticated principal. Host, origin and token were checked before;
+   * sessions and tasks of other principals are invisible.
    */
   handle(request: Request, principal: Principal): Promise<Response>;
-  /** Ends all that a principal has open: for one whose token was revoked. */
+  /** Closes everything of a principal whose token was revoked. */
   forget(principalId: string): Promise<void>;
   close(): Promise<void>;
 }
@@ -50,7 +50,7 @@ export function createMcpHttpHandler<Session>(options: McpHttpOptions<Session>):
       return await (isLegacy ? legacy : modern).handle(request, principal, message);
     } catch (error) {
       options.onError?.(error);
-      // What went wrong inside is nobody's business outside.
+      // Clients get no details of internal errors.
       return jsonRpcError(500, -32_603, "Internal error");
     }
   }
@@ -72,11 +72,11 @@ export function createMcpHttpHandler<Session>(options: McpHttpOptions<Session>):
 
 export type ReadMessage = { readonly message: unknown } | { readonly refused: Response };
 
-/** Reads the one message that a request carries. Its size is held before anything is parsed. */
+/** Reads the message of a request. Its size is limited before it is parsed. */
 async function readMessage(request: Request, maxBytes: number): Promise<ReadMessage> {
   if (request.method !== "POST") return { message: undefined };
   if (!isJsonContentType(request.headers.get("content-type"))) {
-    return refuse(415, -32_000, "The content type has to be application/json.");
+    return refuse(415, -32_000, "The content type must be application/json.");
   }
   const body = await readBody(request, maxBytes);
   if (body === "too-large") {
@@ -86,7 +86,7 @@ async function readMessage(request: Request, maxBytes: number): Promise<ReadMess
   if ("problem" in parsed)
     return refuse(400, -32_700, `The body cannot be read: ${parsed.problem}.`);
   const message = parsed.value;
-  // Batches went with 2025-06-18. Ids of one could only be told apart by their answers.
+  // Batches were removed from the protocol with 2025-06-18.
   if (Array.isArray(message)) return refuse(400, -32_600, "Send one message in each request.");
   if (typeof message !== "object" || message === null) {
     return refuse(400, -32_600, "A message is a JSON object.");
@@ -95,13 +95,13 @@ async function readMessage(request: Request, maxBytes: number): Promise<ReadMess
   return problem === undefined ? { message } : refuse(400, -32_600, problem);
 }
 
-/** What JSON-RPC itself says; the SDK's schemas have one answer for all of this, «parse error». */
+/** Checks JSON-RPC itself: the SDK reports all of these as a parse error. */
 function problemOf(message: object): string | undefined {
   const { jsonrpc, id, method } = message as Readonly<Record<string, unknown>>;
-  if (jsonrpc !== "2.0") return 'A message says jsonrpc: "2.0".';
-  if (method !== undefined && typeof method !== "string") return "A method is named by a string.";
+  if (jsonrpc !== "2.0") return 'A message must have jsonrpc: "2.0".';
+  if (method !== undefined && typeof method !== "string") return "A method must be a string.";
   if (id === undefined || typeof id === "string" || Number.isSafeInteger(id)) return undefined;
-  return "An id is a string or a whole number.";
+  return "An id must be a string or a whole number.";
 }
 
 async function readBody(
@@ -123,7 +123,7 @@ async function readBody(
   return { bytes: Buffer.concat(chunks) };
 }
 
-/** What is checked value by value must not keep everybody else waiting. */
+/** JSON is checked value by value on the event loop, so its size is limited. */
 const shapeOfJson = { depth: 64, values: 50_000 };
 const notText = { problem: "no UTF-8" };
 

@@ -26,19 +26,18 @@ import {
 import { KeptSessions } from "./kept-sessions.ts";
 import type { EndpointLimits } from "./legacy-endpoint.ts";
 
-/** Streams of changes that one principal may have open. */
+/** Most open subscription streams of one principal. */
 const maxSubscriptions = 64;
 
 /**
- * Serves 2026-07-28, where every request stands by itself: a server for each, and nothing shared
- * but what its client has delegated. The protocol has no sessions, so clients of one principal
- * that call themselves by the same name hold one together; who wants to be apart takes another
- * token. A client that goes away in the middle of a call has taken it back.
+ * Serves 2026-07-28, where requests are independent: each gets its own server, and shares only the
+ * client's delegations. The protocol has no sessions, so clients of one principal with the same
+ * name share one; separate tokens keep them apart. A disconnect cancels the call.
  */
 export class ModernEndpoint<Session> {
   readonly #service: HttpService<Session>;
   readonly #sessions: KeptSessions<Session>;
-  /** One for each principal: a stream of one hears nothing of another's. */
+  /** One for each principal, so that streams never carry events of others. */
   readonly #handlers = new Map<string, McpHttpHandler>();
   readonly #made = new WeakMap<Request, () => Promise<ServedServer>>();
 
@@ -60,7 +59,7 @@ export class ModernEndpoint<Session> {
       this.#service.openSession(client),
     );
     if (held === undefined) {
-      return jsonRpcError(503, -32_000, "All of your sessions are at work: wait for one.");
+      return jsonRpcError(503, -32_000, "All of your sessions are busy: wait for one.");
     }
     try {
       const session = await held.session;
@@ -111,14 +110,18 @@ export class ModernEndpoint<Session> {
     if (knowsTasks(message)) return listenToTasks(response, { tasks, owner, ...listened });
     await response.body?.cancel();
     const data = { requiredCapabilities: { extensions: { [tasksExtension]: {} } } };
-    const error = { code: -32_021, message: "Tasks are an extension: declare it.", data };
+    const error = {
+      code: -32_021,
+      message: "Tasks need the tasks extension in the client's capabilities.",
+      data,
+    };
     return Response.json({ jsonrpc: "2.0", error, id: listened.id }, { status: 400 });
   }
 }
 
 type Fields = Readonly<Record<string, unknown>>;
 
-/** What a message of 2026-07-28 says about its client, read before anything was checked. */
+/** The client info of an unvalidated message of 2026-07-28. */
 function clientInfoOf(message: unknown): unknown {
   return metaOf(message)[CLIENT_INFO_META_KEY];
 }
@@ -128,7 +131,7 @@ function knowsTasks(message: unknown): boolean {
   return Object.hasOwn(fieldsOf(extensions), tasksExtension);
 }
 
-/** The tasks whose changes a client wants to hear of; undefined where it asks for none. */
+/** The tasks that a client subscribes to; undefined: it does not subscribe. */
 function listensToTasks(
   message: unknown,
 ): { readonly id: RequestId; readonly taskIds: readonly string[] } | undefined {
@@ -148,7 +151,7 @@ function fieldsOf(value: unknown): Fields {
   return typeof value === "object" && value !== null ? (value as Fields) : {};
 }
 
-/** Tells the streams of one principal what changed, and looks for changes only while one is open. */
+/** Publishes changes to the streams of one principal, and watches only while one is open. */
 class WatchedBus implements ServerEventBus {
   readonly #bus = new InMemoryServerEventBus();
   readonly #watch: (notify: ServerNotifier) => () => void;
@@ -195,8 +198,8 @@ export interface TaskSubscription {
 }
 
 /**
- * Adds changes of tasks to a stream of `subscriptions/listen`, whose other kinds the SDK serves.
- * Of tasks that are not the client's own nothing is said, not even that they are not.
+ * Adds task notifications to a stream of `subscriptions/listen`; the SDK serves the other kinds.
+ * Tasks of other principals are silently left out.
  */
 export async function listenToTasks(
   response: Response,
@@ -231,7 +234,7 @@ export async function listenToTasks(
         unwatch();
         over.resolve();
       };
-      // Read again, because what changed before anybody watched was told to nobody.
+      // Read again, because changes before the subscription were not sent.
       for (const [taskId, before] of [...own]) {
         const task = (await tasks.get(owner, taskId)) ?? before;
         if (!told.has(taskId)) tell(task);
@@ -247,7 +250,7 @@ export async function listenToTasks(
   return new Response(stream, { status, headers });
 }
 
-/** The SDK's stream ends at once where nothing but tasks was asked for; its last frame waits then. */
+/** The SDK's stream ends at once when only tasks were requested, so its last frame is held back. */
 async function passOn(
   reader: ReadableStreamDefaultReader<Uint8Array>,
   controller: ReadableStreamDefaultController<Uint8Array>,

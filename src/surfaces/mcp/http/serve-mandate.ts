@@ -20,10 +20,10 @@ export interface ServeMandateOptions {
   readonly idleMs?: number | undefined;
 }
 
-/** How the control log names the records of tokens; behind it stands the principal's id. */
+/** The prefix of token records in the control log, followed by the principal's id. */
 const tokenRecord = "access-token/";
 
-/** The MCP endpoint of a server: what clients hold, their servers, and their tasks. */
+/** The MCP endpoint of `mandate serve`: the sessions, servers and tasks of its clients. */
 export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   const { runtime, workspaces } = options;
   const tasks = new Tasks({ durable: delegationTasks(runtime), clock: runtime.clock });
@@ -61,7 +61,7 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
         },
       };
       return followResources(followed, {
-        // Which of them a stream asked for is known to the stream.
+        // The stream itself filters by what its client subscribed to.
         wants: (_uri, isOfOpenSession) => isOfOpenSession,
         updated: (uri) => notify.resourceUpdated(uri),
         listChanged: () => notify.resourcesChanged(),
@@ -81,8 +81,8 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   const stop = runtime.store.subscribe((events) => {
     for (const { type, payload } of events) {
       if (type !== "control.record_changed" || !payload.record.startsWith(tokenRecord)) continue;
-      // A token that was revoked is refused from now on; what it opened has to end as well, also
-      // what would go on when its client merely leaves.
+      // A revoked token is refused from now on. Its sessions and runs are cancelled as well, also
+      // those that would continue after a disconnect.
       const owner = payload.record.slice(tokenRecord.length);
       void end(owner).catch(options.onError);
     }
@@ -113,7 +113,7 @@ function addTasks(
   });
 }
 
-/** Whether something that the client delegated is not closed yet. */
+/** Whether a delegation of the client is open. */
 async function hasOpenDelegations({ runtime, sessions }: ClientSession): Promise<boolean> {
   for (const { runId } of sessions) {
     const run = await runtime.store.readRun(runId);

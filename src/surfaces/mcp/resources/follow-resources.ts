@@ -6,19 +6,19 @@ import type { ClientSession } from "../client-session.ts";
 import { delegationParts, delegationUri, runUri } from "./serve-resources.ts";
 
 export interface ResourceListener {
-  /** Whether somebody wants to hear of it. */
+  /** Whether the client wants notifications of it. */
   wants(uri: string, isOwnSession: boolean): boolean;
   updated(uri: string): void;
   listChanged(): void;
-  /** Profiles or agents are others now. */
+  /** Profiles or agents have changed. */
   offerChanged(): void;
 }
 
 const shortestMs = 500;
 
 /**
- * Tells of the client's resources when the log moves: each at most twice a second, and once more
- * after the last event. Gives what ends that.
+ * Notifies of the client's resources when events arrive: each at most twice a second, and once
+ * after the last event. Returns the function that stops it.
  */
 export function followResources(
   session: Pick<ClientSession, "runtime" | "sessions">,
@@ -65,20 +65,20 @@ function urisOf({ run_id: runId, sub_agent_id: id }: StoredEvent): readonly stri
 
 interface Listening {
   readonly era: Era;
-  /** What a client of 2025-11-25 asked for. */
+  /** The subscriptions of a client of 2025-11-25. */
   readonly subscribed: ReadonlySet<string>;
 }
 
-/** Tells a client what changes, as long as it is connected. */
+/** Notifies a client of changes while it is connected. */
 export function tellChanges(
   server: Server,
   session: ClientSession,
   { era, subscribed }: Listening,
 ): void {
-  // Who is gone hears nothing; that it is gone is found out elsewhere.
+  // A failed send means a disconnected client, which the transport handles.
   const send = (sending: Promise<void>): void => void sending.catch(() => undefined);
   const stop = followResources(session, {
-    // Since 2026-07-28 the transport knows what was asked for, and passes nothing else on.
+    // In 2026-07-28 the transport knows the subscriptions and filters by them.
     wants: (uri, isOwn) => subscribed.has(uri) || (era === "modern" && isOwn),
     updated: (uri) => send(server.sendResourceUpdated({ uri })),
     listChanged: () => send(server.sendResourceListChanged()),

@@ -14,7 +14,7 @@ import { headOf } from "../../../text.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { ClientSession } from "../client-session.ts";
 
-/** The parts of a delegation that can be read by themselves. */
+/** The parts of a delegation that are resources. */
 export const delegationParts = ["result", "report", "transcript", "events"] as const;
 
 export type DelegationPart = (typeof delegationParts)[number];
@@ -27,7 +27,7 @@ export type ResourceName =
 const pattern =
   /^mandate:\/\/(?:runs\/(?<run>[0-9a-z-]{1,64})|delegations\/(?<delegation>[0-9a-f]{6,64})\/(?<part>[a-z]{1,16})|artifacts\/(?<hash>[0-9a-z:-]{8,160}))$/;
 
-/** Undefined for what can be no resource of ours. */
+/** Undefined: the URI is not a resource of ours. */
 function parseResourceUri(uri: string): ResourceName | undefined {
   const { delegation, hash, part, run } = pattern.exec(uri.slice(0, 512))?.groups ?? {};
   if (run !== undefined) return { kind: "run", id: run };
@@ -45,10 +45,10 @@ export function delegationUri(id: string, part: DelegationPart): string {
   return `mandate://delegations/${id}/${part}`;
 }
 
-/** More than a person looks at. */
+/** Most subscriptions of a client. */
 const mostSubscriptions = 1000;
 
-/** Runs and delegations that the principal sees, to be read. Gives the addresses that a client listens to. */
+/** Serves runs and delegations that the principal may see. Returns the subscribed URIs. */
 export function serveResources(
   server: Server,
   open: () => Promise<ClientSession>,
@@ -65,7 +65,7 @@ export function serveResources(
   );
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
     const name = parseResourceUri(uri);
-    // What is kept by its hash never changes.
+    // Artifacts never change.
     const id = name === undefined || name.kind === "artifact" ? "" : name.id;
     if ((await seenRun(await open(), id)) === undefined) throw new ResourceNotFoundError(uri);
     if (subscribed.size < mostSubscriptions) subscribed.add(uri);
@@ -78,11 +78,11 @@ export function serveResources(
   return subscribed;
 }
 
-/** The latest alone: what is older is read by its id. */
+/** Only the latest are listed; older ones can be read by id. */
 const mostRuns = 50;
 const mostDelegations = 100;
 
-/** The runs that the principal sees, and what this client delegated. */
+/** The runs that the principal may see, and the delegations of this client. */
 export async function listResources(session: ClientSession): Promise<readonly Resource[]> {
   const { store } = session.runtime;
   const resources: Resource[] = [];
@@ -129,31 +129,31 @@ const resourceTemplates: readonly ResourceTemplateType[] = [
   template(
     "mandate://delegations/{id}/result",
     "delegation result",
-    "How a delegation ended, and what the runtime recorded of it.",
+    "The outcome of a delegation, and the record of the runtime.",
     json,
   ),
   template(
     "mandate://delegations/{id}/report",
     "delegation report",
-    "What a delegation handed in, whole.",
+    "The complete report of a delegation.",
     markdown,
   ),
   template(
     "mandate://delegations/{id}/transcript",
     "delegation transcript",
-    "What a delegation said and did.",
+    "The messages and calls of a delegation.",
     markdown,
   ),
   template(
     "mandate://delegations/{id}/events",
     "delegation events",
-    "Its event log, one JSON document a line.",
+    "The events of a delegation, one JSON document per line.",
     "application/jsonl",
   ),
   template(
     "mandate://artifacts/{hash}",
     "artifact",
-    "A result that was too large to be given whole.",
+    "A result that was too large for a reply.",
     "text/plain",
   ),
 ];
@@ -167,12 +167,12 @@ function template(
   return { uriTemplate, name, description, mimeType };
 }
 
-/** A client pours what it reads into a conversation. */
+/** Most characters of a resource: clients put it into a conversation. */
 const longestText = 1024 * 1024;
-/** So many of the latest runs are looked through for the owner of an artifact. */
+/** How many of the latest runs are searched for an artifact. */
 const runsSearched = 200;
 
-/** What is not there and what is somebody else's are the same to whoever asks. */
+/** Missing resources and those of other principals get the same error. */
 export async function readResource(
   session: ClientSession,
   uri: string,
@@ -203,7 +203,7 @@ async function readNamed(
   return readPart(session, run, name.id, name.part);
 }
 
-/** The run of an id, if the principal sees it. */
+/** The run of an id, if the principal may see it. */
 async function seenRun(session: ClientSession, id: string): Promise<RunState | undefined> {
   const { store } = session.runtime;
   const runId = await store.findRun(id);
@@ -251,7 +251,7 @@ async function readPart(
   }
 }
 
-/** Bodies are kept by their hash alone: one is read where a run that the principal sees has it. */
+/** Artifacts have no owner, so one is readable only if a visible run refers to it. */
 async function readArtifact(session: ClientSession, hash: string): Promise<Found | undefined> {
   const { store } = session.runtime;
   for (const { id } of await store.listRuns({ limit: runsSearched })) {
@@ -276,5 +276,5 @@ async function join(pieces: AsyncIterable<string>): Promise<string> {
 
 function cut(text: string): string {
   if (text.length <= longestText) return text;
-  return `${headOf(text, longestText)}\n[… cut here: the rest is in the log; mandate show, logs and sessions give it whole]`;
+  return `${headOf(text, longestText)}\n[… cut here: mandate show, logs and sessions print the whole text]`;
 }

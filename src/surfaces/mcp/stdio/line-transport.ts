@@ -9,12 +9,12 @@ import {
   type Transport,
 } from "@modelcontextprotocol/server";
 
-/** As much as a client may say at once. */
+/** The longest message of a client. */
 const longestLine = 10 * 1024 * 1024;
 
 /**
- * JSON-RPC, a message a line. Whatever comes in, the connection lives: what is no message is
- * answered as the specification says, and the next line is read.
+ * JSON-RPC with one message per line. Invalid input never closes the connection: it is answered as
+ * the specification says, and the next line is read.
  */
 export class LineTransport implements Transport {
   onclose?: () => void;
@@ -23,7 +23,7 @@ export class LineTransport implements Transport {
   readonly #input: Readable;
   readonly #write: (text: string) => void;
   readonly #reader: LineReader;
-  /** Ids of requests that have no answer yet. */
+  /** The ids of open requests. */
   readonly #open = new Set<RequestId>();
   #isClosed = false;
 
@@ -77,14 +77,14 @@ export class LineTransport implements Transport {
       }
       this.#open.add(message.id);
     } else if ("method" in message && message.method === "notifications/cancelled") {
-      // What is taken back is not answered.
+      // A cancelled request gets no answer.
       const { requestId } = (message.params ?? {}) as { readonly requestId?: RequestId };
       if (requestId !== undefined) this.#open.delete(requestId);
     }
     this.onmessage?.(message);
   }
 
-  /** Two answers under one id could not be told apart. */
+  /** Two answers with one id would be ambiguous. */
   #refuseDuplicate(id: RequestId): void {
     const error = { code: -32_600, message: "A request with this id is not answered yet." };
     this.#write(`${JSON.stringify({ jsonrpc: "2.0", id, error })}\n`);
@@ -93,10 +93,10 @@ export class LineTransport implements Transport {
 
 const newline = 0x0a;
 
-/** A line that was too long to be kept: only that it was there is known. */
+/** Stands for a line that was too long, and was dropped. */
 export const tooLong = Symbol("too long");
 
-/** Cuts what comes in into lines, and keeps no more of one than it may have. */
+/** Splits input into lines of a limited length. */
 export class LineReader {
   readonly #most: number;
   readonly #onLine: (line: Buffer | typeof tooLong) => void;
@@ -136,10 +136,10 @@ export class LineReader {
   }
 }
 
-/** What is answered to something that is no message. */
+/** The answer to invalid input. */
 interface Refusal {
   readonly jsonrpc: "2.0";
-  /** Null where none could be read, as JSON-RPC wants it. */
+  /** Null when no id could be read, as JSON-RPC requires. */
   readonly id: string | number | null;
   readonly error: { readonly code: number; readonly message: string };
 }
@@ -147,7 +147,7 @@ interface Refusal {
 export type ReadLine =
   | { readonly message: JSONRPCMessage }
   | { readonly refused: Refusal }
-  /** An empty line, or a response that cannot be used: those are not answered. */
+  /** An empty line or an unusable response, which get no answer. */
   | { readonly nothing: true };
 
 const parseError = -32_700;
@@ -175,22 +175,26 @@ export function readLine(line: Buffer | typeof tooLong, most: number): ReadLine 
     try {
       return { message: parseJSONRPCMessage(value) };
     } catch {
-      // Below: it has the marks of a message and is none.
+      // Handled below: it looks like a message and is not valid.
     }
   }
   const { id, method } = value as Readonly<Record<string, unknown>>;
-  // A response is never answered: two programs could go on like that for ever.
+  // A response is never answered, or two programs could answer each other without end.
   if (method === undefined && ("result" in value || "error" in value)) return { nothing: true };
   const known = typeof id === "string" || typeof id === "number" ? id : null;
-  return refuse(known, invalidRequest, problem ?? "This is no request, notification or response.");
+  return refuse(
+    known,
+    invalidRequest,
+    problem ?? "This is not a request, notification or response.",
+  );
 }
 
 function problemOf(value: object): string | undefined {
   const { id, jsonrpc, method } = value as Readonly<Record<string, unknown>>;
-  if (jsonrpc !== "2.0") return 'A message says jsonrpc: "2.0".';
-  if (method !== undefined && typeof method !== "string") return "A method is named by a string.";
+  if (jsonrpc !== "2.0") return 'A message must have jsonrpc: "2.0".';
+  if (method !== undefined && typeof method !== "string") return "A method must be a string.";
   if (!("id" in value) || typeof id === "string" || Number.isSafeInteger(id)) return undefined;
-  return "An id is a string or a whole number.";
+  return "An id must be a string or a whole number.";
 }
 
 function refuse(id: Refusal["id"], code: number, message: string): ReadLine {

@@ -19,12 +19,12 @@ import { LineTransport } from "./line-transport.ts";
 export interface StdioOptions {
   readonly input: Readable;
   readonly principal: Principal;
-  /** Known before anything is opened; absent: as the defaults say. */
+  /** Known before the runtime is opened; absent: the defaults. */
   readonly ways?: OfferedWays | undefined;
-  /** The runtime is opened later, and has the same one. */
+  /** The same clock as that of the runtime, which is opened later. */
   readonly clock?: Clock | undefined;
   write(text: string): void;
-  /** Opens what the client holds; called when something needs it. */
+  /** Opens the client's session; called with the first request that needs it. */
   open(client: string): Promise<OpenedClient>;
   /** For people; never standard output. */
   warn(sentence: string): void;
@@ -32,27 +32,27 @@ export interface StdioOptions {
 
 export interface OpenedClient {
   readonly session: ClientSession;
-  /** Ends the session, and whatever was opened for it. */
+  /** Closes the session and everything that was opened for it. */
   close(): Promise<void>;
 }
 
 export interface ServedStdio {
-  /** Resolves when the client has gone. */
+  /** Resolves when the client has disconnected. */
   readonly ended: Promise<void>;
   close(): Promise<void>;
 }
 
-/** Closing takes no longer, whatever hangs. */
+/** The longest time that closing takes. */
 const patienceMs = 4000;
 
-/** Serves one client over pipes, in whichever era of the protocol it begins. */
+/** Serves one client over pipes, in the generation of the protocol that it uses. */
 export function serveStdio(options: StdioOptions): ServedStdio {
   const { clock = systemClock, ways = offeredWays(defaultConfig) } = options;
   let opening: Promise<OpenedClient> | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
   const session = async (client: string): Promise<ClientSession> => {
     opening ??= options.open(client).catch((error) => {
-      // What is wrong, such as a file, may be mended before the next request.
+      // The cause, such as an invalid file, may be fixed before the next request.
       opening = undefined;
       options.warn(messageOf(error));
       throw error;
@@ -92,7 +92,7 @@ export function serveStdio(options: StdioOptions): ServedStdio {
   };
 }
 
-/** The tasks extension for a client over pipes, whose runtime is opened when something needs it. */
+/** Adds the tasks extension for a client over pipes, whose runtime is opened on demand. */
 function addTasks(
   server: TaskServer,
   { owner, clock }: { readonly owner: Principal; readonly clock: Clock },
@@ -124,14 +124,14 @@ function durableLater(open: () => Promise<Runtime>): DurableTasks {
 }
 
 /**
- * Keeps standard output for the protocol: whatever else is written there, by us or by a package,
- * goes to standard error instead, where a client shows or ignores it. Gives the one way through.
+ * Reserves standard output for the protocol: all other output goes to standard error. Returns the
+ * function that writes to standard output.
  */
 export function guardStdout(onBroken: () => void): (text: string) => void {
   const { stderr, stdout } = process;
   const write = stdout.write.bind(stdout);
   stdout.write = stderr.write.bind(stderr) as typeof stdout.write;
-  // A client that has gone is no reason to leave without closing what it began.
+  // A broken pipe must not end the process before everything is closed.
   for (const stream of [stdout, stderr]) stream.removeAllListeners("error");
   stdout.on("error", onBroken);
   stderr.on("error", () => undefined);

@@ -17,11 +17,11 @@ interface Found {
   readonly delegation: Delegation;
 }
 
-/** The tool that was called stands in the id for people who read it. */
+/** The id contains the tool's name, for people. */
 const pattern = /^[a-z_]{1,64}\.(?<id>[0-9a-f]{6,8})$/;
 const pollIntervalMs = 1000;
 
-/** Tasks as the log tells them: also those that a process began which is gone. */
+/** Tasks that are read from the log, also those of a process that has ended. */
 export function delegationTasks({
   store,
   engine,
@@ -43,7 +43,7 @@ export function delegationTasks({
     if (result) {
       return { status: "completed", result: await recordedAnswer(store, delegation, result) };
     }
-    // The process that worked on it is gone: nothing happens until a person resumes the run.
+    // The delegation is orphaned: nothing happens until a person resumes the run.
     if (!(await isWorkedOn(store, run))) {
       return {
         status: "failed",
@@ -103,8 +103,8 @@ function lastChangeOf(delegation: Delegation): number {
 }
 
 /**
- * What the call that made a delegation answered, word for word: it is recorded in the transaction
- * that closed the delegation. Where a crash came between them, the result itself.
+ * The recorded reply of the call that made a delegation; the transaction that closes the delegation
+ * writes it. Without a record, the result itself.
  */
 async function recordedAnswer(
   store: Pick<Store, "readEvents">,
@@ -121,7 +121,7 @@ async function recordedAnswer(
   return describeText(JSON.stringify(result), result);
 }
 
-/** Some tools answer in JSON, the others in words. */
+/** Some tools reply in JSON, others in text. */
 function describeText(text: string, { delegationId, status }: DelegationResult): CallToolResult {
   const structuredContent = objectIn(text) ?? { delegationId, status, text };
   const content: CallToolResult["content"] = [{ type: "text", text }];

@@ -23,7 +23,7 @@ export interface TaskInstallation {
   readonly owner: Principal;
   /** Whether a call of the tool may become a task. */
   isLong(tool: string): boolean;
-  /** Whether a call of it delegates, so that its task can be found again by that. */
+  /** Whether its calls delegate, so that the task can be found by the delegation. */
   delegates?(tool: string): boolean;
   /** Whether the tool is refused to clients that do not know tasks. */
   needsTask?(tool: string): boolean;
@@ -32,8 +32,8 @@ export interface TaskInstallation {
 const taskParams = z.looseObject({ taskId: z.string().min(1).max(256) });
 
 /**
- * Gives a server of 2026-07-28 the tasks extension. A call of a
- * long tool by a client that knows tasks is answered with a task, unless it is done at once.
+ * Adds the tasks extension to a server of 2026-07-28. A call of a long tool by a client with tasks
+ * is answered with a task, unless it finishes at once.
  */
 export function installTasks(server: TaskServer, installation: TaskInstallation): void {
   const { tasks, owner } = installation;
@@ -64,7 +64,7 @@ export function installTasks(server: TaskServer, installation: TaskInstallation)
   server.setRequestHandler("tasks/update", { params: taskParams }, async ({ taskId }, context) => {
     requireTasks(context);
     requireOperator(owner);
-    // The SDK takes them out of the parameters, as it does for calls.
+    // The SDK moves the responses from the parameters to the context.
     const { inputResponses = {} } = context.mcpReq;
     if (!(await tasks.answer(owner, taskId, inputResponses))) throw unknownTask(taskId);
     return {};
@@ -79,7 +79,7 @@ export function installTasks(server: TaskServer, installation: TaskInstallation)
 
 function capabilitiesOf({ mcpReq }: ServerContext): ClientCapabilities {
   const envelope: Readonly<Record<string, unknown>> = mcpReq.envelope ?? {};
-  // Checked against its schema before a handler is called.
+  // The SDK validates the envelope before it calls a handler.
   return (envelope[CLIENT_CAPABILITIES_META_KEY] ?? {}) as ClientCapabilities;
 }
 
@@ -91,7 +91,7 @@ function requireTasks(context: ServerContext): void {
   if (!knowsTasks(context)) throw missingTasks();
 }
 
-/** Whoever began a task as an operator may be a viewer by now: what is theirs they may still see. */
+/** A principal may have become a viewer since: it can still read its tasks, but not change them. */
 function requireOperator(owner: Principal): void {
   if (holdsRole("operator", owner)) return;
   const sentence = "This needs an operator; this access is a viewer's.";
@@ -104,7 +104,7 @@ function missingTasks(): MissingRequiredClientCapabilityError {
   });
 }
 
-/** The same for one that never was and for one of somebody else. */
+/** The same error for unknown and foreign tasks. */
 function unknownTask(taskId: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
 }
@@ -114,14 +114,14 @@ export type ToolCallHandler = (request: JSONRPCRequest, context: ServerContext) 
 type Wrap = (call: ToolCallHandler) => ToolCallHandler;
 
 /**
- * A server whose tool calls may be answered with a task. The SDK validates that the answer of a tool
- * is a tool's result; a wrapper stands outside of that validation, by the hook that the SDK has for
+ * A server whose tool calls may be answered with a task. The SDK accepts only tool results from a
+ * handler of tools/call; this wraps the handler outside of that validation, by the SDK's hook for
  * subclasses.
  */
 export class TaskServer extends Server {
   #wrap: Wrap = (call) => call;
 
-  /** Puts a wrapper around the calls of all tools, also of those that were registered before. */
+  /** Wraps the calls of all tools, also of those that were registered before. */
   wrapToolCalls(wrap: Wrap): void {
     this.#wrap = wrap;
   }
@@ -133,13 +133,13 @@ export class TaskServer extends Server {
   }
 }
 
-/** What a tool was answered, and what it wanted to have back with the answers. */
+/** The replies to a tool's questions, and the state to return with them. */
 interface Round {
   readonly responses: Readonly<Record<string, unknown>>;
   readonly state: string | undefined;
 }
 
-/** Repeats the call with what the client answered, as often as the tool asks for more. */
+/** Repeats the call with the client's replies, as often as the tool asks for input. */
 async function workOnTask(
   live: LiveTask,
   call: ToolCallHandler,
@@ -149,7 +149,7 @@ async function workOnTask(
   let round: Round | undefined;
   for (;;) {
     const result = await call(request, detach(context, live, round));
-    // As long as there is no task, the client is asked in the answer to its call.
+    // Before the call becomes a task, questions are the response to the call.
     if (!isInputRequiredResult(result) || !live.isTask) return result;
     const asked = Object.entries<InputRequest>(result.inputRequests ?? {});
     const answered = asked.map(async ([key, one]) => [key, await live.requestInput(one)] as const);
@@ -160,7 +160,7 @@ async function workOnTask(
   }
 }
 
-/** The call's context without its request: that is answered long before the call is done. */
+/** The call's context without its request, which is answered before the call finishes. */
 function detach(context: ServerContext, live: LiveTask, round: Round | undefined): ServerContext {
   const { mcpReq } = context;
   return withTask(
@@ -169,7 +169,7 @@ function detach(context: ServerContext, live: LiveTask, round: Round | undefined
       mcpReq: {
         ...mcpReq,
         signal: live.signal,
-        // A tool tells how it goes to those who gave a token; a task's status wants to know as well.
+        // A progress token, so that the tool reports progress for the task's status.
         _meta: { ...mcpReq._meta, progressToken: "task" },
         notify: async (notification) => report(live, notification),
         log: async () => undefined,

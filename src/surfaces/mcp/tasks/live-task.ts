@@ -7,7 +7,7 @@ import { isTerminal, type Task, type TaskCall, type TaskError, type TaskState } 
 
 const internalError = -32_603;
 const maxMessageLength = 500;
-/** More than a person answers; a tool that asks without end is stopped, not kept. */
+/** Most open questions of a call. */
 const maxOpenInputs = 64;
 
 interface OpenInput {
@@ -16,15 +16,15 @@ interface OpenInput {
   reject(error: Error): void;
 }
 
-/** One call that this process works on, from its first moment: it need not become a task at all. */
+/** A call that this process works on; it may or may not become a task. */
 export class LiveTask implements TaskCall {
   readonly owner: Principal;
-  /** Told of every change that a client can see. */
+  /** Called after every change that a client can see. */
   onChange: () => void = () => undefined;
-  /** Told when it has to be a task from now on. */
+  /** Called when the call becomes a task. */
   onTask: () => void = () => undefined;
   delegationId: string | undefined;
-  /** Its client has been given a task, or will be in this moment. */
+  /** The client has received a task, or is about to. */
   isTask = false;
   readonly #now: () => number;
   readonly #controller = new AbortController();
@@ -75,7 +75,10 @@ export class LiveTask implements TaskCall {
     if (this.#isDue) this.#becomeTask();
   }
 
-  /** It was not done at once. `waitsForName`: a task that can be found again needs a delegation. */
+  /**
+   * The call did not finish at once. `waitsForName`: wait for its delegation, by which the task can
+   * be found again.
+   */
   endGrace(waitsForName: boolean): void {
     this.#isDue = true;
     if (!waitsForName || this.delegationId !== undefined) this.#becomeTask();
@@ -91,7 +94,7 @@ export class LiveTask implements TaskCall {
     });
   }
 
-  /** False when there is no such question, or no longer. */
+  /** False: there is no such open question. */
   answer(key: string, response: unknown): boolean {
     const input = this.#inputs.get(key);
     if (input === undefined) return false;
@@ -101,7 +104,7 @@ export class LiveTask implements TaskCall {
     return true;
   }
 
-  /** What comes later than the first end is too late. */
+  /** Only the first end counts. */
   complete(result: Result): void {
     this.#end({ status: "completed", result });
   }

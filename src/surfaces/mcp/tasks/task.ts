@@ -6,12 +6,12 @@ import type {
 } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 
-/** The name under which clients and servers say that they know tasks. */
+/** The name of the extension in capabilities. */
 export const tasksExtension = "io.modelcontextprotocol/tasks";
 
 export type InputRequests = Readonly<Record<string, InputRequest>>;
 
-/** Where a task stands; what is not true in a status has no field there. */
+/** The state of a task, with the fields of each status. */
 export type TaskState =
   | { readonly status: "working" }
   | { readonly status: "input_required"; readonly inputRequests: InputRequests }
@@ -19,19 +19,19 @@ export type TaskState =
   | { readonly status: "failed"; readonly error: TaskError }
   | { readonly status: "cancelled" };
 
-/** What went wrong with the request itself; a tool that reports an error has completed. */
+/** A protocol error of the call. A tool that reports an error has completed. */
 export interface TaskError {
   readonly code: number;
   readonly message: string;
   readonly data?: unknown;
 }
 
-/** A call that goes on after its request has been answered. */
+/** A call that continues after its request was answered. */
 export interface Task {
   readonly taskId: string;
   readonly createdAt: number;
   readonly lastUpdatedAt: number;
-  /** How long it can be asked for, from its beginning; null: as long as the log is kept. */
+  /** How long it can be read, from its creation; null: as long as the log is kept. */
   readonly ttlMs: number | null;
   readonly pollIntervalMs: number;
   readonly statusMessage?: string | undefined;
@@ -42,12 +42,12 @@ export function isTerminal({ status }: TaskState): boolean {
   return status === "completed" || status === "failed" || status === "cancelled";
 }
 
-/** What answers the call that became a task; how it goes is told by `tasks/get` alone. */
+/** The response to a call that became a task; `tasks/get` gives its state. */
 export function describeCreated(task: Task): Result {
   return { resultType: "task", ...describeHead(task) };
 }
 
-/** What `tasks/get` and `notifications/tasks` tell. */
+/** The content of `tasks/get` and `notifications/tasks`. */
 export function describeTask(task: Task): Result {
   const { status: _, ...details } = task.state;
   return { ...describeHead(task), ...details };
@@ -66,24 +66,24 @@ function describeHead(task: Task): Result {
 }
 
 /**
- * Tasks that outlive the process: the id of one leads to what the call delegated, and how that
- * stands is read from the log. Somebody else's is undefined, exactly like one that never was.
+ * Tasks that outlive the process: the id names a delegation, whose state is read from the log.
+ * Tasks of other principals are undefined, like unknown ones.
  */
 export interface DurableTasks {
   idOf(tool: string, delegationId: string): string;
   read(owner: Principal, taskId: string): Promise<Task | undefined>;
-  /** What agents wait to have answered by a person: the delegation's own, and those below it. */
+  /** The open questions of the delegation and of those below it. */
   questions(owner: Principal, taskId: string): Promise<InputRequests>;
-  /** Without effect for what is no open question of that task. */
+  /** Ignores everything but an open question of that task. */
   answer(owner: Principal, taskId: string, key: string, response: unknown): Promise<void>;
   cancel(owner: Principal, taskId: string): Promise<void>;
 }
 
-/** What a tool can do with the task that its call has become, or becomes by this. */
+/** What a tool can do with the task of its call. */
 export interface TaskCall {
-  /** Waits for the client's answer, which is not to be trusted. Rejects when the task ends. */
+  /** Asks the client and waits for its reply, which is untrusted. Rejects when the task ends. */
   requestInput(request: InputRequest): Promise<unknown>;
-  /** The task can be found again by this delegation, also after a restart. */
+  /** Names the delegation by which the task can be found, also after a restart. */
   onDelegation(delegationId: string): void;
 }
 
@@ -96,7 +96,7 @@ export function withTask(context: ServerContext, call: TaskCall): ServerContext 
   return marked;
 }
 
-/** Undefined where the client did not say that it knows tasks: the call is answered when done. */
+/** Undefined: the client does not support tasks. */
 export function taskOf(context: ServerContext): TaskCall | undefined {
   return (context as ContextOfTask)[key];
 }
@@ -107,7 +107,7 @@ const capabilityFor: Readonly<Record<InputRequest["method"], keyof ClientCapabil
   "roots/list": "roots",
 };
 
-/** The task without questions that its client cannot put to anybody. Those wait in the inbox. */
+/** The task without the questions that its client cannot show. Those wait in the inbox. */
 export function visibleTo(task: Task, capabilities: ClientCapabilities): Task {
   const { state } = task;
   if (state.status !== "input_required") return task;

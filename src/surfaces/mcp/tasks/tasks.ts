@@ -8,12 +8,12 @@ import { type DurableTasks, isTerminal, type Task } from "./task.ts";
 export interface TasksOptions {
   readonly durable?: DurableTasks | undefined;
   readonly clock?: Clock | undefined;
-  /** How long a task that no log knows can be asked for, in milliseconds. */
+  /** How long a task without a delegation can be read, in milliseconds. */
   readonly ttlMs?: number | undefined;
   readonly pollIntervalMs?: number | undefined;
-  /** What is done within this time is answered at once, without a task. */
+  /** Calls that finish within this time are answered directly. */
   readonly graceMs?: number | undefined;
-  /** No more are begun for one principal: further calls are answered when they are done. */
+  /** Most tasks of one principal; further calls are answered when they finish. */
   readonly maxPerOwner?: number | undefined;
 }
 
@@ -24,8 +24,8 @@ interface Kept {
 }
 
 /**
- * The calls that go on after they were answered, each known to its owner alone. Those that
- * delegated are found in the log when this process no longer has them; the others end with it.
+ * The tasks of all clients, each visible to its owner only. Tasks with a delegation can be read
+ * from the log after this process has ended; the others end with it.
  */
 export class Tasks {
   readonly #durable: DurableTasks | undefined;
@@ -52,7 +52,7 @@ export class Tasks {
     return own.length < this.#maxPerOwner;
   }
 
-  /** The call's own result when it is had at once. */
+  /** Starts a call; returns its result if it finishes at once, otherwise a task. */
   async begin(beginning: TaskBeginning): Promise<{ task: Task } | { result: Result }> {
     const live = new LiveTask(beginning.owner, () => this.#clock.now());
     const outcome = await beginWork(live, beginning, this.#graceMs, this.#clock);
@@ -66,7 +66,7 @@ export class Tasks {
     return kept.isDurable ? this.#withQuestions(owner, this.#describe(kept)) : this.#describe(kept);
   }
 
-  /** False for a task that is not the owner's. What is not waited for is passed over. */
+  /** False: the owner has no such task. Replies without an open question are ignored. */
   async answer(
     owner: Principal,
     taskId: string,
@@ -82,7 +82,7 @@ export class Tasks {
     return true;
   }
 
-  /** False for a task that is not the owner's; one that is over stays as it is. */
+  /** False: the owner has no such task. A finished task stays as it is. */
   async cancel(owner: Principal, taskId: string): Promise<boolean> {
     const kept = this.#find(owner, taskId);
     if (kept === undefined && (await this.#durable?.read(owner, taskId)) === undefined)
@@ -92,7 +92,7 @@ export class Tasks {
     return true;
   }
 
-  /** Hears of every change of a task of theirs that this process works on. */
+  /** Calls back after every change of the owner's tasks in this process. */
   watch(owner: Principal, listener: (task: Task) => void): () => void {
     const hear = (id: string, task: Task): void => {
       if (id === owner.id) listener(task);
@@ -120,7 +120,7 @@ export class Tasks {
     return this.#describe(kept);
   }
 
-  /** Agents ask whom they work for, not the call: what they ask stands in the log. */
+  /** Adds the open questions of agents, which are in the log. */
   async #withQuestions(owner: Principal, task: Task): Promise<Task> {
     const { state } = task;
     if (isTerminal(state)) return task;
@@ -141,7 +141,7 @@ export class Tasks {
     return kept?.live.owner.id === owner.id ? kept : undefined;
   }
 
-  /** Never before its time is over, and never what is still worked on. */
+  /** Drops finished tasks after their time. */
   #sweep(): void {
     const now = this.#clock.now();
     for (const [taskId, { live }] of this.#kept) {
@@ -153,20 +153,20 @@ export class Tasks {
 export interface TaskBeginning {
   readonly owner: Principal;
   readonly tool: string;
-  /** It will say what it delegated, and the task is to be found by that. */
+  /** The call will name its delegation, and the task's id comes from that. */
   readonly delegates?: boolean | undefined;
-  /** The client's request: as long as it is not answered, taking it back takes the call back. */
+  /** The client's request: until it is answered, cancelling it cancels the call. */
   readonly signal: AbortSignal;
   work(task: LiveTask): Promise<Result>;
 }
 
-/** Gives the result of a call, or throws what it threw. */
+/** Returns the result of a call, or throws its error. */
 export type Finished = () => { readonly result: Result };
 
-/** A call that is slow to delegate becomes a task of this process alone, rather than hang. */
+/** After so long without a delegation, a call becomes a task of this process only. */
 const namingMs = 5000;
 
-/** Begins a call, and gives its result if that comes at once; later: it has become a task. */
+/** Starts a call. Returns its result if it finishes at once; `later`: it has become a task. */
 async function beginWork(
   live: LiveTask,
   { delegates = false, signal, work }: TaskBeginning,
@@ -191,7 +191,7 @@ async function beginWork(
   }
 }
 
-/** So that a call which fails while nobody waits for it is no unhandled rejection. */
+/** Keeps a failed call from becoming an unhandled rejection. */
 async function settle(work: Promise<Result>): Promise<Finished> {
   try {
     const result = await work;

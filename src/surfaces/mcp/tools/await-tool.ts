@@ -19,9 +19,9 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
   if (tool === undefined) return [];
   const single = sessionTool(tool, {
     title: "Wait for background sub-agents",
-    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING goes on, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
+    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING continues, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
     output: awaitedJobs,
-    // It gives results out and starts nothing; awaited jobs no longer belong to *.
+    // It starts nothing, but awaited jobs no longer belong to *.
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,
@@ -43,7 +43,7 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
   ];
 }
 
-/** Ids may also name jobs of earlier sessions, as far as the principal sees them. */
+/** Ids may also name jobs of earlier sessions that the principal may see. */
 async function awaitEarlier(
   given: unknown,
   context: McpCallContext,
@@ -53,7 +53,7 @@ async function awaitEarlier(
   const { max_wait_ms: waitMs } = input;
   const asked = namedJobs(input);
   const earlier = await earlierJobs(asked, context);
-  // What is no time is left to the tool, which says so.
+  // An invalid time is left to the tool, which reports it.
   if (earlier.size === 0 || !Number.isSafeInteger(waitMs) || Number(waitMs) < 1) return undefined;
   const others = asked.filter((id) => !earlier.has(id)).join(",");
   const [found, own] = await Promise.all([
@@ -72,7 +72,7 @@ async function awaitEarlier(
   };
 }
 
-/** Jobs of several folders are jobs of several sessions; each waits for its own at the same time. */
+/** Jobs in several folders belong to several sessions, which are awaited in parallel. */
 async function awaitInAll(
   given: unknown,
   context: McpCallContext,
@@ -117,7 +117,7 @@ function namedJobs(input: RawInput): readonly string[] {
   return typeof named === "string" ? listOf(named) : [];
 }
 
-/** Of all those that were not yet awaited, the ones that still work are worth a look. */
+/** The jobs whose progress is reported: those that are named, or all open ones. */
 async function watchedJobs(
   input: RawInput,
   { delegationId, runId }: Session,
@@ -139,8 +139,8 @@ function listOf(named: string): readonly string[] {
 }
 
 /**
- * In fields: who was asked for is known from the input, and how each stands from the log. A job's
- * text could imitate the headings of another one.
+ * The result as fields. Ids come from the input and states from the log, since a job's text could
+ * imitate the heading of another job.
  */
 async function describeJobs({ context, input, session, text }: MadeCall): Promise<AwaitedJobs> {
   const asked = namedJobs(input);
@@ -150,12 +150,12 @@ async function describeJobs({ context, input, session, text }: MadeCall): Promis
   const ids = isAll(asked) ? headings(text, own) : asked;
   const jobs = ids.map((id): AwaitedJobs["jobs"][number] => {
     if (!isBelow(run.delegations, id, session)) return { job_id: id, status: "not_found" };
-    // What ended after the text was made is still running in it.
+    // A job that finished after the text was made still counts as running.
     const result = text.includes(`[${id}: RUNNING]`) ? null : resultOf(run, id);
     if (result === null) return { job_id: id, status: "running" };
     const said = text.includes(result.result)
       ? result.result
-      : `Too long to be given whole: read it with peek_result, search_result or slice_result, delegationId ${id}.`;
+      : `Too long for a reply: read it with peek_result, search_result or slice_result, delegationId ${id}.`;
     return { job_id: id, status: result.status === "completed" ? "ok" : "error", result: said };
   });
   return { jobs, running: jobs.filter(({ status }) => status === "running").length };
@@ -177,7 +177,10 @@ function headings(text: string, own: ReadonlySet<string>): readonly string[] {
   return [...new Set(ids)].filter((id) => own.has(id));
 }
 
-/** The ids that name a delegation which the principal sees and no session of this client holds. */
+/**
+ * The ids of delegations that the principal may see and that are not in a session of this client,
+ * with their runs.
+ */
 export async function earlierJobs(
   ids: readonly string[],
   { session }: McpCallContext,
@@ -193,7 +196,7 @@ export async function earlierJobs(
   return jobs;
 }
 
-/** What to say of a job that is open and that no process works on. */
+/** The message about an orphaned job; undefined: it is closed or worked on. */
 export async function interruptionOf(
   store: Store,
   id: string,
@@ -204,7 +207,7 @@ export async function interruptionOf(
   return (await isWorkedOn(store, run)) ? undefined : sayInterrupted(id, runId);
 }
 
-/** Waits for them as the log tells of them, whichever process works on them. */
+/** Waits for jobs by the log, whichever process works on them. */
 async function readEarlierJobs(
   jobs: ReadonlyMap<string, string>,
   waitMs: number,
@@ -259,7 +262,7 @@ export function untilClosed(
       }
     });
     signal.addEventListener("abort", end, { once: true });
-    // One may have ended before anybody listened.
+    // A job may have closed before the subscription.
     for (const [id, runId] of jobs) {
       store.readRun(runId).then((run) => {
         if (run?.delegations.get(id)?.status === "closed") close(id);

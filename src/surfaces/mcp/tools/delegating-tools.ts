@@ -8,7 +8,7 @@ import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
 import { type MadeCall, type SessionToolOptions, sessionTool } from "./session-tool.ts";
 
-/** Whoever is delegated to may write, execute and reach the network, as far as its contract goes. */
+/** A sub-agent may write, execute and use the network, within its contract. */
 const delegating: McpTool["annotations"] = {
   readOnlyHint: false,
   destructiveHint: true,
@@ -16,9 +16,9 @@ const delegating: McpTool["annotations"] = {
   openWorldHint: true,
 };
 
-const limit = "Blocks until it is done, and many clients give up on a call after 60 seconds";
+const limit = "Blocks until it is done, and many clients time out after 60 seconds";
 
-/** What to do about longer work, with the tools that there are. */
+/** The advice for longer work, with the tools of this runtime. */
 function blockingWith(has: (tool: string) => boolean): string {
   if (has("spawn")) return `${limit}: for anything longer call spawn, then spawn_await.`;
   if (has("spawn_subagent"))
@@ -26,7 +26,7 @@ function blockingWith(has: (tool: string) => boolean): string {
   return `${limit}.`;
 }
 
-/** The tools that make delegations, as far as this runtime has them. */
+/** The delegating tools of this runtime. */
 export function delegatingTools(runtime: Runtime): readonly McpTool[] {
   const { profiles, toolbox } = runtime;
   const names = profiles.offered().map(({ name }) => name);
@@ -68,15 +68,15 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
     }),
     ...offered("spawn_subagent", {
       title: "Start a sub-agent, waiting or not",
-      description: `Start a sub-agent on a task. returnMode background: go on at once; ${collecting}. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
+      description: `Start a sub-agent on a task. returnMode background: return at once; ${collecting}. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
       output: subagentStatus,
       annotations: delegating,
       structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
     }),
     ...offered("request_review", {
-      title: "Have changes reviewed",
+      title: "Request a review of changes",
       agent: "reviewer",
-      description: `Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet. ${blocking}`,
+      description: `Let a reviewer look at changes, read-only, and wait for its verdict. Name paths, a range of commits (main..HEAD), or nothing for uncommitted changes. ${blocking}`,
       output: saidResult,
       annotations: delegating,
       structure: describeSaid,

@@ -15,9 +15,9 @@ const inboxItem = z.looseObject({
 });
 
 const inboxPage = z.object({
-  open: z.array(inboxItem).describe("Questions that wait for an answer."),
-  unseen: z.array(inboxItem).describe("What happened since this was last read."),
-  more: z.boolean().describe("There is more to see: read again."),
+  open: z.array(inboxItem).describe("Open questions."),
+  unseen: z.array(inboxItem).describe("Notices since the last call."),
+  more: z.boolean().describe("There are more notices: call again."),
 });
 
 const mostShown = 50;
@@ -26,12 +26,12 @@ export const readInboxTool: McpTool = ownTool({
   name: "read_inbox",
   title: "Read the inbox",
   description:
-    "Questions of sub-agents that wait for an answer, and notices of runs that you have not seen: what was handed in, failures, reviews, ends. Notices that were given count as seen; questions stay until they are answered or run out of time.",
+    "Open questions of sub-agents, and notices of runs that you have not seen: reports, failures, reviews, ends. Returned notices count as seen; questions stay until they are answered or expire.",
   input: z.strictObject({
-    keep: z.boolean().optional().describe("Count nothing as seen."),
+    keep: z.boolean().optional().describe("Do not mark notices as seen."),
   }),
   output: inboxPage,
-  // The place up to which it was seen moves.
+  // Not read-only: the position of seen notices moves.
   annotations: {
     readOnlyHint: false,
     destructiveHint: false,
@@ -63,7 +63,7 @@ export const answerTool: McpTool = ownTool({
     text: z.string().min(1).max(20_000).describe("The answer."),
   }),
   output: given,
-  // An agent goes on by it, and may then do all that its contract grants.
+  // Destructive: the agent continues with the answer, and may do all that its contract grants.
   annotations: {
     readOnlyHint: false,
     destructiveHint: true,
@@ -88,7 +88,7 @@ export const answerTool: McpTool = ownTool({
   },
 });
 
-/** Somebody else's place is not moved by a model that reads. */
+/** A model has a read position of its own, so that it does not move the principal's. */
 function readerOf({ principal }: ClientSession): string {
   return `mcp:${principal.id}`.slice(0, 200);
 }
@@ -102,7 +102,7 @@ function refused(reason: string): McpToolResult<z.output<typeof given>> {
   return { text: reason, isError: true };
 }
 
-/** A tool of this surface alone: no gate behind it reads its input. */
+/** A tool of this surface only, so its input is validated here and not by the gate. */
 function ownTool<Input, Output extends object>(tool: McpTool<Input, Output>): McpTool {
   return defineMcpTool<Input, Output>({
     ...tool,

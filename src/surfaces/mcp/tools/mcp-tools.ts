@@ -14,8 +14,8 @@ interface Made {
 const made = new WeakMap<Runtime, Made>();
 
 /**
- * What clients of this runtime are offered now: its own tools as far as they are switched on, with
- * the profiles and agents that there are at the moment. The same list as long as those are the same.
+ * The tools that clients are offered now: all enabled ones, described with the current profiles and
+ * agents. The same list is returned while those are unchanged.
  */
 export function mcpToolsOf(runtime: Runtime): readonly McpTool[] {
   const [profiles, agents] = [runtime.profiles.offered(), runtime.control.view.all()];

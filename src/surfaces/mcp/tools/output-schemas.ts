@@ -1,11 +1,16 @@
 import { z } from "zod";
 
-/** What tools give besides text. Loose where the engine may add facts: a client must not choke on one. */
+/**
+ * The structured output of tools. Loose where the engine may add fields, which clients must accept.
+ */
 const tokenUsage = z.looseObject({
   prompt: z.number(),
   completion: z.number(),
   cost: z.number().describe("US dollars; 0 when the model has no price."),
-  estimated: z.boolean().optional().describe("Part of it was not reported: it is at most so much."),
+  estimated: z
+    .boolean()
+    .optional()
+    .describe("Part of it was not reported: the value is an upper bound."),
 });
 
 export const delegationResult = z.looseObject({
@@ -13,19 +18,19 @@ export const delegationResult = z.looseObject({
   profile: z.string(),
   status: z.enum(["completed", "failed", "timeout", "cancelled"]),
   outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
-  result: z.string().describe("The sub-agent's report; when it failed, why."),
+  result: z.string().describe("The sub-agent's report, or why it failed."),
   tokenUsage,
   duration: z.number().describe("Milliseconds."),
   subDelegations: z.array(z.looseObject({ delegationId: z.string() })).optional(),
-  truncated: z.boolean().optional().describe("Its budget ended before its work did."),
+  truncated: z.boolean().optional().describe("The budget was exhausted before the work was done."),
   closeReason: z.string(),
-  evidence: z.looseObject({}).describe("What the runtime itself recorded of its work."),
+  evidence: z.looseObject({}).describe("The record of the runtime about its work."),
   artifacts: z.array(z.looseObject({ hash: z.string(), bytes: z.number() })).optional(),
   transcript: z.string().optional(),
 });
 
 export const foundResult = z.object({
-  delegation: delegationResult.nullable().describe("null: it still works, or there is none."),
+  delegation: delegationResult.nullable().describe("null: it is still running, or does not exist."),
 });
 
 export const startedJob = z.object({ job_id: z.string() });
@@ -38,7 +43,7 @@ export const awaitedJobs = z.object({
       result: z.string().optional().describe("What it reported, or why it failed."),
     }),
   ),
-  running: z.int().describe("How many still work: call spawn_await again for them."),
+  running: z.int().describe("How many are still running: call spawn_await again for them."),
 });
 
 /** Of calls that answer in text. */
@@ -64,12 +69,12 @@ export const subAgentList = z.object({
       profile: z.string(),
       title: z.string(),
       status: z.string(),
-      finalStatus: z.enum(["completed", "failed"]).optional().describe("Of a closed one."),
+      finalStatus: z.enum(["completed", "failed"]).optional().describe("For closed sub-agents."),
       outcome: z
         .enum(["completed", "failed", "timeout", "cancelled"])
         .optional()
-        .describe("How a closed one ended."),
-      closeReason: z.string().optional().describe("Why a closed one ended."),
+        .describe("The outcome of a closed sub-agent."),
+      closeReason: z.string().optional().describe("Why a closed sub-agent ended."),
       depth: z.number(),
       tokens: z.number(),
       cost: z.number(),

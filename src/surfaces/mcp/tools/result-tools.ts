@@ -24,7 +24,7 @@ const reading: McpTool["annotations"] = {
   openWorldHint: false,
 };
 
-/** The tools that look at delegations, and the one that ends them. */
+/** The tools that read, cancel and message delegations. */
 export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
   const offered = <Output extends object>(
     name: string,
@@ -49,7 +49,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
     }).map((tool) => besides(tool, listOfAll)),
     ...offered("get_delegation_result", {
       title: "Get a sub-agent's result",
-      description: `Get the result of one of your sub-agents, or null while it still works. With wait_ms it waits so long for the end, and at most ${longestWaitMs}; null after that means that it still works: do other work, and call it again.`,
+      description: `Get the result of one of your sub-agents, or null while it is running. With wait_ms it waits for the end, at most ${longestWaitMs}; null after that means that it is still running: do other work, and call it again.`,
       output: foundResult,
       annotations: reading,
       watched: (input) => Promise.resolve([String(input["delegationId"])]),
@@ -86,7 +86,7 @@ type Answer = (
   tool: McpTool,
 ) => Promise<McpToolResult | undefined>;
 
-/** Asked first; undefined: the session's own tool answers. */
+/** Tries `answer` first; undefined: the session's own tool answers. */
 function besides(tool: McpTool, answer: Answer): McpTool {
   return {
     ...tool,
@@ -95,7 +95,7 @@ function besides(tool: McpTool, answer: Answer): McpTool {
   };
 }
 
-/** Waits no longer than clients do. */
+/** Limits the wait to what clients tolerate. */
 function bounded(tool: McpTool): McpTool {
   return {
     ...tool,
@@ -108,7 +108,7 @@ function bounded(tool: McpTool): McpTool {
   };
 }
 
-/** Of every folder in which the client delegated; nothing is opened to say that there is nothing. */
+/** Lists the sub-agents of all sessions. Without a session nothing is opened. */
 const listOfAll: Answer = async (input, context) => {
   const { sessions } = context.session;
   if (sessions.length === 1 || !isEmpty(input)) return undefined;
@@ -119,13 +119,13 @@ const listOfAll: Answer = async (input, context) => {
   return { text: JSON.stringify(structured.subAgents), structured };
 };
 
-/** What was delegated before this client's session began stays retrievable. */
+/** Results of earlier sessions stay retrievable. */
 const earlierResult: Answer = async (input, context) => {
   const id = delegationIn(input);
   if (id === undefined || (await isOfSession(id, context))) return undefined;
   const { engine, store } = context.session.runtime;
   const waitMs = waitIn(input);
-  // What is no time is left to the tool, which says so.
+  // An invalid time is left to the tool, which reports it.
   if (hasWait(input) && (waitMs === undefined || waitMs < 1)) return undefined;
   const jobs = await earlierJobs([id], context);
   const runId = jobs.get(id);
@@ -136,7 +136,7 @@ const earlierResult: Answer = async (input, context) => {
   }
   const result = runId === undefined ? null : await engine.resultOf(id);
   if (runId !== undefined && result === null) {
-    // Null means that it still works; an interrupted one does not.
+    // Null means that it is running, which an orphaned one is not.
     const sentence = await interruptionOf(store, id, runId);
     if (sentence !== undefined) return { text: `Error: ${sentence}`, isError: true };
   }
@@ -144,7 +144,7 @@ const earlierResult: Answer = async (input, context) => {
   return { text: JSON.stringify(delegation), structured: { delegation } };
 };
 
-/** A job of an earlier session is ended where it is. */
+/** Cancels a job of an earlier session. */
 const cancelEarlier: Answer = async (input, context) => {
   const id = delegationIn(input);
   if (id === undefined || (await earlierJobs([id], context)).size === 0) return undefined;
@@ -155,7 +155,7 @@ const cancelEarlier: Answer = async (input, context) => {
   return { text: JSON.stringify(structured), structured };
 };
 
-/** Messages go to the session's own sub-agents; nothing is opened to say that one is not. */
+/** Refuses messages to sub-agents of other sessions, without opening a session. */
 const refuseForeign: Answer = async (input, context) => {
   const id = delegationIn(input);
   if (id === undefined || (await isOfSession(id, context))) return undefined;

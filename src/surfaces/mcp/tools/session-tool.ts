@@ -11,7 +11,7 @@ import {
   type McpToolResult,
 } from "../mcp-tool.ts";
 
-/** Those that make delegations. */
+/** The tools that delegate. */
 export const delegatingNames: ReadonlySet<string> = new Set([
   "delegate_task",
   "spawn",
@@ -20,7 +20,7 @@ export const delegatingNames: ReadonlySet<string> = new Set([
   "delegate_to_agent",
 ]);
 
-/** Those that may wait for one; known before anything is opened. */
+/** The tools that may wait for a delegation; known before the runtime is opened. */
 export const longNames: ReadonlySet<string> = new Set([
   "delegate_task",
   "spawn_subagent",
@@ -30,12 +30,12 @@ export const longNames: ReadonlySet<string> = new Set([
   "get_delegation_result",
 ]);
 
-/** Less than the 60 seconds after which many clients give up on a call. */
+/** Less than the 60 seconds after which many clients time out. */
 export const longestWaitMs = 45_000;
 
 export type RawInput = Readonly<Record<string, unknown>>;
 
-/** A call that has been made, for whoever puts its result into fields. */
+/** A finished call, for the function that makes its structured output. */
 export interface MadeCall {
   readonly input: RawInput;
   readonly text: string;
@@ -47,19 +47,19 @@ export interface MadeCall {
 
 export interface SessionToolOptions<Output extends object> {
   readonly title: string;
-  /** It makes delegations: in which folder is for the client to say, and which model has to be there. */
+  /** It delegates: the client can name a folder, and a model must be configured. */
   readonly delegates?: true;
-  /** The profile that it delegates to, where the call names none. */
+  /** The profile that it delegates to, when the call names none. */
   readonly agent?: string;
-  /** In place of what our own agents are told. */
+  /** Replaces the description for our own agents. */
   readonly description?: string;
-  /** Fields that are shown otherwise than to our own agents, or besides. */
+  /** Fields that differ from those for our own agents. */
   readonly shown?: z.ZodRawShape;
   readonly output: z.ZodType<Output>;
   readonly annotations: McpTool["annotations"];
-  /** What is said for the client where it said nothing. */
+  /** Defaults for absent fields. */
   readonly defaults?: RawInput;
-  /** Whose trees are watched from the beginning. */
+  /** The delegations whose progress is reported from the start. */
   watched?(input: RawInput, session: Session, context: McpCallContext): Promise<readonly string[]>;
   structure(call: MadeCall): Promise<Output> | Output;
 }
@@ -69,7 +69,7 @@ const workspace = z
   .optional()
   .describe("Where it works: one of the client's roots or a folder below one; absent: the first.");
 
-/** One of our own tools, called on behalf of another program's agent through its session's gate. */
+/** Offers one of our own tools to another program's agent, through the gate of its session. */
 export function sessionTool<Output extends object>(
   tool: Tool,
   options: SessionToolOptions<Output>,
@@ -98,7 +98,8 @@ async function callSession<Output extends object>(
   const { agent, delegates = false } = options;
   const isLong = tool.waits === true;
   const { folder, input } = readInput(given, options.defaults, delegates);
-  // Before the client's run is opened: without a model the call leaves nothing behind.
+  // Checked before the client's run is opened, so that a call without a model leaves nothing
+  // behind.
   if (delegates) context.session.runtime.engine.requireModel(agentsIn(input, agent));
   const session = delegates
     ? await context.session.open(folder)
@@ -123,7 +124,7 @@ async function callSession<Output extends object>(
   if (isLong) await progress.end();
   const call = { input, text, made, session, context };
   if (!isError) return { text, structured: await options.structure(call) };
-  // A call that delegated nothing has no result to describe, nor has one that was cut off.
+  // A call that delegated nothing has no structured result.
   if (made.length === 0) return { text, isError };
   const describing = Promise.resolve(call).then((one) => options.structure(one));
   return { text, structured: await describing.catch(() => undefined), isError };
@@ -136,18 +137,18 @@ function readInput(
 ): { readonly folder: string | undefined; readonly input: RawInput } {
   const { workspace: folder, ...rest } = { ...(given as RawInput) };
   if (delegates && typeof folder === "string") return { folder, input: { ...defaults, ...rest } };
-  // What is no folder is left to the tool, which says that it is not known.
+  // An invalid folder is left to the tool, which reports the unknown field.
   const named = folder === undefined ? {} : { workspace: folder };
   return { folder: undefined, input: { ...defaults, ...rest, ...named } };
 }
 
-/** The agents that a call names, or the one that it always delegates to. */
+/** The agents that a call names, or the fixed one of the tool. */
 function agentsIn({ agentId, profile }: RawInput, agent: string | undefined): readonly string[] {
   const named = agent ?? profile ?? agentId;
   return typeof named === "string" ? [named] : [];
 }
 
-/** Whose delegation is meant; a client has a session for each folder. */
+/** The session of the delegation in question; a client has one for each folder. */
 async function sessionOf(input: RawInput, session: ClientSession): Promise<Session> {
   const id = String(input["delegationId"] ?? input["job_ids"] ?? "").split(/[,/]/, 1)[0] ?? "";
   return (await session.holding(id.trim())) ?? session.open();
