@@ -339,7 +339,7 @@ describe("a message that cannot be sent", () => {
     );
     const refused = outcomes.flatMap((one) => (one.status === "rejected" ? one.reason : []));
     expect(refused).toHaveLength(3);
-    for (const reason of refused) expect(String(reason)).toContain("takes no more");
+    for (const reason of refused) expect(String(reason)).toContain("which is the limit");
     hold.release();
     await result;
     // The log says in which order those that were sent at once were accepted.
