@@ -87,9 +87,9 @@ function noneReachable(
 }
 
 /**
- * Whether the model that answered is the one that was asked for. Providers serve a dated snapshot
- * for a plain name, and leave out the provider; anything else is another model. A name that leaves
- * the choice to the provider ("…-latest", "…/auto") is met by whatever it chose.
+ * Whether the served model is the requested one. Providers may serve a dated snapshot of a name and
+ * leave out the provider; any other name is another model. A name that leaves the choice to the
+ * provider ("…-latest", "…/auto") matches every model.
  */
 export function isSameModel(requested: string, served: string): boolean {
   const wanted = withoutProvider(requested);

@@ -1,3 +1,7 @@
+/**
+ * The language models: providers, pools, prices, token counts and the scripted model. Everything else
+ * gets a `Model` from this registry. The folder may import ports, contracts, agents and control.
+ */
 import type { ModelPolicy } from "../agents/profiles/profile.ts";
 import { costOf, type TokenPrice } from "../contracts/token-price.ts";
 import type { PriceConfig, ProviderConfig } from "../control/config.ts";

@@ -30,7 +30,7 @@ import type { Tool } from "./tool.ts";
 import { createSearchTools } from "./web/search-tools.ts";
 import { createWebFetch } from "./web/web-fetch.ts";
 
-/** Those that our own agents are not given unless the operator says so. */
+/** Tools that Mandate's own agents get only where the operator enables them. */
 export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"]);
 
 /** What tools need to know of the rest of the product. */
@@ -53,7 +53,7 @@ export function builtInTools(
   { clock = systemClock, environment, memories, profileNames, profiles, skills }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
-  // Unless it is switched off, other programs' agents get it; ours only when it is switched on.
+  // Offered to other programs' agents unless disabled; to our own agents only when enabled.
   const spawn = config.tools.spawn.enabled !== false;
   return [
     readFile,

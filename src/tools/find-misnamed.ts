@@ -81,10 +81,10 @@ interface NameSources {
 }
 
 /**
- * Why a profile that asks for `read_fil`, or forbids `shel`, is not started: the one would be dropped
- * and the other have no effect, unseen. A name that is like no known one is left to the receipt, since
- * another machine may know it; only a reviewer has to exist. `held`: what the caller holds is known
- * as well, because it may have been granted where there are more tools.
+ * Why a profile with misspelt names is not started: a granted `read_fil` would be dropped, and a denied
+ * `shel` would have no effect, without notice. A name that resembles no known one is only noted in the
+ * receipt, since another machine may know it; a reviewer has to exist. `held`: names that the caller
+ * holds count as known, because they may come from a machine with more tools.
  */
 export function misnamedInProfile(
   from: NameSources,

@@ -1,7 +1,4 @@
-/**
- * Every tool that comes with the product, also where it is switched off or this machine cannot have
- * it: a profile that names one has made no slip.
- */
+/** Every tool of the product, disabled and unavailable ones included: profiles may name all of them. */
 export const shippedTools: ReadonlySet<string> = new Set([
   ...["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "document_query"],
   ...["shell", "web_fetch", "web_search", "search", "load_skill", "memory_load", "memory_save"],

@@ -89,7 +89,7 @@ function listsFor(
 const texts = new WeakMap<object, Map<string, string>>();
 const mostTexts = 100;
 
-/** The text that was made of the same object for the same key: it is in every delegator's prompt. */
+/** Caches a text by object and key: the lists are in the prompt of every agent that delegates. */
 function cached(of: object, key: string, make: () => string): string {
   const known = texts.get(of) ?? new Map<string, string>();
   let text = known.get(key);

@@ -1,3 +1,7 @@
+/**
+ * The tools that agents call, and the gate that every call passes (gate.ts). This file is what a tool
+ * is. The folder may import ports, contracts, events, workspaces, agents, control and models.
+ */
 import type { z } from "zod";
 import { type Keys, requireKnownKeys } from "../agents/documents/nearest-key.ts";
 import type { Exposure } from "../contracts/exposure.ts";
@@ -9,13 +13,12 @@ import type { Delegator } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
 
-/** What a call does to the world, in the words that contracts and people use. */
+/** The kind of effect that a call has. */
 export type Effect = "read" | "write" | "exec" | "network" | "spawn";
 
 /**
- * Something an agent can call. Every call passes the gate first; `execute` may rely on parsed input
- * and on a contract that grants the tool, and on nothing else: paths, hosts and sizes are its own
- * to check, with what the context gives it.
+ * A tool that agents can call. The gate checks that the contract grants the tool, and parses the
+ * input. Paths, hosts and sizes are checked by `execute`, with the context of the call.
  */
 export interface Tool<Input = unknown> {
   readonly name: string;
@@ -23,21 +26,21 @@ export interface Tool<Input = unknown> {
   /** Sentences that follow the description where another tool is offered as well, by its name. */
   readonly alongside?: Readonly<Record<string, string>>;
   readonly effect: Effect;
-  /** Whether a call that was cut by a crash may simply be made again. */
+  /** Whether a call that a crash interrupted may be made again. */
   readonly idempotent: boolean;
-  /** What its calls do with information: see `Exposure`. */
+  /** Whether calls read untrusted or private data, or send data out. */
   readonly exposure: Exposure;
   /** All of these must be in the contract's scopes. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
   /**
-   * What the delegation ends with, when its exit rule names this tool. A tool that has this and is
-   * called although the rule names others is refused, unless it also does something without ending.
+   * The output of the delegation, when its exit rule names this tool. When the rule names other
+   * tools, a call is refused unless the tool is also useful without completing.
    */
   ends?(input: Input): string;
-  /** Where the contract names a reviewer, calling it is not yet the end. */
+  /** Where the contract names a reviewer, a call does not complete the delegation yet. */
   readonly mayComeBack?: true;
-  /** Has a use other than ending. */
+  /** Has a use other than completing the delegation. */
   readonly isAlsoUseful?: true;
   /** What models are shown, where that is stricter than what is accepted. */
   readonly shown?: z.ZodType;
@@ -67,13 +70,13 @@ export interface Tool<Input = unknown> {
   /** Other agents do not get it, whatever their profile says. */
   readonly onlyFor?: "watcher" | "orchestrator";
   /**
-   * Looks at the input against what the context grants (workspace, skills) before the call counts
-   * as begun; throws `CallDenied`. What is then opened is checked again, since it can change.
+   * Checks the input against the context (workspace, skills) before the call starts; throws
+   * `CallDenied`. `execute` checks again what it opens, since it can change.
    */
   preflight?(input: Input, context: ToolContext): void;
   /**
-   * What a call is about, for rules that speak of more than the tool: its paths relative to the
-   * workspace's root, links resolved, or plain text. Absent: such rules take the stricter reading.
+   * The subjects of a call, for rules with patterns: paths relative to the workspace's root, links
+   * resolved, or plain text. Absent: such rules take the stricter reading.
    */
   about?(input: Input, context: ToolContext): CallSubjects | Promise<CallSubjects>;
   /** Of an egress tool: the addresses that a call is sent to, as far as the input tells. */
@@ -81,7 +84,7 @@ export interface Tool<Input = unknown> {
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
 
-/** What the log keeps of a tool's definition when a call begins: folds of the log know no tools. */
+/** The traits that are logged when a call starts: folds of the log know no tools. */
 export function startedTool({ changes, effect, polls, savesMemory, waits }: Tool): StartedTool {
   return {
     changes: changes ?? "any",
@@ -100,11 +103,11 @@ export interface ToolContext {
   readonly skills: Selection;
   /** Hosts that the contract lets be reached. */
   readonly network: Selection;
-  /** The contract's rules, for what a call comes to be about on its way, such as a redirect. */
+  /** The contract's rules, for subjects that appear during a call, such as a redirect. */
   readonly rules?: readonly RuleSet[] | undefined;
   /**
-   * Whether a call may lead here without a person's word, after all that the agent has read: for
-   * what a call comes to on its way from the address that it was sent to. Absent: nothing is closed.
+   * Whether a call may go on to this address without an approval, given what the agent has read.
+   * `from` is the address that redirects. Absent: every address is open.
    */
   readonly mayLeadTo?: ((url: URL, from: URL) => boolean) | undefined;
   /** Aborts at the tool's deadline, at the delegation's, and when the delegation is cancelled. */
@@ -124,13 +127,13 @@ export interface ToolResult {
   readonly spawnFailed?: true;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];
-  /** Of a result that brought a stranger's words, though its tool does not always. */
+  /** The result contains untrusted input, although the tool's exposure does not say so. */
   readonly untrusted?: true;
   /** How a program that it ran ended by itself, for the same. */
   readonly exitCode?: number;
   /** The memory that it saved: the log commits to all of it. */
   readonly memory?: MemoryReference;
-  /** The delegation ends here, with this as its output. */
+  /** Completes the delegation with this output. */
   readonly exit?: string;
   /** So many bytes of its text are shown at most, where that is less than others are. */
   readonly shownBytes?: number;
@@ -139,8 +142,7 @@ export interface ToolResult {
 }
 
 /**
- * Keeps the input type from the schema; the registry itself holds `Tool<unknown>`. Throws when
- * something is left out, or is not known.
+ * Defines a tool; its input type comes from the schema. Throws when a trait is missing or unknown.
  *
  * @example
  * const clock = defineTool({

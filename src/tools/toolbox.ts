@@ -8,7 +8,7 @@ export class Toolbox {
   readonly names: readonly string[];
   readonly spawning: ReadonlySet<string>;
   readonly #tools = new Map<string, Tool>();
-  /** Those whose schema depends on what there is at the moment. */
+  /** Tools whose schema depends on present state, such as the names of profiles. */
   readonly #changing: readonly Tool[];
   readonly #descriptions = new Map<string, Described>();
   readonly #lists = new Map<string, OfferedTools>();
@@ -99,8 +99,8 @@ export function describeTool(tool: Tool): DescribedTool {
 }
 
 /**
- * No tokenizer needs a token for every second character of English words and JSON, and these are
- * our own or the program's: without this, a long list of tools would eat a small budget on paper.
+ * A bound on the tokens of descriptions: ASCII text has at most one token for two characters. One
+ * token per byte would reserve too much of a small budget for a long list of tools.
  */
 function boundOf(text: string): number {
   const bytes = Buffer.byteLength(text);

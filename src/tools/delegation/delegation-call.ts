@@ -39,10 +39,7 @@ export function fits(text: string, tokens: number): boolean {
   return text.length * 3 <= limit || Buffer.byteLength(text) <= limit;
 }
 
-/**
- * The result's text, if it fits into what the caller allows to be poured into its conversation;
- * otherwise its beginning, and how to look at the rest.
- */
+/** A result's text, cut to the caller's limit for results, with a remark on how to read the rest. */
 export function fitResult(result: DelegationResult, tokens: number): string {
   if (fits(result.result, tokens)) return result.result;
   const excerpt = headOfBytes(result.result, bytesFor(tokens));
@@ -61,7 +58,7 @@ export function joinedOutput(
 
 const transcriptSuffix = "/transcript";
 
-/** What the readers of results take for a child's transcript; undefined where that is sealed. */
+/** The id under which the result readers find a child's transcript; undefined where it is sealed. */
 export function transcriptReference(
   { delegationId }: DelegationResult,
   results: Pick<ChildResults, "isSealed">,
@@ -102,7 +99,7 @@ export function delegateAbout(name: string, { delegator }: ToolContext): CallSub
 
 type Refused = Extract<StartOutcome, { readonly started: false }>;
 
-/** What a call answers whose child was not started. */
+/** The result of a call whose child was not started. */
 export function refusedStart(outcome: Refused, text = `Error: ${outcome.reason}`): ToolResult {
   return { text, isError: true, ...(outcome.isFault && { spawnFailed: true }) };
 }

@@ -1,3 +1,7 @@
+/**
+ * Documents (PDF, DOCX, HTML) as text. They are untrusted, so a process of its own reads them. This
+ * file is what both processes exchange; parser-main.ts is the program of the other one.
+ */
 import { z } from "zod";
 
 export type DocumentKind = "pdf" | "docx" | "html" | "markdown" | "text";

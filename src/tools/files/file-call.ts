@@ -1,3 +1,7 @@
+/**
+ * The tools that read, search and edit files of the workspace. This file is what their calls have in
+ * common: workspace, subjects for rules, denied paths, errors. Patterns, search and edits have folders.
+ */
 import { relative, sep } from "node:path";
 import { type CallSubjects, judgeByRules } from "../../contracts/judge-by-rules.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";

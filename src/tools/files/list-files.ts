@@ -12,7 +12,7 @@ import {
   requireWorkspace,
 } from "./file-call.ts";
 
-/** Large, and hardly ever what was asked for; listed when they are named by path. */
+/** Not entered by recursive lists; listed when the path names them. */
 const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
 export const listFiles = defineTool({
@@ -67,7 +67,7 @@ export const listFiles = defineTool({
   },
 });
 
-/** Whatever a list would name, so that rules hold for it also when it begins further up. */
+/** All paths that the list would show, so that rules about a folder hold for a list from above it. */
 function listAbout(path: string, recursive: boolean, context: ToolContext): Promise<CallSubjects> {
   const workspace = requireWorkspace(context);
   const paths: string[] = [];

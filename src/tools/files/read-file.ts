@@ -11,9 +11,8 @@ const maximumBytes = 256 * 1024;
 const defaultLimit = 2000;
 
 /**
- * The text comes without line numbers unless they are asked for: it can then be copied into
- * edit_file as it is, costs less, and a whole file adds up to its content. Who needs numbers has
- * them from grep, or sets `numbered`.
+ * The text comes without line numbers by default, so that it can be copied into edit_file and costs
+ * fewer tokens. A call that needs numbers sets `numbered`, or uses grep.
  */
 export const readFile = defineTool({
   name: "read_file",
@@ -85,7 +84,7 @@ function describeWindow(window: LineWindow, request: WindowRequest): ToolResult 
     if (total === 0) return { text: `${path} is empty.` };
     return { text: `${path} has ${total} lines; offset ${offset} is past its end.`, isError: true };
   }
-  // A multi-byte character at a cut is dropped, not shown as damage that is not there.
+  // A multi-byte character at a cut is dropped and not shown as invalid.
   const decoder = new TextDecoder("utf-8", { ignoreBOM: true });
   const text = decoder.decode(bytes, { stream: window.isCut });
   const notes: string[] = [];

@@ -25,8 +25,7 @@ export async function readLines(
   signal: AbortSignal,
 ): Promise<LineWindow | null> {
   const collector = new LineCollector(request);
-  // One byte more than there should be: a read that comes back short has seen the end, which saves
-  // the second read that most files would need.
+  // One byte more than the size: a short read has then reached the end, which saves a second read.
   const chunk = Buffer.allocUnsafe(Math.min(size + 1, maximumChunk));
   for (let seen = 0; ; ) {
     signal.throwIfAborted();
@@ -53,8 +52,8 @@ interface LineRequest {
 }
 
 /**
- * Takes a file chunk by chunk and keeps a window of whole lines, so that memory depends on the
- * window and not on the file. Bytes, not characters: an encoding error elsewhere does no harm.
+ * Reads a file chunk by chunk and keeps a window of whole lines, so that memory depends on the window
+ * and not on the file. It works on bytes, so an encoding error outside of the window does not matter.
  */
 class LineCollector {
   /** There is more, and it does not fit. */

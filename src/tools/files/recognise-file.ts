@@ -10,7 +10,7 @@ export interface RecognisedFile {
 
 const headBytes = 64;
 
-/** What a file is by its first bytes, whatever it is called; undefined: nothing that is known. */
+/** The kind of a file by its first bytes, whatever its name; undefined: unknown. */
 export function recogniseFile(descriptor: number): RecognisedFile | undefined {
   const head = Buffer.alloc(headBytes);
   const length = readSync(descriptor, head, 0, headBytes, 0);
@@ -46,7 +46,7 @@ const others: readonly (readonly [string, string])[] = [
 ];
 
 function picture(kind: string, pixels: RecognisedFile["pixels"]): RecognisedFile {
-  // A file that was cut short does not say.
+  // The header of a truncated file holds no size.
   const isKnown = pixels !== undefined && pixels.width > 0 && pixels.height > 0;
   return { kind, isDocument: true, ...(isKnown ? { pixels } : {}) };
 }
@@ -59,7 +59,7 @@ interface Size {
 /** Cameras write previews and profiles before the size; no picture has more segments than this. */
 const mostSegments = 200;
 
-/** Goes from segment to segment until the one that begins the picture itself. */
+/** The size of a JPEG, from its frame segment. */
 function jpegSize(descriptor: number): Size | undefined {
   const header = Buffer.alloc(9);
   let at = 2;
@@ -78,7 +78,7 @@ function jpegSize(descriptor: number): Size | undefined {
   return undefined;
 }
 
-/** The three kinds of WebP say it in three ways; all within the first thirty bytes. */
+/** The size of a WebP, which each of the three formats stores differently. */
 function webpSize(head: Buffer): Size | undefined {
   const kind = head.toString("latin1", 12, 16);
   if (kind === "VP8X") {
@@ -101,7 +101,7 @@ const longestLookedAt = 2000;
 const longAverage = 1000;
 const leastBytes = 5000;
 
-/** What is worth knowing about a text before one works on it; undefined: it looks written by hand. */
+/** A remark on text that looks generated or minified; undefined: it looks written by hand. */
 export function hintAtOrigin(text: string, lines: number): string | undefined {
   const beginning = text.slice(0, longestLookedAt).split("\n", linesLookedAt);
   const line = beginning.findIndex((each) => mark.test(each));

@@ -1,3 +1,7 @@
+/**
+ * The MCP servers that agents use: which are open, and their tools as tools of agents. Connections,
+ * processes and the protocol are the other files of this folder, which may import what tools may.
+ */
 import { z } from "zod";
 import { fullExposure } from "../../contracts/exposure.ts";
 import { type McpServer, serverSlug } from "../../contracts/mcp-server.ts";

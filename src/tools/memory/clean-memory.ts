@@ -1,7 +1,7 @@
 import { redactionOf } from "../../ports/redact-secrets.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
 
-/** The text as it is kept: one spelling, one kind of line end, nothing hidden. */
+/** The text as it is stored: NFC, line feeds, no hidden characters. */
 export function cleanMemory(text: string): string {
   const lines = text.normalize("NFC").replaceAll(/\r\n?|[\u2028\u2029]/g, "\n");
   return stripHidden(lines)
@@ -17,7 +17,7 @@ export function cleanWord(word: string): string {
   return cleanMemory(word).normalize("NFKC").toLowerCase();
 }
 
-/** How keys begin that services give out; looked for at the beginning of a word alone. */
+/** Prefixes of keys of known services, matched at the beginning of a word. */
 const prefixes: readonly RegExp[] = [
   /^(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16}/,
   /^xai-[A-Za-z0-9]{20}/,
@@ -60,7 +60,7 @@ export function secretsOf(
   );
 }
 
-/** Whether something in a text looks like what opens a door: memories are read by many. */
+/** Whether a text seems to contain a credential: memories are read by many agents. */
 export function holdsSecret(text: string, known: readonly string[]): boolean {
   if (redactionOf(known, shortestValue)(text) !== text) return true;
   if (elsewhere.some((pattern) => pattern.test(text))) return true;

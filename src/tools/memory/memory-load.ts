@@ -10,11 +10,11 @@ import { type MemoryOrigin, maySeeMemory, memoryOrigin } from "./memory-scope.ts
 const defaultLimit = 10;
 const mostShown = 50;
 
-/** Not all that is found may be shown, so more is looked at than is asked for. */
+/** Found memories can be hidden from the caller, so pages are larger than the limit. */
 const page = 100;
 const mostPages = 20;
 
-/** Finds what the caller may see of what was saved, and shows it as what it is: others' words. */
+/** Finds memories that the caller may see, and shows them as notes of others. */
 export function memoryLoadTool(store: MemorySources): Tool {
   return defineTool({
     name: "memory_load",
@@ -57,10 +57,10 @@ async function findVisible(
   return visible.slice(0, limit);
 }
 
-/** Of all texts together, as JSON: what goes over a call's output is cut where it hurts. */
+/** Of all texts together, as JSON, so that the output of the call is not cut within the JSON. */
 const mostBytes = 48_000;
 
-/** A piece that is shorter than this says too little to be worth its frame. */
+/** A text is not cut to less than this. */
 const leastBytes = 500;
 
 const notice =

@@ -1,3 +1,6 @@
+/**
+ * The memory tools: what agents save, who may load it, and how it is shown. May import what tools may.
+ */
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { memoryHash } from "../../events/memory-hash.ts";
@@ -39,8 +42,8 @@ const input = z.strictObject({
 });
 
 /**
- * Writes a note for later. It touches no file and runs nothing, so its effect is that of a reader,
- * and a contract that may not write files may still grant it; `memory:write` is what withholds it.
+ * Saves a memory. The effect is `read`, since it changes no file: read-only contracts may grant it.
+ * The scope `memory:write` controls it.
  */
 export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): Tool {
   return defineTool({
@@ -63,7 +66,7 @@ export function memorySaveTool({ store, scope, secrets }: MemorySaveOptions): To
       const { lineage, profile, workspace } = origin;
       const own = { runId, delegationId, callId, lineage, profile, workspace };
       const { permissions } = await store.readContract(delegationId);
-      // What was agreed counts, whatever is configured by now.
+      // The contract counts, not the present configuration.
       const allowed = permissions.memory ?? scope;
       if (allowed === "none") {
         return { text: "Error: your contract lets you save nothing.", isError: true };

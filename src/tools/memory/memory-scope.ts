@@ -3,7 +3,7 @@ import type { RunState } from "../../events/run-state.ts";
 import type { Memory, MemoryScope } from "../../ports/memory-store.ts";
 import type { Store } from "../../ports/store.ts";
 
-/** Who calls, as the log has it: nothing of this is taken from the call itself. */
+/** The calling delegation, read from the log: the call itself is not trusted. */
 export interface MemoryOrigin {
   readonly runId: string;
   /** The folder that the run is about; copies of it stand for it. */
@@ -18,17 +18,17 @@ export interface MemoryOrigin {
 }
 
 /**
- * As what an agent saves. What a sub-agent saves stays with it and its kin, unless the operator
- * says otherwise; what the root itself saves is for all.
+ * The scope of a new memory. Memories of the root are shared; those of sub-agents are delegated
+ * unless the operator configured otherwise.
  */
 export function scopeOfSave(configured: MemoryScope, { isRoot }: MemoryOrigin): MemoryScope {
   return configured === "shared" || isRoot ? "shared" : "delegated";
 }
 
 /**
- * Whether an agent may be shown a memory. Shared ones are for all in the same workspace, or
- * everywhere when they were saved without one. Delegated ones are for who saved them, those above
- * it and those below it in the same run: a sibling is neither.
+ * Whether an agent may see a memory. Shared memories: all agents in the same workspace, or all agents
+ * if saved without a workspace. Delegated memories: the agent that saved them, its ancestors and its
+ * descendants in the same run, but no sibling.
  */
 export function maySeeMemory(memory: Memory, reader: MemoryOrigin): boolean {
   if (memory.forgotten !== null) return false;
@@ -43,13 +43,10 @@ export function maySeeMemory(memory: Memory, reader: MemoryOrigin): boolean {
 
 export type OriginSource = Pick<Store, "findRun" | "readRun">;
 
-/** A delegation is resumed a few times at most; a longer chain is not real. */
+/** Resumed delegations that are followed back at most. */
 const longestHistory = 100;
 
-/**
- * Where a call comes from, by the log: whose child it is, in which run, and what it continues. Null
- * when the log does not know it, and then it has no memories.
- */
+/** The origin of a call, read from the log. Null: the log does not know the delegation. */
 export async function memoryOrigin(
   source: OriginSource,
   runId: string,
@@ -79,8 +76,8 @@ export async function memoryOrigin(
 }
 
 /**
- * The first of its run, without a parent; watchers have no parent either, and come later. A child
- * that a person resumed is the root of a run, and still was a child.
+ * The first delegation of a run, without a parent. Watchers have no parent either, but come later. A
+ * child that a person resumed is the root of a new run, and still counts as a child.
  */
 function isRoot({ parentId, resumedFrom, stepIdx }: Delegation): boolean {
   return parentId === null && stepIdx === 0 && resumedFrom === null;

@@ -112,7 +112,7 @@ export function inWaves(
   const claims = claimsOf(steps, [...steps.keys()], canWrite);
   const missing = steps.map(({ dependsOn }) => dependsOn.length);
   const dependents = steps.map((): number[] => []);
-  // Of each claim one step a wave is looked at: the others would wait for that one.
+  // One step of each claim per wave: the others wait for it.
   const waiting = new Map<Claim | null, PlaceQueue>();
   const makeReady = (place: number): void => {
     const claim = claims[place] ?? null;
@@ -164,7 +164,7 @@ function nextWave(
 
 type Owner = Pick<PlanStep, "owns" | "writes">;
 
-/** What steps of equal ownership share. */
+/** The steps that own the same patterns. */
 interface Claim {
   readonly owns: Ownership;
   /** Ranks of its steps, the lowest first. */
@@ -173,7 +173,7 @@ interface Claim {
   over: number;
 }
 
-/** An agent that can write and owns nothing in particular could change anything. */
+/** The ownership of a step that can write and declares none. */
 const anything: readonly string[] = ["**"];
 
 /** By place; null: the step keeps no other from anything. `sequence`: places by rank. */
@@ -227,9 +227,8 @@ export interface OwnershipWait {
 const mostShown = 20;
 
 /**
- * Which steps of a schedule are one after the other only because they could change the same paths.
- * That is no mistake, but people who meant them to run side by side should know. Of very many the
- * first.
+ * Steps that wait only because another step could change the same paths: a remark for people who
+ * meant the steps to run in parallel. At most `mostShown`.
  */
 export function ownershipWaits(
   { steps }: Plan,

@@ -182,9 +182,9 @@ function derivedKeys(id: string): string[] {
 }
 
 /**
- * The circles in which steps wait for each other, as lists of places in which each depends on the
- * next and the last on the first. Not every circle that there is, but at least one for each knot:
- * who opens them all and looks again comes to an end.
+ * Cycles of dependencies, as lists of places in which each depends on the next and the last on the
+ * first. Not all cycles, but at least one of each strongly connected group: after removing them, a
+ * second look finds fewer.
  */
 export function findCycles(dependencies: readonly (readonly number[])[]): readonly number[][] {
   const inKnot = notReducible(dependencies);
@@ -206,7 +206,7 @@ export function findCycles(dependencies: readonly (readonly number[])[]): readon
   return cycles;
 }
 
-/** What is left when every step is taken away that depends on nothing that is left. */
+/** The steps that remain after repeatedly removing steps without remaining dependencies. */
 function notReducible(dependencies: readonly (readonly number[])[]): ReadonlySet<number> {
   const left = new Set(dependencies.keys());
   const missing = dependencies.map(({ length }) => length);
@@ -259,7 +259,7 @@ function judge(profile: Profile): { readonly writes: boolean } | { readonly prob
   return { problem: `it is a profile for ${capabilities.join(" and ")} agents only.` };
 }
 
-/** Changes nothing, whatever it is called with. A tool that is not here may. */
+/** Tools that change no file. Other tools may. */
 const harmless: ReadonlySet<string> = new Set([
   ...["read_file", "list_files", "glob", "grep", "document_query", "load_skill"],
   ...["web_fetch", "web_search", "search", "memory_load", "memory_save"],
@@ -267,7 +267,7 @@ const harmless: ReadonlySet<string> = new Set([
   ...["list_sub_agents", "get_delegation_result", "peek_result", "search_result", "slice_result"],
 ]);
 
-/** In doubt yes: two that only might write wait for each other, and nothing is lost but time. */
+/** True in doubt: two steps that may write then run one after the other, which only costs time. */
 function canWrite({ tools, workspace }: Profile): boolean {
   if (workspace?.allowWrites === false) return false;
   return tools === undefined || tools === "*" || tools.some((tool) => !harmless.has(tool));

@@ -1,3 +1,7 @@
+/**
+ * The shell tool, and the commands that check merges. Sandboxes are made by workspaces/sandbox; this
+ * folder starts commands in them, bounds their output and tells rules what a command is about.
+ */
 import { statSync } from "node:fs";
 import { z } from "zod";
 import { type Clock, systemClock } from "../../ports/clock.ts";

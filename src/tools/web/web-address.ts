@@ -1,3 +1,7 @@
+/**
+ * The web tools: fetching pages and searching. This file decides which addresses may be fetched; all
+ * other files of the folder get an address from here. May import what tools may.
+ */
 import { lookup as lookUpName } from "node:dns/promises";
 import { BlockList, isIP, isIPv4, isIPv6 } from "node:net";
 import { coversHost, portOf } from "../../contracts/addresses.ts";

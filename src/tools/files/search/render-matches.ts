@@ -39,7 +39,7 @@ export function renderMatches(
     let last = match.number + context;
     for (let place: number | null = start; place !== null && number <= last; number += 1) {
       const found = byNumber.get(number);
-      // A match among the lines around another brings its own along.
+      // A match in the context of another one adds its own context.
       if (found !== undefined) last = number + context;
       const line = reader.read(place, found?.matchEnd);
       if (line.next === null && line.text === "" && found === undefined) break;
@@ -58,7 +58,7 @@ const longestBytes = 48 * 1024;
 
 /** Gathers lines until there are enough of them, by number or by size. */
 export class SearchAnswer {
-  /** How many of the lines are results; others stand around those. */
+  /** Lines that are results; other lines are context. */
   found = 0;
   /** Something was left out. */
   isCapped = false;
@@ -75,7 +75,7 @@ export class SearchAnswer {
     return this.#limit - this.found;
   }
 
-  /** Nothing is taken any more once something was left out, so that no gap goes unnoticed. */
+  /** Adds no line after one was left out, so that the answer has no hidden gaps. */
   add(line: string, isResult: boolean): void {
     const size = Buffer.byteLength(line) + 1;
     this.isCapped ||= (isResult && this.room === 0) || this.#size + size > longestBytes;

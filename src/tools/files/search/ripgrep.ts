@@ -10,7 +10,7 @@ const oldestVersion = 12;
 
 const known = new Map<string, boolean>();
 
-/** Where this machine has ripgrep; null: nowhere, and searches are our own. */
+/** Finds ripgrep on this machine; null: searches run without it. */
 export async function findRipgrep(): Promise<Program | null> {
   const finding = findProgram("rg");
   if (!finding.isFound) return null;
@@ -20,7 +20,7 @@ export async function findRipgrep(): Promise<Program | null> {
   return isUsable ? program : null;
 }
 
-/** Other programs are called rg as well. */
+/** Other programs are named rg as well. */
 function isRipgrep(program: Program): boolean {
   const args = ["--no-config", "--version"];
   const environment = helperEnvironment();
@@ -41,8 +41,8 @@ export interface RipgrepSearch {
 }
 
 /**
- * Nothing is left to ripgrep but looking into the files it is handed: no configuration, no walking
- * deeper, no ignore files, no preprocessor, no idea of its own about encodings or what is binary.
+ * Ripgrep only reads the files that it gets: no configuration, no recursion, no ignore files, no
+ * preprocessor, no detection of encodings or binary files.
  */
 const options = [
   ...["--no-config", "--no-ignore", "--hidden", "--text", "--encoding=none", "--no-mmap"],
@@ -102,7 +102,7 @@ async function run(
   }
 }
 
-/** Null where the system does not take so many words. */
+/** Null where the system refuses such a long command line. */
 function start(program: Program, args: readonly string[]): ChildProcess | null {
   try {
     const environment = helperEnvironment();

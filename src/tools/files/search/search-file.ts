@@ -25,12 +25,12 @@ const slice = 2048;
 const chunkBytes = 256 * 1024;
 /** Neighbouring pieces of a long line share this many bytes, so that a match is not cut in two. */
 const overlap = 1024;
-/** How exactly the place of a match in a long line is worked out, in bytes: enough to show it. */
+/** Precision of the place of a match in a long line, in bytes: enough to show it. */
 const placeBytes = 50;
 
 /**
- * Searches files line by line, one after the other. They are read in pieces, and of what was found
- * only the places are kept, so that memory depends neither on a file nor on its lines.
+ * Searches files line by line. Files are read in pieces and only the places of matches are kept, so
+ * that memory depends neither on the size of a file nor on its lines.
  */
 export class FileSearcher {
   readonly #pattern: LinePattern;
@@ -75,10 +75,7 @@ export class FileSearcher {
     }
   }
 
-  /**
-   * Returns how many bytes are done with; the rest is wanted again, with more after it. Negative
-   * when enough was found.
-   */
+  /** Returns how many bytes are done; the rest is passed again with the next chunk. Negative: enough was found. */
   async #searchChunk(
     data: Buffer,
     offset: number,
