@@ -11,6 +11,13 @@ export interface InboxChange {
   readonly closes: string | undefined;
 }
 
+/** Words of an item that have changed since a released version; stored items keep those of their time. */
+export interface InboxWords {
+  readonly queued: string;
+}
+
+const wordsNow: InboxWords = { queued: "A queued run waits" };
+
 /**
  * The change of the inbox by one event, from the delegation `before` the event and the run after it. The
  * inbox is the fold of these changes over the log; stores keep it, so that reading it does not read logs.
@@ -19,12 +26,13 @@ export function inboxChangeOf(
   event: StoredEvent,
   run: RunState,
   before: Delegation | undefined,
+  words = wordsNow,
 ): InboxChange {
   const ask = before === undefined ? null : openAskOf(before);
   const after = ask === null ? undefined : run.delegations.get(before?.id ?? "");
   const isOpen = after !== undefined && openAskOf(after)?.id === ask?.id;
   return {
-    item: inboxItemOf(event, run, before),
+    item: inboxItemOf(say(event, run, before, words), event),
     closes: ask === null || isOpen ? undefined : ask.id,
   };
 }
@@ -33,12 +41,7 @@ const longestTitle = 160;
 const longestText = 240;
 
 /** The item for an event; undefined: people need not know about it. */
-function inboxItemOf(
-  event: StoredEvent,
-  run: RunState,
-  before: Delegation | undefined,
-): InboxItem | undefined {
-  const said = say(event, run, before);
+function inboxItemOf(said: Said | undefined, event: StoredEvent): InboxItem | undefined {
   if (said === undefined) return undefined;
   const { kind, severity, title, text, ask, about = event.sub_agent_id } = said;
   return {
@@ -59,7 +62,12 @@ type Said = Pick<InboxItem, "kind" | "severity" | "title" | "text"> & {
   readonly about?: string;
 };
 
-function say(event: StoredEvent, run: RunState, before: Delegation | undefined): Said | undefined {
+function say(
+  event: StoredEvent,
+  run: RunState,
+  before: Delegation | undefined,
+  { queued }: InboxWords,
+): Said | undefined {
   const who = before === undefined ? "an agent" : shownName(before);
   switch (event.type) {
     case "agent.asked": {
@@ -93,7 +101,7 @@ function say(event: StoredEvent, run: RunState, before: Delegation | undefined):
       const { goal, task } = event.payload;
       if (goal == null || goal.behind === null) return undefined;
       const text = `It begins when run ${goal.behind} has ended.`;
-      return { kind: "run", severity: "info", title: `A queued run waits: ${task}`, text };
+      return { kind: "run", severity: "info", title: `${queued}: ${task}`, text };
     }
     case "run.planned": {
       const { by, steps } = event.payload;

@@ -8,6 +8,10 @@ import { includes, type Selection } from "../contracts/selection.ts";
 import type { CallCause, Cause, LateCause, Reminder, RunCause } from "./cause.ts";
 import { type CloseReason, closeReasons } from "./close-reason.ts";
 import type { EventPayloads, NewEvent, StartedTool } from "./event.ts";
+import type { InboxWords } from "./inbox-change.ts";
+
+/** Stored items of the inbox keep the words of the version that wrote them. */
+export const earlierInboxWords: InboxWords = { queued: "A goal waits" };
 
 /** The same event when nothing is missing in it. Never throws: a payload may be damaged. */
 export function upcast<Event extends Pick<NewEvent, "type" | "payload">>(event: Event): Event {

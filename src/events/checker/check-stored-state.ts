@@ -3,6 +3,7 @@ import type { StoredEvent } from "../event.ts";
 import { inboxChangeOf } from "../inbox-change.ts";
 import { type InboxItem, touchesInbox } from "../inbox-item.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
+import { earlierInboxWords } from "../upcast.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
 
 /** I7: the stored rows of runs, delegations, asks and the inbox are the fold of the events. */
@@ -154,6 +155,8 @@ function areSame(left: Sums, right: Sums): boolean {
 class InboxCheck {
   readonly #run: CheckedRun;
   readonly #items = new Map<number, InboxItem>();
+  /** The same items in the words of earlier versions, where these differ. */
+  readonly #earlier = new Map<number, InboxItem>();
   readonly #openAsks = new Map<string, number>();
 
   constructor(run: CheckedRun) {
@@ -168,6 +171,8 @@ class InboxCheck {
     if (closed) this.#items.set(closed.id, { ...closed, isOpen: false });
     if (item === undefined) return;
     this.#items.set(item.id, item);
+    const { item: earlier } = inboxChangeOf(event, fold, before, earlierInboxWords);
+    if (earlier !== undefined && earlier.title !== item.title) this.#earlier.set(item.id, earlier);
     if (item.ask) this.#openAsks.set(item.ask.id, item.id);
   }
 
@@ -175,6 +180,8 @@ class InboxCheck {
     const stored = new Map(this.#run.rows.inbox.map((item) => [item.id, item]));
     for (const seq of new Set([...stored.keys(), ...this.#items.keys()])) {
       const [row, told] = [stored.get(seq), this.#items.get(seq)];
+      const earlier = this.#earlier.get(seq);
+      if (row !== undefined && earlier !== undefined && textOf(row) === textOf(earlier)) continue;
       const problem = problemOf(row, told);
       if (problem === undefined) continue;
       const delegationId = told?.delegationId ?? row?.delegationId;
