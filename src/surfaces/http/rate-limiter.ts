@@ -23,7 +23,7 @@ export class RateLimiter {
     this.#monotonic = monotonic;
   }
 
-  /** Takes a token. Returns 0, or the seconds to wait when there is none. */
+  /** Takes a token. Returns 0, or the seconds until the next token. */
   take(name: string): number {
     const wait = this.secondsToWait(name);
     if (wait === 0) this.#bucketOf(name).tokens -= 1;

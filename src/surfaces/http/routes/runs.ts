@@ -138,7 +138,7 @@ export const runRoutes: readonly Route[] = [
     reply: startedRun,
     status: 201,
     async handle({ body, isPage, principal, signal }, host) {
-      const started = await startRun(host, body, principal, isPage);
+      const started = await startRun(host, body, { by: principal, isTyped: isPage });
       return describeStarted(host, started, body.wait ?? 0, signal);
     },
   }),
@@ -157,7 +157,7 @@ export const runRoutes: readonly Route[] = [
       const { clock, store } = runtime;
       const run = await readRunOf(store, id);
       if (wait === 0 || run.outcome !== null) return describeRun(store, run, clock.now());
-      await untilFinished(store, id, wait, signal, clock);
+      await untilFinished(runtime, id, { waitMs: wait, signal });
       return describeRun(store, await readRunOf(store, id), clock.now());
     },
   }),

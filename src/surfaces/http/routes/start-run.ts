@@ -1,10 +1,9 @@
 import { z } from "zod";
 import { planToRun } from "../../../application/plan-files.ts";
 import type { Principal } from "../../../control/records/principal.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Store } from "../../../ports/store.ts";
+import type { Runtime } from "../../../runtime.ts";
 import type { Host } from "../route.ts";
 import { delegationResult } from "./describe-delegation.ts";
 import { withoutChildren } from "./describe-run.ts";
@@ -61,8 +60,7 @@ type StartRunBody = z.infer<typeof startRunBody>;
 export async function startRun(
   host: Host,
   body: StartRunBody,
-  by: Principal,
-  isTyped: boolean,
+  { by, isTyped }: { readonly by: Principal; readonly isTyped: boolean },
 ): Promise<StartedHere> {
   const { runtime } = host;
   const { budgetTokens, maxCost, maxDepth, maxTokens, readOnly, timeout, watchers } = body;
@@ -129,7 +127,7 @@ export async function describeStarted(
   waitMs: number,
   signal: AbortSignal,
 ): Promise<z.infer<typeof startedRun>> {
-  await untilFinished(runtime.store, runId, waitMs, signal, runtime.clock);
+  await untilFinished(runtime, runId, { waitMs, signal });
   const result = waitMs === 0 ? null : await runtime.engine.resultOf(delegationId);
   const url = urlOfRun(origin, runId);
   return { runId, delegationId, url, result: result && withoutChildren(result) };
@@ -141,11 +139,9 @@ export function urlOfRun(origin: string, runId: string): string {
 
 /** Waits until the run has finished, the time is over, or the signal aborts. */
 export function untilFinished(
-  store: Store,
+  { clock, store }: Pick<Runtime, "clock" | "store">,
   runId: string,
-  waitMs: number,
-  signal: AbortSignal,
-  clock: Clock,
+  { signal, waitMs }: { readonly signal: AbortSignal; readonly waitMs: number },
 ): Promise<void> {
   if (waitMs === 0 || signal.aborted) return Promise.resolve();
   return new Promise((resolve) => {

@@ -83,7 +83,7 @@ function describeQuestion(question: OpenQuestion, now: number): string {
 }
 
 /**
- * The answer in a client's response; undefined: there is none, and the question stays in the inbox
+ * The answer in a client's response; undefined: no answer was given, and the question stays in the inbox
  * until its deadline.
  */
 export function readReply(question: OpenQuestion, response: unknown): string | undefined {

@@ -162,7 +162,7 @@ function furtherThan(last: number, progress: number, total: number): number {
   return total > last ? last + (total - last) / 64 : last + 1;
 }
 
-/** What a client is told about an orphaned delegation. */
+/** The message to a client about an orphaned delegation. */
 export function sayInterrupted(delegationId: string, runId: string): string {
   return `${delegationId} was interrupted: the process that worked on it is gone, and no process works on it now. To resume its work: mandate resume ${runId}. To close it: mandate cancel ${runId}. Then delegate the task again.`;
 }

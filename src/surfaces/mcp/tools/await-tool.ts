@@ -2,7 +2,6 @@ import type { z } from "zod";
 import type { Session } from "../../../delegations/session.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { childrenOf } from "../../../events/run-state.ts";
-import type { Clock } from "../../../ports/clock.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -213,14 +212,14 @@ async function readEarlierJobs(
   waitMs: number,
   { session, signal }: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> & { readonly structured: AwaitedJobs }> {
-  const { clock, store } = session.runtime;
+  const { store } = session.runtime;
   const interrupted = new Map<string, string>();
   for (const [id, runId] of jobs) {
     const sentence = await interruptionOf(store, id, runId);
     if (sentence !== undefined) interrupted.set(id, sentence);
   }
   const worked = new Map([...jobs].filter(([id]) => !interrupted.has(id)));
-  await untilClosed(store, worked, waitMs, signal, clock);
+  await untilClosed(session.runtime, worked, { waitMs, signal });
   const blocks: string[] = [];
   const told: AwaitedJobs["jobs"][number][] = [];
   for (const [id, runId] of jobs) {
@@ -246,11 +245,9 @@ async function readEarlierJobs(
 }
 
 export function untilClosed(
-  store: Pick<Store, "readRun" | "subscribe">,
+  { clock, store }: Pick<Runtime, "clock" | "store">,
   jobs: ReadonlyMap<string, string>,
-  waitMs: number,
-  signal: AbortSignal,
-  clock: Clock,
+  { signal, waitMs }: { readonly signal: AbortSignal; readonly waitMs: number },
 ): Promise<void> {
   if (signal.aborted || jobs.size === 0) return Promise.resolve();
   return new Promise((resolve) => {

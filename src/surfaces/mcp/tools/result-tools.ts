@@ -131,8 +131,7 @@ const earlierResult: Answer = async (input, context) => {
   const runId = jobs.get(id);
   const isWorked = runId !== undefined && (await interruptionOf(store, id, runId)) === undefined;
   if (isWorked && waitMs !== undefined) {
-    const { clock } = context.session.runtime;
-    await untilClosed(store, jobs, waitMs, context.signal, clock);
+    await untilClosed(context.session.runtime, jobs, { waitMs, signal: context.signal });
   }
   const result = runId === undefined ? null : await engine.resultOf(id);
   if (runId !== undefined && result === null) {
