@@ -14,7 +14,7 @@ const avoided = [
 const pattern = new RegExp(`\\b(?:${avoided.join("|")})\\b`, "giu");
 
 /** Words in 10,000 that may be of that kind. */
-const most = 10;
+const most = 3;
 const mostInDocuments = 3;
 
 /** Comments, strings and the text of templates and JSX; regular expressions and code are passed over. */
