@@ -88,7 +88,7 @@ async function closeAll(store: Store, overdue: readonly Overdue[]): Promise<void
   for (const { delegationId, runId, totalMs } of overdue) {
     const cause = { code: "total_deadline", ms: totalMs, blocked: true } as const;
     // Which of its calls could be repeated is nothing to one that is over.
-    await cancelStored(store, { get: () => undefined }, runId, delegationId, cause);
+    await cancelStored({ store, toolbox: { get: () => undefined } }, runId, delegationId, cause);
   }
 }
 

@@ -10,7 +10,7 @@ import { sha256 } from "../events/hash-chain.ts";
 import type { SessionChildren } from "../sessions/session-children.ts";
 import { closeWith } from "./ends/close.ts";
 import { unfinished } from "./ends/closing-events.ts";
-import { type Ending, failure, Stopped, Suspended } from "./ends/ending.ts";
+import { type Ending, failure, retryable, Stopped, Suspended } from "./ends/ending.ts";
 import { event, type LiveDelegation, openChildren } from "./live-delegation.ts";
 import { type AfterAttempt, afterAttempt, next } from "./next.ts";
 import { askPerson } from "./turns/ask-person.ts";
@@ -75,7 +75,7 @@ function outOfTime({ work }: LiveDelegation, error: unknown): Ending {
   const { cut, stopReason } = work;
   if (cut === null || stopReason !== null || !(error instanceof Stopped)) throw error;
   if (cut instanceof Suspended) throw cut;
-  return failure(cut.cause, true);
+  return retryable(cut.cause);
 }
 
 /** One attempt: carries out what `next` decides and records it, until something ends the attempt. */

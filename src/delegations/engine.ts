@@ -245,7 +245,7 @@ async function interruptedBefore(store: Store, runId: string, id: string): Promi
 
 /** Cancels a delegation, or a whole run, with everything below it, whichever process works on it. */
 async function cancelDelegation(
-  { parts: { store, toolbox }, runs }: EngineState,
+  { parts, runs }: EngineState,
   id: string,
   reason: Cancellation,
 ): Promise<CancelOutcome> {
@@ -253,9 +253,9 @@ async function cancelDelegation(
   // What this process works on is stopped at once, however far away the database is.
   const live = runs.find(id);
   if (live) return live.run.execution.cancel(live, cause);
-  const runId = await store.findRun(id);
+  const runId = await parts.store.findRun(id);
   if (runId === undefined) return "not_found";
-  return cancelStored(store, toolbox, runId, id, cause);
+  return cancelStored(parts, runId, id, cause);
 }
 
 /** Tells a live delegation about its surroundings; one that ends or is suspended needs no more. */

@@ -3,7 +3,7 @@ import type { Contract } from "../contracts/contract.ts";
 import type { EventPayloads, NewEvent } from "../events/event.ts";
 import { Transcript } from "../sessions/transcript.ts";
 import { exampleContract } from "../testing/example-contract.ts";
-import { failure } from "./ends/ending.ts";
+import { failure, retryable } from "./ends/ending.ts";
 import { afterAttempt, next } from "./next.ts";
 
 const contract: Contract = exampleContract();
@@ -75,7 +75,7 @@ describe("what is done next for a delegation", () => {
 
 describe("what follows an attempt", () => {
   const once = { ...contract, execution: { ...contract.execution, max_retries: 1 } };
-  const passing = failure({ code: "answer_empty" }, true);
+  const passing = retryable({ code: "answer_empty" });
   const best = () => failure({ code: "budget_overrun" });
 
   it("is another one while that may help and the contract allows it", () => {

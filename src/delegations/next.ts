@@ -6,7 +6,7 @@ import { isSameModel } from "../models/candidate-models.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Transcript } from "../sessions/transcript.ts";
 import { headOf } from "../text.ts";
-import { type Ending, failure } from "./ends/ending.ts";
+import { type Ending, failure, retryable } from "./ends/ending.ts";
 
 /** What one loop carries out for a delegation; each is followed by events, and then by the next one. */
 export type Command =
@@ -38,7 +38,7 @@ export function next({ contract, running, transcript }: Situation): Command {
       case "ask":
         return { do: "ask-person", question: verdict.question };
       case "fail":
-        return end(failure(verdict.cause, verdict.retry));
+        return end({ kind: "failure", cause: verdict.cause, retry: verdict.retry });
       case "output": {
         const handedIn = { text: verdict.text, byTool: false, isLast: turn.last === true };
         return handIn({ contract, running, transcript }, handedIn);
@@ -49,7 +49,7 @@ export function next({ contract, running, transcript }: Situation): Command {
   }
   if (transcript.pending.length > 0) return { do: "perform-calls" };
   if (transcript.invalidStreak >= streakLimit) {
-    return end(failure({ code: "invalid_streak", calls: streakLimit }, true));
+    return end(retryable({ code: "invalid_streak", calls: streakLimit }));
   }
   if (transcript.deniedStreak >= streakLimit) {
     return end(failure({ code: "denied_streak", calls: streakLimit }));
@@ -67,13 +67,13 @@ interface HandedIn {
 }
 
 function handIn({ contract, running, transcript }: Situation, handedIn: HandedIn): Command {
-  const { byTool, isLast, text } = handedIn;
+  const { isLast } = handedIn;
   // Before its first final answer the model reads once which of its children still run.
   if (running.length > 0 && !transcript.toldOfChildren && !transcript.withdrawn) {
     const reminder = { code: "children_running", children: running } as const;
     return { do: "say", from: "background", reminder };
   }
-  const verdict = judgeOutput(text, contract, transcript, byTool);
+  const verdict = judgeOutput(handedIn, contract, transcript);
   if (verdict.kind === "failure") return end(verdict);
   if (verdict.kind === "repair") return { do: "say", from: "repair", reminder: verdict.reminder };
   const reason = isLast ? "budget_exhausted" : null;
@@ -182,11 +182,9 @@ export type OutputVerdict =
   | Extract<Ending, { kind: "failure" }>;
 
 export function judgeOutput(
-  text: string,
+  { byTool, text }: Pick<HandedIn, "byTool" | "text">,
   contract: Contract,
   transcript: Transcript,
-  /** Handed in through an exit tool, whose `outputs` are then what the schema is about. */
-  byTool: boolean,
 ): OutputVerdict {
   const schema = contract.exit.output_schema;
   if (schema === null) return { kind: "output", text };

@@ -97,7 +97,7 @@ export async function hydrateBranch(
   const above = lineOf(state, id);
   const self = above.pop();
   if (self === undefined) throw new Error(`run ${run.id} has no delegation ${id}`);
-  for (const one of above) await revive(run, state, one, [], unknown);
+  for (const one of above) await revive(run, state, one, unknown);
   const children = childrenOf(state, id);
   const watchers = self.parentId === null ? childrenOf(state, null) : [];
   const near = [self, ...children, ...watchers.filter((one) => one.id !== id)];
@@ -108,13 +108,13 @@ export async function hydrateBranch(
   for (const one of near) {
     const events = eventsOf?.get(one.id) ?? [];
     if (one.parentId !== id) {
-      const live = await revive(run, state, one, events);
+      const live = await revive(run, state, one, { events });
       if (one === self) execution.here = live;
       continue;
     }
     // Work that was handed in is integrated, and sealed, by this worker.
     const isElsewhere = one.status !== "waiting_for_merge";
-    const child = await revive(run, state, one, events, { isElsewhere, role: "caller" });
+    const child = await revive(run, state, one, { events, isElsewhere, role: "caller" });
     if (child.copy !== null) announceMerge(child);
   }
   countSteps(run, state);
@@ -122,7 +122,7 @@ export async function hydrateBranch(
   return execution.here;
 }
 
-const unknown = { isElsewhere: true, role: "none" } as const;
+const unknown = { events: [], isElsewhere: true, role: "none" } as const;
 
 /** From the root to it. */
 function lineOf(state: RunState, id: string): Delegation[] {
@@ -152,7 +152,7 @@ async function loadRest(run: LiveRun, state: RunState): Promise<void> {
     const isPlanned = delegation.parentId !== null && planners.has(delegation.parentId);
     if (!isFailed && !isPlanned && !planners.has(delegation.id)) continue;
     for (const one of lineOf(state, delegation.id)) {
-      if (!run.delegations.byId.has(one.id)) await revive(run, state, one, [], unknown);
+      if (!run.delegations.byId.has(one.id)) await revive(run, state, one, unknown);
     }
   }
 }

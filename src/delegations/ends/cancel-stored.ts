@@ -20,8 +20,7 @@ const patience = 100;
  * applies only while nothing was written since.
  */
 export async function cancelStored(
-  store: Store,
-  toolbox: Pick<Toolbox, "get">,
+  { store, toolbox }: { readonly store: Store; readonly toolbox: Pick<Toolbox, "get"> },
   runId: string,
   id: string,
   cause: Cause,
@@ -73,7 +72,7 @@ export async function cancelStored(
 /** Cancels a delegation that another process works on, and everything below it. */
 export async function cancelRemote(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
   const { id, parts } = live.run;
-  const outcome = await cancelStored(parts.store, parts.toolbox, id, live.id, cause);
+  const outcome = await cancelStored(parts, id, live.id, cause);
   if (outcome !== "not_found") await live.process.end.whenClosed();
   return outcome;
 }

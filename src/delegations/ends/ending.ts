@@ -20,8 +20,15 @@ export interface OutputEnding {
   readonly reason: CloseReason | null;
 }
 
-export function failure(cause: Cause, retry = false): Extract<Ending, { kind: "failure" }> {
-  return { kind: "failure", cause, retry };
+type FailedEnding = Extract<Ending, { kind: "failure" }>;
+
+export function failure(cause: Cause): FailedEnding {
+  return { kind: "failure", cause, retry: false };
+}
+
+/** A failure that another attempt may avoid. */
+export function retryable(cause: Cause): FailedEnding {
+  return { kind: "failure", cause, retry: true };
 }
 
 /** Work that was done and is not accepted. */

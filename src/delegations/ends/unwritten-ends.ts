@@ -62,7 +62,7 @@ function judgeFailure(error: unknown): "later" | "never" {
 
 async function writeEnd(live: LiveDelegation, cause: Cause): Promise<void> {
   const { run } = live;
-  const { store, toolbox } = run.parts;
+  const { store } = run.parts;
   const all = [...run.delegations.byId.values()];
   // As before every close: no process of it runs, and merges under way are completed.
   await Promise.all(all.map(({ process }) => process.end.merging?.promise));
@@ -71,7 +71,7 @@ async function writeEnd(live: LiveDelegation, cause: Cause): Promise<void> {
   // Another process may have recovered the run since; then that process closes it.
   const state = await store.readRun(run.id);
   if (state === undefined || !owns(run.settings.ownership, state, live.id)) return;
-  const outcome = await cancelStored(store, toolbox, run.id, live.id, cause);
+  const outcome = await cancelStored(run.parts, run.id, live.id, cause);
   // Another process closed it; or not even its creation was written.
   if (outcome !== "cancelled") return;
   for (const one of [...run.delegations.abandoned]) {

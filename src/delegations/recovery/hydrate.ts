@@ -34,7 +34,8 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
   const eventsOf = await readRunLog(run, contracts.keys(), (event) => time.see(event));
   for (const delegation of state.delegations.values()) {
     const events = eventsOf.get(delegation.id) ?? [];
-    const live = await revive(run, state, delegation, events, {
+    const live = await revive(run, state, delegation, {
+      events,
       contract: contracts.get(delegation.id),
       used: time.of(delegation.id),
     });
@@ -80,7 +81,8 @@ function keepIndexes(caller: LiveDelegation | undefined, next: number): void {
   if (caller) caller.process.nextStep = Math.max(caller.process.nextStep, next);
 }
 
-export interface RevivalOptions {
+interface RevivalOptions {
+  readonly events: readonly StoredEvent[];
   /** Another process works on it: its conversation is not needed here. */
   readonly isElsewhere?: boolean;
   readonly role?: CopyRole | undefined;
@@ -93,8 +95,7 @@ export async function revive(
   run: LiveRun,
   state: RunState,
   delegation: Delegation,
-  events: readonly StoredEvent[],
-  { contract: known, isElsewhere = false, role = "worker", used }: RevivalOptions = {},
+  { contract: known, events, isElsewhere = false, role = "worker", used }: RevivalOptions,
 ): Promise<LiveDelegation> {
   const { store } = run.parts;
   const contract = known ?? (await store.readContract(delegation.id));

@@ -40,17 +40,23 @@ export async function claimRun(store: Store, id: string): Promise<ClaimedRun | u
   return state && { id, ownership, state };
 }
 
+interface RecoveryOptions {
+  /** The most that this process grants. */
+  readonly grant: RunGrant;
+  /** A person resumed the run, so suspended delegations continue; a recovery leaves them suspended. */
+  readonly isResumed: boolean;
+}
+
 /** Recovers one run. `Recovery` recovers many, and ends the stray processes of all of them at once. */
 export async function recoverRun(
   parts: EngineParts,
   runId: string,
-  grant: RunGrant,
-  isResumed = false,
+  options: RecoveryOptions,
 ): Promise<LiveRun | undefined> {
   const claimed = await claimRun(parts.store, runId);
   if (claimed === undefined) return undefined;
   await parts.endStrays(claimed.state.delegations);
-  const taken = await recoverClaimed(parts, claimed, grant, isResumed);
+  const taken = await recoverClaimed(parts, claimed, options);
   if (taken !== undefined) await continueRecovered(taken);
   return taken?.run;
 }
@@ -65,14 +71,11 @@ export interface RecoveredRun {
 
 /**
  * Undefined: the run cannot continue, and was closed. Until this has resolved, it can be tried again.
- * `isResumed`: a person resumed the run, so suspended delegations continue; a recovery leaves them
- * suspended.
  */
 export async function recoverClaimed(
   parts: EngineParts,
   { id: runId, ownership, state }: ClaimedRun,
-  grant: RunGrant,
-  isResumed = false,
+  { grant, isResumed }: RecoveryOptions,
 ): Promise<RecoveredRun | undefined> {
   const settings = await storedSettings(parts, state, ownership, grant);
   const run = new LiveRun(parts, settings, localExecution);
@@ -99,7 +102,7 @@ export async function continueRecovered({ run, state, woken }: RecoveredRun): Pr
     const live = run.delegations.byId.get(delegation.id);
     if (!live || live.process.end.isEnding || live.work.isParked || isHeldBack(live)) continue;
     try {
-      await recoverDelegation(live, delegation, woken.has(live));
+      await recoverDelegation(live, delegation, woken);
     } catch (error) {
       // It closes as it would at work: the close is written now, or as soon as there is room.
       if (!wasNotWritten(error)) throw error;
@@ -193,8 +196,7 @@ export async function closeUnrecoverable(run: LiveRun, id: string, error: unknow
   if (!(error instanceof MandateError)) throw error;
   const isInvalid = error.code === "contract-invalid";
   const code = isInvalid ? "contract_invalid" : "not_recoverable";
-  const { store, toolbox } = run.parts;
-  await cancelStored(store, toolbox, run.id, id, { code, text: error.message });
+  await cancelStored(run.parts, run.id, id, { code, text: error.message });
 }
 
 /** The run keeps the principal for whom it was started, whichever process recovers it. */
@@ -217,7 +219,7 @@ async function grantOfRoot(
 export async function recoverDelegation(
   live: LiveDelegation,
   delegation: Delegation,
-  isWoken = false,
+  woken = none,
 ): Promise<void> {
   if (live.contract.workspace.copy !== undefined && live.copy === null) {
     live.record(...settledIfOpen(live));
@@ -225,7 +227,7 @@ export async function recoverDelegation(
     return;
   }
   // It was suspended, and its log already says that it continues.
-  if (isWoken) return queue(live);
+  if (woken.has(live)) return queue(live);
   if (live.work.isInterrupted) return endWork(live, live.work.suspension);
   switch (delegation.status) {
     case "created":

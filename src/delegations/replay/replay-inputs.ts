@@ -239,7 +239,12 @@ async function endFromOutside(
   if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
   // Another process sees only committed events.
   await new Promise((resolve) => setImmediate(resolve));
-  await cancelStored(store.store, replayer.run.parts.toolbox, runId, delegationId, cause);
+  await cancelStored(
+    { store: store.store, toolbox: replayer.run.parts.toolbox },
+    runId,
+    delegationId,
+    cause,
+  );
   const state = await store.store.readRun(runId);
   for (const one of replayer.run.delegations.byId.values()) {
     const result = state && resultOf(state, one.id);

@@ -136,7 +136,7 @@ export class Replayer {
     this.#scheduler.hold();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#recovering = promise;
-    const run = await recoverRun(this.#parts, this.recording.runId, noGrant, isResumed);
+    const run = await recoverRun(this.#parts, this.recording.runId, { grant: noGrant, isResumed });
     // This worker may have died as well, during its recovery.
     if (worker !== this.#workers) return;
     if (run !== undefined) {

@@ -111,7 +111,7 @@ export async function reenqueueOrphansOf(
   parts: EngineParts,
   state: RunState,
 ): Promise<StartedRun | undefined> {
-  const { dispatcher, store, toolbox } = parts;
+  const { dispatcher, store } = parts;
   const [root] = state.delegations.values();
   if (dispatcher === undefined || root === undefined) return undefined;
   let isAny = false;
@@ -120,12 +120,12 @@ export async function reenqueueOrphansOf(
     if (!(await isOrphaned(store, state, delegation))) continue;
     const contract = await store.readContract(id).catch(() => undefined);
     if (contract?.model.provider === externalProvider) {
-      await cancelStored(store, toolbox, state.id, state.id, { code: "program_gone" });
+      await cancelStored(parts, state.id, state.id, { code: "program_gone" });
       return undefined;
     }
     if (contract === undefined) {
       const text = "Its stored contract is not the one it was created with.";
-      await cancelStored(store, toolbox, state.id, id, { code: "contract_invalid", text });
+      await cancelStored(parts, state.id, id, { code: "contract_invalid", text });
       continue;
     }
     isAny = true;

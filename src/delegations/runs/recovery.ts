@@ -132,10 +132,12 @@ export class Recovery {
 
   async #recover(claimed: ClaimedRun, isNamed: boolean): Promise<StartedRun | undefined> {
     const { goals, grant, parts, runs } = this.#own;
-    const taken = await recoverClaimed(parts, claimed, grant, isNamed).catch((error: unknown) => {
-      if (wasNotWritten(error)) this.#unrecovered.set(claimed.id, claimed);
-      throw error;
-    });
+    const taken = await recoverClaimed(parts, claimed, { grant, isResumed: isNamed }).catch(
+      (error: unknown) => {
+        if (wasNotWritten(error)) this.#unrecovered.set(claimed.id, claimed);
+        throw error;
+      },
+    );
     const run = taken?.run;
     const root = run?.delegations.root ?? run?.delegations.topLevel[0];
     if (taken === undefined || run === undefined || root === undefined) return undefined;

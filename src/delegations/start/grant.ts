@@ -49,7 +49,7 @@ function grantTo(
       ? [profile.model?.model ?? ""]
       : models.candidates(profile.model ?? defaultModel);
   return narrow({
-    ceiling: ceilingOf(run, caller, planned !== undefined),
+    ceiling: planned ? plannedCeiling(run, caller) : ceilingOf(run, caller),
     profile: claimsOf(profile, {
       models: candidates,
       workspace: run.settings.workspace,
@@ -80,13 +80,8 @@ function isExternal(model: string): boolean {
   return model.startsWith(`${externalProvider}/`);
 }
 
-/**
- * What the caller holds for handing on. `isPlanned`: a child of a plan has what its caller has by
- * contract, and not what is left at that moment, so that its contract does not depend on how long
- * others took. Every request is held to what is left of its callers' budgets all the same, and no
- * child outlives its caller.
- */
-export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned = false): Ceiling {
+/** The most that the caller can hand on at this moment. */
+export function ceilingOf(run: LiveRun, caller: LiveDelegation | null): Ceiling {
   if (caller === null) {
     const { grant: held } = run.settings;
     return {
@@ -99,19 +94,30 @@ export function ceilingOf(run: LiveRun, caller: LiveDelegation | null, isPlanned
       timeMs: held.timeMs,
     };
   }
-  const { budget, deadlines, permissions } = caller.contract;
+  const { budget, permissions } = caller.contract;
   const left = caller.budget.forChildren;
-  const timeMs = caller.process.time.left();
-  const tokens = left.cost > 0 ? left.tokens : 0;
   const kept = caller.budget.unspent.tokens - left.tokens;
   return {
     authority: mayDelegate(caller.contract),
     depth: permissions.max_delegation_depth,
-    tokens: isPlanned && tokens > 0 ? budget.tokens : tokens,
+    tokens: left.cost > 0 ? left.tokens : 0,
     ...(kept > 0 && { kept }),
     cost: budget.cost,
-    timeMs: isPlanned && timeMs > 0 ? deadlines.total : timeMs,
+    timeMs: caller.process.time.left(),
   };
+}
+
+/**
+ * A child of a plan gets what its caller has by contract, and not what is left at that moment, so that
+ * its contract does not depend on how long other children took. Every request is still limited by what
+ * is left of the budgets above, and no child outlives its caller.
+ */
+function plannedCeiling(run: LiveRun, caller: LiveDelegation | null): Ceiling {
+  const now = ceilingOf(run, caller);
+  if (caller === null) return now;
+  const { budget, deadlines } = caller.contract;
+  const tokens = now.tokens > 0 ? budget.tokens : now.tokens;
+  return { ...now, tokens, timeMs: now.timeMs > 0 ? deadlines.total : now.timeMs };
 }
 
 /** Of two caps; null: no cap. */

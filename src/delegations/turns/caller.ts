@@ -180,7 +180,7 @@ export class CallDelegator implements Delegator {
     const earlier = sessionChildrenOf(this.#live);
     const runId = isBelow(this.#live, id) ? run.id : (await earlier?.find(id))?.run.id;
     if (runId === undefined) return "not_found";
-    return cancelStored(run.parts.store, run.parts.toolbox, runId, id, cause);
+    return cancelStored(run.parts, runId, id, cause);
   }
 
   send(id: string, text: string): Promise<string | undefined> {

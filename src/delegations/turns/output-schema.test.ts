@@ -17,12 +17,16 @@ function judge(text: string, options: { byTool?: boolean; repaired?: boolean } =
     const payload = { from: "repair", severity: "warn", message: "again" } as const;
     transcript.apply({ type: "agent.interjected", payload });
   }
-  return judgeOutput(text, contract, transcript, options.byTool ?? false);
+  return judgeOutput({ text, byTool: options.byTool ?? false }, contract, transcript);
 }
 
 describe("a final output", () => {
   it("is taken as it is when no schema was asked for", () => {
-    const verdict = judgeOutput("anything", exampleContract(), new Transcript("task"), false);
+    const verdict = judgeOutput(
+      { text: "anything", byTool: false },
+      exampleContract(),
+      new Transcript("task"),
+    );
     expect(verdict).toEqual({ kind: "output", text: "anything" });
   });
 

@@ -126,7 +126,7 @@ async function performGuarded(
  * still open only waits, and knows when all are done. One object with few handlers: three hundred
  * calls may be open at once, each waiting for a child.
  */
-export class OpenCalls {
+class OpenCalls {
   readonly #live: LiveDelegation;
   /** One more than there are, until all have begun. */
   #busy = 1;

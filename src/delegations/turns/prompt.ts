@@ -23,10 +23,14 @@ import { Stopped } from "../ends/ending.ts";
 import type { RecordedEstimate } from "../engine-parts.ts";
 import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
 
-/** The tools a turn is offered; in the last one only those that end it. */
-export function offeredTools(live: LiveDelegation, last: boolean): OfferedTools {
+/** The tools of a last turn: only those that end the delegation. */
+export function exitTools({ contract, run }: LiveDelegation): OfferedTools {
+  return run.parts.toolbox.offer(contract.exit.tools);
+}
+
+/** The tools of every other turn. */
+export function offeredTools(live: LiveDelegation): OfferedTools {
   const { contract, run } = live;
-  if (last) return run.parts.toolbox.offer(contract.exit.tools);
   live.process.tools.offered ??= withServerTools(
     run.parts.toolbox.offer(contract.permissions.allowed_tools),
     live.process.tools.ofServers,
@@ -46,7 +50,7 @@ export function boundPrompt(live: LiveDelegation): void {
       // Earlier versions, whose runs are replayed, did not add what goes back to the provider.
       bytesSince: transcript.bytesSince + (models.recorded ? 0 : transcript.uncountedData),
       systemBytes: Buffer.byteLength(live.system),
-      toolTokens: offeredTools(live, false).tokens,
+      toolTokens: offeredTools(live).tokens,
     });
 }
 
@@ -61,7 +65,7 @@ export async function countPrompt(live: LiveDelegation): Promise<void> {
     const model = models.resolve(modelOf(live));
     return model.countTokens?.({
       ...{ model: modelOf(live), system: live.system, messages: transcript.messages },
-      tools: offeredTools(live, false).descriptions,
+      tools: offeredTools(live).descriptions,
       ...{ maxOutputTokens, temperature, topP, effort },
       counted: transcript.counted,
       signal: timeoutSignal(clock, Math.min(contract.deadlines.first_token, longestCount)),
@@ -100,7 +104,7 @@ function windowOf(live: LiveDelegation): WindowPlan | undefined {
   const window = own ?? run.parts.models.contextWindow?.(modelOf(live));
   if (window === undefined) return undefined;
   // Our own tools are bounded by a token for two bytes.
-  const fixedBytes = Buffer.byteLength(live.system) + 2 * offeredTools(live, false).tokens;
+  const fixedBytes = Buffer.byteLength(live.system) + 2 * offeredTools(live).tokens;
   const { bytes: conversationBytes, measured } = transcript;
   const plan = planWindow({ window, maxOutput, fixedBytes, conversationBytes, measured });
   // A replay knows the contract's window alone, and a provider that we know refuses by itself.

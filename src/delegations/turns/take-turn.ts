@@ -4,7 +4,7 @@ import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { ModelFault, type ModelReply, type ToolCall } from "../../ports/model.ts";
 import { type Amount, leastForAnswer, planTurn, type TurnPlan } from "../budget.ts";
-import { type Ending, failure, Stopped } from "../ends/ending.ts";
+import { type Ending, failure, retryable, Stopped } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import {
   event,
@@ -18,6 +18,7 @@ import {
   boundPrompt,
   canCount,
   countPrompt,
+  exitTools,
   hasServers,
   keepsAfter,
   keepToWindow,
@@ -62,7 +63,7 @@ export async function takeTurn(live: LiveDelegation): Promise<Ending | null> {
     live.work.throwIfStopped();
     const last = plan.kind === "last";
     try {
-      const tools = offeredTools(live, last).descriptions;
+      const tools = (last ? exitTools(live) : offeredTools(live)).descriptions;
       const maxOutput = Math.min(plan.maxOutput, window?.maxOutput ?? plan.maxOutput);
       const reply = await requestModel(live, { maxOutput, tools, try: tries });
       recordTurn(live, reply, last);
@@ -223,7 +224,7 @@ async function afterFault(
     case "rate-limited":
     case "overloaded":
     case "connection": {
-      if (tries >= allowedTries) return failure(causeOf(fault), true);
+      if (tries >= allowedTries) return retryable(causeOf(fault));
       const delay = fault.retryAfterMs ?? backoff(live.run.parts, tries);
       if (delay > live.process.time.left()) {
         const { kind, message: text } = fault;
