@@ -199,7 +199,7 @@ export async function closeUnrecoverable(run: LiveRun, id: string, error: unknow
   await cancelStored(run.parts, run.id, id, { code, text: error.message });
 }
 
-/** The run keeps the principal for whom it was started, whichever process recovers it. */
+/** The run keeps the principal that started it, whichever process recovers it. */
 async function grantOfRoot(
   { store }: EngineParts,
   { delegations }: RunState,

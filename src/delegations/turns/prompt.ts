@@ -196,7 +196,7 @@ export function canCount(live: LiveDelegation): boolean {
 
 /**
  * Asks the MCP servers of a delegation for their tools, before its first turn and not earlier. If a
- * server is unavailable, the model is told, and the delegation continues without it.
+ * server is unavailable, a message tells the model, and the delegation continues without it.
  */
 export async function openServers(live: LiveDelegation): Promise<void> {
   const { mcp_servers: servers } = live.contract.permissions;
