@@ -131,7 +131,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "a cleanup that goes too far",
     tests: [
       "src/workspaces/git/copies/discard-working-copy.deep.test.ts > removing follows no link",
-      "src/workspaces/git/copies/discard-working-copy.deep.test.ts > work that was not merged is kept and reported",
+      "src/workspaces/git/copies/discard-working-copy.deep.test.ts > unmerged work is kept and reported by default",
     ],
   },
   19: {
