@@ -34,6 +34,7 @@ export default defineConfig({
       { extends: true, test: { name: "deep", include: [deep] } },
     ],
     environment: "node",
+    setupFiles: ["src/testing/fixed-seed.test-support.ts"],
     globalSetup: [
       "src/testing/shared-postgres.test-support.ts",
       "dashboard/shared-page.test-support.ts",

@@ -144,7 +144,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     // Whoever does something is told at once, and the stream is cut by the server itself.
     await page.getByLabel("Task or command").fill("Too late");
     await page.getByRole("button", { name: "Start run" }).click();
-    await page.getByText(/does not hold any more/).waitFor();
+    await page.getByText(/token is unknown, expired or revoked/).waitFor();
     await page
       .getByRole("heading", { name: "This page is not signed in" })
       .waitFor({ timeout: 40_000 });

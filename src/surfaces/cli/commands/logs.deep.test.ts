@@ -6,7 +6,7 @@ import {
 import { Desk, type Typing, until } from "../desk.test-support.ts";
 
 const patience = { timeout: 60_000 };
-const nobody = /Nobody works on/;
+const nobody = /No process works on/;
 
 let desk: Desk;
 let fleet: ProcessFleet;
@@ -77,7 +77,9 @@ it(
     expect(err).toBe(`No process works on ${runId}. Start a worker: mandate worker\n`);
     await fleet.add();
     const again = async () =>
-      (await desk.type(["logs", runId], { environment: environment() })).out.match(/took it/g);
+      (await desk.type(["logs", runId], { environment: environment() })).out.match(
+        /claimed by a worker/g,
+      );
     await expect.poll(again, { timeout: 45_000 }).toHaveLength(2);
   },
 );
