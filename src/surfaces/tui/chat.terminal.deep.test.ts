@@ -94,11 +94,7 @@ describe.skipIf(!hasTmux)(
       await person.see(/Esc interrupts/);
       person.killProgram();
       await person.see("left with 137");
-      // The terminal is as the program had it: the line end is that of a raw one. Whoever comes back to
-      // a shell that nobody had set up presses Enter first: a letter may still be lost on its way.
-      person.press("C-j");
-      person.type("stty sane");
-      person.press("C-j");
+      await person.resetTerminal();
       person.start("--continue");
       await person.see(/1 run was interrupted: r\w+ "This takes long", .*Resume it\? \(y\/N\)/);
       person.say("y");
@@ -117,9 +113,7 @@ describe.skipIf(!hasTmux)(
       await person.see(/researcher#\w+ running/);
       person.killProgram();
       await person.see("left with 137");
-      person.press("C-j");
-      person.type("stty sane");
-      person.press("C-j");
+      await person.resetTerminal();
       person.start("--continue");
       await person.see("Resume it? (y/N)");
       person.press("Enter");

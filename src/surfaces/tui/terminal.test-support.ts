@@ -83,6 +83,14 @@ export class Terminal {
     });
   }
 
+  /** After a kill -9 the terminal is still raw: Enter ends no line until the shell has reset it. */
+  async resetTerminal(): Promise<void> {
+    this.press("C-j");
+    this.type("stty sane; printf 're%s\\n' set");
+    this.press("C-j");
+    await this.see("reset");
+  }
+
   resize(columns: number, rows: number): void {
     this.#tmux("resize-window", "-x", `${columns}`, "-y", `${rows}`);
   }
