@@ -49,6 +49,23 @@ export function sleep(clock: Clock, ms: number, signal?: AbortSignal): Promise<v
   });
 }
 
+/** The result of `work`; undefined: it takes longer than `ms`, and continues. */
+export async function within<Value>(
+  clock: Clock,
+  ms: number,
+  work: Promise<Value>,
+): Promise<Value | undefined> {
+  let timer: Timer | undefined;
+  const late = new Promise<undefined>((resolve) => {
+    timer = clock.after(ms, () => resolve(undefined));
+  });
+  try {
+    return await Promise.race([work, late]);
+  } finally {
+    timer?.cancel();
+  }
+}
+
 /** Aborts with a `TimeoutError` in `ms`; does not keep the process alive. */
 export function timeoutSignal(clock: Clock, ms: number): AbortSignal {
   const controller = new AbortController();

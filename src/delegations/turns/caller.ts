@@ -5,7 +5,7 @@ import type { NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { subtree } from "../../events/run-state.ts";
-import type { Clock, Timer } from "../../ports/clock.ts";
+import { within } from "../../ports/clock.ts";
 import type {
   AskOutcome,
   CancelOutcome,
@@ -349,7 +349,7 @@ class CallResults implements ChildResults {
     try {
       await (maxWaitMs === undefined
         ? Promise.all(all)
-        : within(parts.clock, Promise.all(all), maxWaitMs));
+        : within(parts.clock, maxWaitMs, Promise.all(all)));
     } finally {
       leaving.abort();
     }
@@ -429,13 +429,4 @@ export function sessionChildrenOf({ run, state }: LiveDelegation): SessionChildr
 /** The result of the child is wanted: its changes can be merged, in their turn. */
 function callFor(child: LiveDelegation | undefined): void {
   child?.parent?.process.merges?.callFor(child.contract.parent.step_idx);
-}
-
-async function within(clock: Clock, waiting: Promise<unknown>, ms: number): Promise<void> {
-  let timer: Timer | undefined;
-  const late = new Promise<void>((resolve) => {
-    timer = clock.after(ms, resolve);
-  });
-  await Promise.race([waiting, late]);
-  timer?.cancel();
 }

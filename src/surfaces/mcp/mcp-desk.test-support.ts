@@ -12,6 +12,7 @@ import { findPlaces } from "../../control/places.ts";
 import { loadPlaybook } from "../../models/scripted/load-playbook.ts";
 import { scriptedModel } from "../../models/scripted/scripted-model.ts";
 import { openStore } from "../../open-store.ts";
+import type { Clock } from "../../ports/clock.ts";
 import type { Model } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
 import { createRuntime } from "../../runtime.ts";
@@ -38,6 +39,8 @@ interface ConnectOptions {
   readonly workspace?: string;
   /** Not with a process: the model does not reply before. */
   readonly replyAfter?: Promise<void>;
+  /** Not with a process. */
+  readonly clock?: Clock;
   /** For questions that nobody answers. */
   readonly limits?: { readonly askDeadlineMs: number; readonly askDefault: string };
   readonly capabilities?: ClientCapabilities;
@@ -118,11 +121,12 @@ export class McpDesk implements AsyncDisposable {
     });
   }
 
-  #pipes({ limits, replyAfter, workspace }: ConnectOptions): PipedTransport {
+  #pipes({ clock, limits, replyAfter, workspace }: ConnectOptions): PipedTransport {
     const transport = new PipedTransport();
     const served = serveStdio({
       input: transport.outgoing,
       principal: user,
+      clock,
       write: (text) => transport.receive(text),
       warn: () => undefined,
       open: async (client) => {
@@ -131,6 +135,7 @@ export class McpDesk implements AsyncDisposable {
           environment: this.environment,
           cwd: this.workspace,
           synchronous: "normal",
+          ...(clock && { clock }),
           scripted: await this.#model(replyAfter),
           ...(limits && { limits }),
         });

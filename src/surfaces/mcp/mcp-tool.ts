@@ -31,6 +31,11 @@ export interface McpTool<Input = unknown, Output extends object = object> {
 
 export interface McpCallContext {
   readonly session: ClientSession;
+  /**
+   * By the monotonic clock: when the client expects an answer, done or not. Null: it waits for the
+   * end, because it uses tasks or sent a progress token.
+   */
+  readonly answerBy: number | null;
   /** Aborts when the client cancels the call. */
   readonly signal: AbortSignal;
   /** Reports progress, if the client asked for it. Never throws. */
@@ -40,9 +45,8 @@ export interface McpCallContext {
 }
 
 export interface CallProgress {
-  /** Never decreases. */
+  /** Increases with every report. */
   readonly progress: number;
-  readonly total?: number;
   readonly message: string;
 }
 
@@ -52,6 +56,8 @@ export interface McpToolResult<Output extends object = object> {
   /** The complete result by the output schema: some models see only this. Absent only in errors. */
   readonly structured?: Output | undefined;
   readonly isError?: boolean;
+  /** The call was answered before its work was done. */
+  readonly continues?: true;
 }
 
 export function defineMcpTool<Input, Output extends object>(tool: McpTool<Input, Output>): McpTool {

@@ -29,7 +29,7 @@ export function instructionsFor({ delegation, spawn }: OfferedWays): string {
     ? "spawn once for each part, then spawn_await. A job that is still RUNNING then continues: call spawn_await again."
     : "spawn_subagent with returnMode background once for each part, then get_delegation_result with wait_ms. null means that it is still running: call it again.";
   const short = delegation
-    ? "- Short work: delegate_task, which waits. Your client may cut a call off after 60 seconds, which cancels what that call delegated.\n"
+    ? "- Short work: delegate_task, which waits. After 50 seconds it may return status running: the work continues, and get_delegation_result with wait_ms gives its result.\n"
     : "";
   const lists =
     delegation && spawn

@@ -18,7 +18,13 @@ function contextOf(engine: TestEngine, principal: Principal): McpCallContext {
   const folders = [engine.workspace];
   const session = new LocalClientSession({ runtime: engine, principal, client: "desk", folders });
   const { signal } = new AbortController();
-  return { session, signal, report: () => undefined, onDelegation: () => undefined };
+  return {
+    session,
+    signal,
+    answerBy: null,
+    report: () => undefined,
+    onDelegation: () => undefined,
+  };
 }
 
 function call(engine: TestEngine, name: string, input: object, context: McpCallContext) {

@@ -50,12 +50,13 @@ type Answer = CallToolResult | InputRequiredResult;
  */
 export async function handleToolCall(request: ToolCallRequest): Promise<Answer> {
   const { abilities, context, era, session, tool } = request;
+  const answerBy = isPatient(context) ? null : session.runtime.clock.monotonic() + longestBlockMs;
   if (abilities.elicits) session.attend();
   if (tool.delegates && abilities.hasRoots) {
     const asked = await learnRoots(session, era, context);
     if (asked !== undefined) return asked;
   }
-  const call = await findOrBegin(request);
+  const call = await findOrBegin(request, answerBy);
   if (call === undefined) return forgotten;
   const release = attach(call, request);
   try {
@@ -83,7 +84,10 @@ function asksDuring({ abilities, context, tool }: ToolCallRequest): boolean {
   return tool.isLong === true && abilities.elicits && !isTold;
 }
 
-async function findOrBegin(request: ToolCallRequest): Promise<OpenCall | undefined> {
+async function findOrBegin(
+  request: ToolCallRequest,
+  answerBy: number | null,
+): Promise<OpenCall | undefined> {
   const { context, input, session, tool } = request;
   const state = context.mcpReq.requestState<RoundState>();
   if (state?.asked === "questions") {
@@ -94,6 +98,7 @@ async function findOrBegin(request: ToolCallRequest): Promise<OpenCall | undefin
   return session.calls.begin(tool.name, asksDuring(request), (call) =>
     callTool(tool, input, {
       session,
+      answerBy,
       signal: call.control.signal,
       report: (progress) => call.report(progress),
       onDelegation(delegationId) {
@@ -102,6 +107,13 @@ async function findOrBegin(request: ToolCallRequest): Promise<OpenCall | undefin
       },
     }),
   );
+}
+
+/** Less than the 60 seconds after which many clients end a call, with time for the way there. */
+const longestBlockMs = 50_000;
+
+function isPatient(context: ServerContext): boolean {
+  return taskOf(context) !== undefined || context.mcpReq._meta?.progressToken !== undefined;
 }
 
 async function takeReplies(
@@ -149,9 +161,9 @@ function isDisconnect(reason: unknown): boolean {
 async function notify(
   { mcpReq }: ServerContext,
   progressToken: string | number,
-  { message, progress, total }: CallProgress,
+  { message, progress }: CallProgress,
 ): Promise<void> {
-  const params = { progressToken, progress, ...(total !== undefined && { total }), message };
+  const params = { progressToken, progress, message };
   // A failed send means a disconnected client, which the transport handles.
   await mcpReq.notify({ method: "notifications/progress", params }).catch(() => undefined);
 }
@@ -159,7 +171,8 @@ async function notify(
 /** The last progress report is sent before the result. */
 async function finish(call: OpenCall, session: ClientSession): Promise<CallToolResult> {
   const result = await call.result;
-  session.calls.end(call);
+  if (result.continues) session.calls.leave(call);
+  else session.calls.end(call);
   await call.told;
   return describeResult(result);
 }

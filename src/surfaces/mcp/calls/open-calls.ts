@@ -68,12 +68,14 @@ export class OpenCalls {
       over.abort();
       this.#put.delete(id);
     }
-    if (this.#calls.size > 0) {
-      void this.#offerAll();
-      return;
-    }
-    this.#unsubscribe?.();
-    this.#unsubscribe = undefined;
+    if (this.#calls.size > 0) void this.#offerAll();
+    this.#rest();
+  }
+
+  /** The call was answered, and its work continues: open forms stay, and new ones go elsewhere. */
+  leave(call: OpenCall): void {
+    this.#calls.delete(call.key);
+    this.#rest();
   }
 
   decline(questionId: string): void {
@@ -81,7 +83,9 @@ export class OpenCalls {
   }
 
   close(): void {
-    for (const call of [...this.#calls.values()]) this.end(call);
+    this.#calls.clear();
+    for (const id of [...this.#put.keys()]) this.#isOver(id);
+    this.#rest();
   }
 
   #hear(events: readonly StoredEvent[]): void {
@@ -100,6 +104,13 @@ export class OpenCalls {
   #isOver(questionId: string): void {
     this.#put.get(questionId)?.over.abort();
     this.#put.delete(questionId);
+    this.#rest();
+  }
+
+  #rest(): void {
+    if (this.#calls.size > 0 || this.#put.size > 0) return;
+    this.#unsubscribe?.();
+    this.#unsubscribe = undefined;
   }
 
   async #withdrawStale(runId: string): Promise<void> {

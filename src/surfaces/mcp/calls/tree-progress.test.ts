@@ -48,11 +48,7 @@ test("Progress grows with every report, comes at most four times a second, and e
   await run.result;
   await progress.end();
   expect(heard).toHaveLength(4);
-  expect(heard.at(-1)).toMatchObject({ progress: 1, total: 1 });
-  for (const [index, { progress: step }] of heard.entries()) {
-    const last = heard[index - 1];
-    if (last !== undefined) expect(step).toBeGreaterThan(last.progress);
-  }
+  expect(heard.map(({ progress: step }) => step)).toEqual([1, 2, 3, 4]);
   expect(clock.waiting).toBe(0);
   await clock.advance(60_000);
   expect(heard).toHaveLength(4);

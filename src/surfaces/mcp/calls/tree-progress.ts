@@ -8,18 +8,10 @@ import { printableLine } from "../../cli/printable.ts";
 import { describeActivity } from "../../cli/tree-rows.ts";
 import type { CallProgress } from "../mcp-tool.ts";
 
-/** The progress of the delegations below a call. */
-export interface TreeState {
-  /** Less than `total` while one of them is open. */
-  readonly progress: number;
-  readonly total: number;
-  readonly message: string;
-}
-
-const beginning: TreeState = { progress: 0, total: 1, message: "starting" };
+const beginning = "starting";
 
 /** `tops`: the delegations of the call; everything below them counts. */
-function describeTree(run: RunState, tops: readonly string[], now: number): TreeState {
+function describeTree(run: RunState, tops: readonly string[], now: number): string {
   const below = childrenByParent(run);
   const all: Delegation[] = [];
   const visit = (delegation: Delegation): void => {
@@ -46,8 +38,7 @@ function describeTree(run: RunState, tops: readonly string[], now: number): Tree
     ...(all.length === 1 ? [] : [countDone(roots, all, done)]),
     atMost(`${spent.tokens.toLocaleString("en-US")} tokens`, spent),
   ];
-  const progress = done + open.reduce((sum, one) => sum + shareOf(one), 0);
-  return { progress, total: all.length, message: parts.join(" · ") };
+  return parts.join(" · ");
 }
 
 function describeDoing(one: Delegation, below: readonly Delegation[], now: number): string {
@@ -68,11 +59,6 @@ function isAtWork(delegation: Delegation): boolean {
   return delegation.status === "running" && delegation.waitingOn.on !== "child";
 }
 
-/** Grows with turns and calls, and never reaches 1. */
-function shareOf({ toolCalls, turns }: Delegation): number {
-  return 1 - 1 / (1 + 0.2 * (turns + toolCalls));
-}
-
 /** At most four reports a second, and one every ten seconds without news as a heartbeat. */
 const shortestMs = 250;
 const heartbeatMs = 10_000;
@@ -84,14 +70,14 @@ interface TreeProgressOptions {
 }
 
 /**
- * Reports the progress of the tree below an open call. Each report has a higher number than the one
- * before, as the protocol requires.
+ * Reports the progress of the tree below an open call. The protocol wants a number that increases:
+ * reports are counted, because how much work is left is not known.
  */
 export class TreeProgress {
   readonly #options: TreeProgressOptions;
   readonly #tops: string[] = [];
   #runId: string | undefined;
-  #last = 0;
+  #reports = 0;
   #lastAt = Number.NEGATIVE_INFINITY;
   #timer: Timer | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -121,7 +107,7 @@ export class TreeProgress {
     this.#timer?.cancel();
     this.#isOver = true;
     // A refused call has no progress.
-    if (this.#tops.length > 0) this.#report(await this.#state());
+    if (this.#tops.length > 0) this.#report(await this.#describe());
   }
 
   #schedule(ms: number): void {
@@ -132,34 +118,23 @@ export class TreeProgress {
   }
 
   async #tell(): Promise<void> {
-    const state = await this.#state();
+    const message = await this.#describe();
     if (this.#isOver) return;
-    this.#report(state);
+    this.#report(message);
     this.#schedule(heartbeatMs);
   }
 
-  async #state(): Promise<TreeState> {
+  async #describe(): Promise<string> {
     if (this.#runId === undefined) return beginning;
     const { clock, store } = this.#options;
     const run = await store.readRun(this.#runId).catch(() => undefined);
     return run === undefined ? beginning : describeTree(run, this.#tops, clock.now());
   }
 
-  #report({ message, progress, total }: TreeState): void {
-    this.#last = furtherThan(this.#last, progress, total);
+  #report(message: string): void {
     this.#lastAt = this.#options.clock.monotonic();
-    this.#options.report({
-      progress: this.#last,
-      total: Math.max(total, this.#last),
-      message,
-    });
+    this.#options.report({ progress: ++this.#reports, message });
   }
-}
-
-function furtherThan(last: number, progress: number, total: number): number {
-  if (progress > last) return progress;
-  // A fraction of the rest, so that the number can grow without reaching the total.
-  return total > last ? last + (total - last) / 64 : last + 1;
 }
 
 /** The message to a client about an orphaned delegation. */

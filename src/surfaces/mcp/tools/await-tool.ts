@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { childrenOf } from "../../../events/run-state.ts";
@@ -27,7 +28,6 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
       idempotentHint: true,
       openWorldHint: false,
     },
-    defaults: { max_wait_ms: longestWaitMs },
     watched: watchedJobs,
     structure: describeJobs,
   });
@@ -36,19 +36,27 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
   return [
     {
       ...single,
-      call: async (input, context) =>
-        (await awaitEarlier(input, context, ofSessions)) ?? ofSessions(input, context),
+      async call(given, context) {
+        const input = withWait(withoutEmpty(single.input, given), context);
+        return (await awaitEarlier(input, context, ofSessions)) ?? ofSessions(input, context);
+      },
     },
   ];
 }
 
+/** The wait that was asked for, bounded where the client does not wait for the end of its calls. */
+function withWait(given: unknown, { answerBy }: McpCallContext): RawInput {
+  const input: RawInput = { max_wait_ms: longestWaitMs, ...(given as RawInput) };
+  const isTooLong = answerBy !== null && Number(input["max_wait_ms"]) > longestWaitMs;
+  return isTooLong ? { ...input, max_wait_ms: longestWaitMs } : input;
+}
+
 /** Ids may also name jobs of earlier sessions that the principal may see. */
 async function awaitEarlier(
-  given: unknown,
+  input: RawInput,
   context: McpCallContext,
   ofSessions: McpTool["call"],
 ): Promise<McpToolResult | undefined> {
-  const input: RawInput = { max_wait_ms: longestWaitMs, ...(given as RawInput) };
   const { max_wait_ms: waitMs } = input;
   const asked = namedJobs(input);
   const earlier = await earlierJobs(asked, context);
@@ -77,7 +85,7 @@ async function awaitInAll(
   context: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> | undefined> {
   const { sessions } = context.session;
-  const input: RawInput = { max_wait_ms: longestWaitMs, ...(given as RawInput) };
+  const input = given as RawInput;
   const asked = namedJobs(input);
   if (sessions.length < 2 || asked.length === 0) return undefined;
   const groups = isAll(asked)

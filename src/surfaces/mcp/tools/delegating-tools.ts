@@ -6,7 +6,12 @@ import {
 import type { Runtime } from "../../../runtime.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
-import { type MadeCall, type SessionToolOptions, sessionTool } from "./session-tool.ts";
+import {
+  type MadeCall,
+  type RunningJob,
+  type SessionToolOptions,
+  sessionTool,
+} from "./session-tool.ts";
 
 /** A sub-agent may write, execute and use the network, within its contract. */
 const delegating: McpTool["annotations"] = {
@@ -16,13 +21,14 @@ const delegating: McpTool["annotations"] = {
   openWorldHint: true,
 };
 
-const limit = "Blocks until it is done, and many clients time out after 60 seconds";
+const limit =
+  "Waits for the end; after 50 seconds it may return status running, and the work continues";
 
 /** The advice for longer work, with the tools of this runtime. */
 function blockingWith(has: (tool: string) => boolean): string {
-  if (has("spawn")) return `${limit}: for anything longer call spawn, then spawn_await.`;
+  if (has("spawn")) return `${limit}. For longer work call spawn, then spawn_await.`;
   if (has("spawn_subagent"))
-    return `${limit}: for anything longer call spawn_subagent with returnMode background, then get_delegation_result with wait_ms.`;
+    return `${limit}. For longer work call spawn_subagent with returnMode background, then get_delegation_result with wait_ms.`;
   return `${limit}.`;
 }
 
@@ -55,6 +61,7 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
       output: delegationResult,
       annotations: delegating,
       structure: ({ text }) => delegationResult.parse(JSON.parse(text)),
+      running: ({ sentence: result, ...job }) => ({ ...job, status: "running", result }),
     }),
     ...offered("spawn", {
       title: "Start a sub-agent in the background",
@@ -72,6 +79,8 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
       output: subagentStatus,
       annotations: delegating,
       structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
+      running: ({ delegationId: sessionId, sentence: summary }) =>
+        subagentStatus.parse({ mode: "blocking", sessionId, status: "running", summary }),
     }),
     ...offered("request_review", {
       title: "Request a review of changes",
@@ -80,6 +89,7 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
       output: saidResult,
       annotations: delegating,
       structure: describeSaid,
+      running: describeRunning,
     }),
     ...offered("delegate_to_agent", {
       title: "Delegate to a registered agent and wait",
@@ -90,6 +100,7 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
       output: saidResult,
       annotations: delegating,
       structure: describeSaid,
+      running: describeRunning,
     }),
   ];
 }
@@ -107,6 +118,10 @@ async function describeSaid({
   if (id === undefined) return { text };
   const result = await context.session.runtime.engine.resultOf(id);
   return { delegationId: id, ...(result && { status: result.status }), text };
+}
+
+function describeRunning({ delegationId, sentence }: RunningJob): z.output<typeof saidResult> {
+  return { delegationId, status: "running", text: `[${delegationId}: RUNNING] ${sentence}` };
 }
 
 function paragraphs(...texts: readonly string[]): string {

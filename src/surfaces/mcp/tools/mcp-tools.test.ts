@@ -85,7 +85,13 @@ function contextOf(engine: TestEngine, role: Principal["role"]): McpCallContext 
   const folders = [engine.workspace];
   const session = new LocalClientSession({ runtime: engine, principal, client: "desk", folders });
   const { signal } = new AbortController();
-  return { session, signal, report: () => undefined, onDelegation: () => undefined };
+  return {
+    session,
+    signal,
+    answerBy: null,
+    report: () => undefined,
+    onDelegation: () => undefined,
+  };
 }
 
 test("A viewer uses no tool that changes something, not even on runs of their own", async () => {

@@ -13,18 +13,20 @@ const tokenUsage = z.looseObject({
     .describe("Part of it was not reported: the value is an upper bound."),
 });
 
+const endOrRunning = z.enum(["completed", "failed", "timeout", "cancelled", "running"]);
+
 export const delegationResult = z.looseObject({
   delegationId: z.string(),
   profile: z.string(),
-  status: z.enum(["completed", "failed", "timeout", "cancelled"]),
+  status: endOrRunning,
   outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
   result: z.string().describe("The sub-agent's report, or why it failed."),
-  tokenUsage,
-  duration: z.number().describe("Milliseconds."),
+  tokenUsage: tokenUsage.optional(),
+  duration: z.number().optional().describe("Milliseconds."),
   subDelegations: z.array(z.looseObject({ delegationId: z.string() })).optional(),
   truncated: z.boolean().optional().describe("The budget was exhausted before the work was done."),
-  closeReason: z.string(),
-  evidence: z.looseObject({}).describe("The record of the runtime about its work."),
+  closeReason: z.string().optional().describe("Absent while it is running."),
+  evidence: z.looseObject({}).optional().describe("The record of the runtime about its work."),
   artifacts: z.array(z.looseObject({ hash: z.string(), bytes: z.number() })).optional(),
   transcript: z.string().optional(),
 });
@@ -49,7 +51,7 @@ export const awaitedJobs = z.object({
 /** Of calls that answer in text. */
 export const saidResult = z.object({
   delegationId: z.string().optional(),
-  status: z.enum(["completed", "failed", "timeout", "cancelled"]).optional(),
+  status: endOrRunning.optional(),
   text: z.string(),
 });
 

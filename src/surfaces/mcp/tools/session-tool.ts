@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
-import type { Tool } from "../../../tools/tool.ts";
+import { within } from "../../../ports/clock.ts";
+import type { Runtime } from "../../../runtime.ts";
+import type { Tool, ToolResult } from "../../../tools/tool.ts";
 import { TreeProgress } from "../calls/tree-progress.ts";
 import type { ClientSession } from "../client-session.ts";
 import {
@@ -57,11 +59,18 @@ export interface SessionToolOptions<Output extends object> {
   readonly shown?: z.ZodRawShape;
   readonly output: z.ZodType<Output>;
   readonly annotations: McpTool["annotations"];
-  /** Defaults for absent fields. */
-  readonly defaults?: RawInput;
   /** The delegations whose progress is reported from the start. */
   watched?(input: RawInput, session: Session, context: McpCallContext): Promise<readonly string[]>;
   structure(call: MadeCall): Promise<Output> | Output;
+  /** The result of a call whose delegation is not done when the client expects an answer. */
+  running?(job: RunningJob): Output;
+}
+
+export interface RunningJob {
+  readonly delegationId: string;
+  readonly profile: string;
+  /** How the client gets the result later. */
+  readonly sentence: string;
 }
 
 const workspace = z
@@ -96,8 +105,9 @@ async function callSession<Output extends object>(
   context: McpCallContext,
 ): Promise<McpToolResult<Output>> {
   const { agent, delegates = false } = options;
-  const isLong = tool.waits === true;
-  const { folder, input } = readInput(given, options.defaults, delegates);
+  // A client that is answered early did not ask for progress.
+  const isFollowed = tool.waits === true && context.answerBy === null;
+  const { folder, input } = readInput(given, delegates);
   // Checked before the client's run is opened, so that a call without a model leaves nothing
   // behind.
   if (delegates) context.session.runtime.engine.requireModel(agentsIn(input, agent));
@@ -110,10 +120,10 @@ async function callSession<Output extends object>(
     clock: context.session.runtime.clock,
     report: (state) => context.report(state),
   });
-  if (isLong) {
+  if (isFollowed) {
     progress.follow(session.runId, (await options.watched?.(input, session, context)) ?? []);
   }
-  const { isError, text } = await session.call(tool.name, input, {
+  const calling = session.call(tool.name, input, {
     signal: context.signal,
     onDelegation(id) {
       made.push(id);
@@ -121,7 +131,10 @@ async function callSession<Output extends object>(
       context.onDelegation(id);
     },
   });
-  if (isLong) await progress.end();
+  const outcome = await answerInTime(calling, context);
+  if (outcome === undefined) return describeRunning(options, session, made, context);
+  const { isError, text } = outcome;
+  if (isFollowed) await progress.end();
   const call = { input, text, made, session, context };
   if (!isError) return { text, structured: await options.structure(call) };
   // A call that delegated nothing has no structured result.
@@ -130,16 +143,63 @@ async function callSession<Output extends object>(
   return { text, structured: await describing.catch(() => undefined), isError };
 }
 
+/** Undefined: the client expects an answer now, and the call continues. */
+async function answerInTime(
+  calling: Promise<ToolResult>,
+  { answerBy, session }: McpCallContext,
+): Promise<ToolResult | undefined> {
+  if (answerBy === null) return calling;
+  // After the answer nothing awaits the call, which may fail when the session closes.
+  calling.catch(() => undefined);
+  const { clock } = session.runtime;
+  return within(clock, answerBy - clock.monotonic(), calling);
+}
+
+async function describeRunning<Output extends object>(
+  { running }: SessionToolOptions<Output>,
+  { runId }: Session,
+  made: readonly string[],
+  { session: { runtime } }: McpCallContext,
+): Promise<McpToolResult<Output>> {
+  const delegationId = made.at(-1);
+  if (running === undefined || delegationId === undefined) {
+    return { text: notYetStarted, isError: true, continues: true };
+  }
+  const run = await runtime.store.readRun(runId);
+  const profile = run?.delegations.get(delegationId)?.profile ?? "";
+  const structured = running({
+    delegationId,
+    profile,
+    sentence: waysToCollect(runtime, delegationId),
+  });
+  const { text } = structured as { readonly text?: unknown };
+  return {
+    text: typeof text === "string" ? text : JSON.stringify(structured),
+    structured,
+    continues: true,
+  };
+}
+
+const notYetStarted =
+  "Error: this call has not started its work yet: it may wait for a person's approval, see read_inbox. It continues, so do not repeat it. list_sub_agents shows what it starts.";
+
+function waysToCollect({ toolbox }: Runtime, id: string): string {
+  const call =
+    toolbox.get("get_delegation_result") === undefined
+      ? `spawn_await {"job_ids":"${id}"} again while it says RUNNING`
+      : `get_delegation_result {"delegationId":"${id}","wait_ms":${longestWaitMs}} again while it returns null`;
+  return `Still running, and it continues. To get its result, call ${call}.`;
+}
+
 function readInput(
   given: unknown,
-  defaults: RawInput | undefined,
   delegates: boolean,
 ): { readonly folder: string | undefined; readonly input: RawInput } {
   const { workspace: folder, ...rest } = { ...(given as RawInput) };
-  if (delegates && typeof folder === "string") return { folder, input: { ...defaults, ...rest } };
+  if (delegates && typeof folder === "string") return { folder, input: rest };
   // An invalid folder is left to the tool, which reports the unknown field.
   const named = folder === undefined ? {} : { workspace: folder };
-  return { folder: undefined, input: { ...defaults, ...rest, ...named } };
+  return { folder: undefined, input: { ...rest, ...named } };
 }
 
 /** The agents that a call names, or the fixed one of the tool. */

@@ -1,0 +1,125 @@
+import { expect, test } from "vitest";
+import { ControlPlane } from "../../../control/records/control-plane.ts";
+import { ManualClock } from "../../../testing/manual-clock.ts";
+import { until } from "../../../testing/until.ts";
+import { callTool, eras, McpDesk } from "../mcp-desk.test-support.ts";
+
+const playbook = `
+version: 1
+name: blocking
+replies:
+  - when: { task: "Review", turn: 1 }
+    calls: [{ tool: glob, input: { pattern: "*" } }]
+  - text: "It is done"
+`;
+
+const calls = [
+  ["delegate_task", { profile: "researcher", task: "look" }],
+  ["spawn_subagent", { agentId: "researcher", prompt: "look" }],
+  ["request_review", { paths: ["a.txt"] }],
+  ["delegate_to_agent", { agentId: "@finder", task_instructions: "look" }],
+] as const;
+
+async function openDesk(): Promise<McpDesk> {
+  const desk = new McpDesk(playbook);
+  await desk.withStore((store) => {
+    const plane = new ControlPlane({ store, profiles: { has: () => true } });
+    const by = { id: "local", role: "operator" } as const;
+    return plane.register(
+      { agentId: "@finder", profileId: "researcher", description: "Finds" },
+      by,
+    );
+  });
+  return desk;
+}
+
+test.each(eras)(
+  "A blocking call of a client of %s is answered after 50 seconds, and its work continues",
+  async (era) => {
+    await using desk = await openDesk();
+    const clock = new ManualClock();
+    const mayReply = Promise.withResolvers<void>();
+    const client = await desk.connect({ era, clock, replyAfter: mayReply.promise });
+    const answered: string[] = [];
+    const calling = calls.map(async ([tool, input]) => {
+      const result = await callTool(client, tool, input);
+      answered.push(tool);
+      return result;
+    });
+    const listed = async () => {
+      const { structuredContent } = await callTool(client, "list_sub_agents", {});
+      return (structuredContent as { readonly subAgents: readonly object[] }).subAgents;
+    };
+    await until("all are delegated", async () => (await listed()).length === calls.length);
+    await clock.advance(49_999);
+    await listed();
+    expect(answered).toEqual([]);
+    await clock.advance(1);
+    const results = await Promise.all(calling);
+    const ids = results.map(({ text }) => /[0-9a-f]{6,8}/.exec(text)?.[0] ?? "");
+    expect(new Set(ids).size).toBe(calls.length);
+    for (const [index, { isError, structuredContent, text }] of results.entries()) {
+      const id = ids[index] ?? "";
+      expect(isError).toBeUndefined();
+      expect(structuredContent).toMatchObject({ status: "running" });
+      expect(JSON.stringify(structuredContent)).toContain(id);
+      expect(text).toContain("get_delegation_result");
+    }
+    mayReply.resolve();
+    for (const delegationId of ids) {
+      const input = { delegationId, wait_ms: 45_000 };
+      const { structuredContent } = await callTool(client, "get_delegation_result", input);
+      expect(structuredContent).toMatchObject({ delegation: { result: "It is done" } });
+    }
+    await client.close();
+    const next = await desk.connect({ era });
+    for (const delegationId of ids) {
+      const { text } = await callTool(next, "get_delegation_result", { delegationId });
+      expect(text).toContain("It is done");
+    }
+  },
+);
+
+test.each(eras)("A client of %s that sent a progress token waits for the end", async (era) => {
+  await using desk = await openDesk();
+  const clock = new ManualClock();
+  const mayReply = Promise.withResolvers<void>();
+  const client = await desk.connect({ era, clock, replyAfter: mayReply.promise });
+  const reports: number[] = [];
+  const options = { onprogress: ({ progress }: { progress: number }) => reports.push(progress) };
+  const calling = callTool(client, ...calls[0], options);
+  await until("it is delegated", async () => {
+    await clock.advance(250);
+    return reports.length > 0;
+  });
+  // The call continues to wait, and says so every ten seconds.
+  for (let span = 0; span < 9; span++) {
+    const before = reports.length;
+    await clock.advance(10_000);
+    await until("a report", () => reports.length > before);
+  }
+  mayReply.resolve();
+  expect((await calling).structuredContent).toMatchObject({ status: "completed" });
+});
+
+test.each(eras)("No wait that a client of %s asks for is longer than clients wait", async (era) => {
+  await using desk = await openDesk();
+  const clock = new ManualClock();
+  const mayReply = Promise.withResolvers<void>();
+  const client = await desk.connect({ era, clock, replyAfter: mayReply.promise });
+  const { text: id } = await callTool(client, "spawn", { profile: "researcher", task: "look" });
+  const before = clock.waiting;
+  const waiting = [
+    callTool(client, "spawn_await", { job_ids: id, max_wait_ms: 3_600_000 }),
+    callTool(client, "get_delegation_result", { delegationId: id, wait_ms: 3_600_000 }),
+  ];
+  // Each of them has its own time, and that of the whole call.
+  await until("both wait", () => clock.waiting >= before + 4);
+  await clock.advance(45_000);
+  const [jobs, result] = await Promise.all(waiting);
+  expect(jobs?.structuredContent).toMatchObject({ running: 1 });
+  expect(result?.structuredContent).toEqual({ delegation: null });
+  mayReply.resolve();
+  const done = await callTool(client, "spawn_await", { job_ids: id });
+  expect(done.text).toBe(`[${id}: OK]\nIt is done`);
+});
