@@ -90,6 +90,8 @@ export interface ToolsPlace {
   readonly findings: Findings;
   /** The names of the MCP servers that the file declares. */
   readonly servers: readonly string[];
+  /** The format of the file: some words name several tools in it. */
+  readonly format?: AgentFormat;
   /** Tools that a map does not name stay allowed, as in opencode. */
   readonly isOpenMap?: boolean;
 }

@@ -31,14 +31,14 @@ export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthori
 }
 
 function readItems(items: readonly string[], place: ToolsPlace): ToolAuthority {
-  const { field, findings, servers } = place;
+  const { field, findings } = place;
   const whole = new Set<string>();
   const parts = new Map<string, string[]>();
   let all = false;
   let isWithServers = false;
   let isAnyKnown = false;
   for (const item of items) {
-    const reference = readToolReference(item, servers);
+    const reference = readToolReference(item, place);
     if (reference.kind === "all") all = true;
     else if (reference.kind === "servers") isWithServers = true;
     else if (reference.kind === "unusable") {
@@ -82,7 +82,7 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
   let isWithoutServers = false;
   let isWithServers = false;
   for (const [name, value] of entries) {
-    if (readToolReference(name).kind === "servers") {
+    if (readToolReference(name, place).kind === "servers") {
       isWithoutServers = deniesServers(name, value, place);
       isWithServers = !isWithoutServers;
       continue;
@@ -125,8 +125,9 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
   return { tools: [...granted], rules, ...servers };
 }
 
-function namesIn(name: string, { field, findings, servers }: ToolsPlace) {
-  const reference = readToolReference(name, servers);
+function namesIn(name: string, place: ToolsPlace) {
+  const { field, findings } = place;
+  const reference = readToolReference(name, place);
   if (reference.kind !== "tools" || reference.pattern !== undefined) {
     findings.lose(field, "narrowed", `${shorten(name)} is not allowed: it is not one tool's name`);
     return [];

@@ -45,8 +45,8 @@ export function readDeniedTools(value: unknown, place: ToolsPlace): ToolAuthorit
 
 /** The rules that deny what one word names; none after an error. */
 export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
-  const { field, findings, line, servers } = place;
-  const reference = readToolReference(item, servers);
+  const { field, findings, line } = place;
+  const reference = readToolReference(item, place);
   if (reference.kind === "all") return { rules: [{ tool: "*", action: "deny" }] };
   if (reference.kind === "servers") return { rules: [], isWithoutServers: true };
   if (reference.kind === "unusable") {

@@ -211,7 +211,10 @@ P`,
     model: { model: "anthropic/claude-sonnet-4-5", fallbacks: ["openai/gpt-5-codex"] },
     capabilities: ["subtask"],
     hidden: true,
-    tools: ["grep", "edit_file", "web_fetch", "mcp__azure__*", "mcp__github__get_issue"],
+    tools: [
+      ...["read_file", "list_files", "glob", "grep", "edit_file", "write_file", "web_fetch"],
+      ...["mcp__azure__*", "mcp__github__get_issue"],
+    ],
     toolRules: [
       { tool: "delegate_task", action: "deny" },
       { tool: "delegate_task", match: "qa-lead", action: "allow" },
@@ -222,6 +225,20 @@ P`,
     servers: { azure: { kind: "http", url: "https://example.com", headers: { key: `\${KEY}` } } },
     metadata: { handoffs: [{ label: "Go", agent: "other" }] },
   });
+});
+
+test.each([
+  [".github/agents/a.agent.md", "[edit]", ["edit_file", "write_file"]],
+  [".github/agents/b.agent.md", "[read]", ["read_file"]],
+  [".github/agents/c.agent.md", "[Edit, edit/createFile]", ["edit_file", "write_file"]],
+  [".github/chatmodes/d.chatmode.md", "[search/*]", ["read_file", "list_files", "glob", "grep"]],
+  [".claude/agents/e.md", "[search, edit]", ["grep", "edit_file"]],
+  [".kiro/agents/f.md", "[write]", ["edit_file", "write_file"]],
+])("%s: tools: %s gives every tool of a set, where it is one", (file, list, tools) => {
+  const { fields } = agent(file, `---\ndescription: d\ntools: ${list}\n---\nP`);
+  expect(fields.tools).toEqual(tools);
+  const denied = agent(file, `---\ndescription: d\ndisallowedTools: ${list}\n---\nP`);
+  expect(denied.fields.toolRules).toEqual(tools.map((tool) => ({ tool, action: "deny" })));
 });
 
 test("a chat mode has its file's name, and may have no front matter", () => {
@@ -254,12 +271,13 @@ test("Kiro: allowedTools approves in JSON and restricts in Markdown", () => {
     ".kiro/agents/k.json",
     '{"name":"k","description":"d","prompt":"P","tools":["fs_read","@git"],"allowedTools":["shell"]}',
   );
-  expect(json.fields.tools).toEqual(["read_file", "mcp__git__*"]);
+  const reading = ["read_file", "list_files", "glob", "grep"];
+  expect(json.fields.tools).toEqual([...reading, "mcp__git__*"]);
   expect(json.fields.metadata).toEqual({ allowedTools: ["shell"] });
   const built = agent(".kiro/agents/b.json", '{"name":"b","prompt":"P","tools":["@builtin"]}');
   expect(built.fields.tools).toContain("shell");
   const markdown = agent(".kiro/agents/k.md", "---\ndescription: d\nallowedTools: [read]\n---\nP");
-  expect(markdown.fields.tools).toEqual(["read_file"]);
+  expect(markdown.fields.tools).toEqual(reading);
 });
 
 test("Roo: groups, files by expression, several modes, as YAML and as JSON", () => {

@@ -1,8 +1,7 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { isRecord } from "../../ports/parse-json.ts";
-import { type AgentFormat, shorten, type ToolsPlace } from "./agent-file.ts";
+import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { coverDelegating } from "./denied-tools.ts";
-import { toolsOfKiro } from "./kiro-settings.ts";
 import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { readToolReference } from "./tool-reference.ts";
@@ -14,14 +13,10 @@ const mentions = /\b(?:pre[-_]?tool[-_]?use|permission[-_]?request|before[-_]?to
  * Replaces hooks that run before tool calls and can forbid them. Hooks never run here; instead a
  * person is asked about the tools that the hook matches. Undefined: there is no such hook.
  */
-export function readHookedTools(
-  value: unknown,
-  place: ToolsPlace,
-  format: AgentFormat,
-): ToolAuthority | undefined {
+export function readHookedTools(value: unknown, place: ToolsPlace): ToolAuthority | undefined {
   const matchers = findMatchers(value);
   if (matchers.length === 0) return undefined;
-  const rules = matchers.flatMap((matcher) => rulesOf(matcher, place, format === "kiro"));
+  const rules = matchers.flatMap((matcher) => rulesOf(matcher, place));
   const isAll = rules.some(({ tool }) => tool === "*");
   const tools = isAll
     ? "every tool"
@@ -46,21 +41,16 @@ function findMatchers(value: unknown): readonly (string | undefined)[] {
   });
 }
 
-function rulesOf(
-  matcher: string | undefined,
-  { servers }: ToolsPlace,
-  isKiro: boolean,
-): readonly ToolRule[] {
+function rulesOf(matcher: string | undefined, place: ToolsPlace): readonly ToolRule[] {
   const all: readonly ToolRule[] = [{ tool: "*", action: "ask" }];
   if (matcher === undefined) return all;
   // Names and alternatives of names. Any other expression may match every tool.
   const names = matcher.split("|").map((name) => name.trim().replace(/__\.\*$/, "__*"));
   const rules = names.flatMap((name): readonly ToolRule[] => {
     if (!/^@?[\w/-]+(?:__\*)?$/.test(name)) return all;
-    const reference = readToolReference(name, servers);
+    const reference = readToolReference(name, place);
     if (reference.kind !== "tools") return all;
-    const tools = isKiro ? reference.names.flatMap(toolsOfKiro) : reference.names;
-    return tools.map((tool) => ({ tool, action: "ask" }));
+    return reference.names.map((tool) => ({ tool, action: "ask" }));
   });
   return coverDelegating(rules);
 }

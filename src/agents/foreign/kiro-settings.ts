@@ -7,12 +7,6 @@ import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { canonicalTools } from "./tool-reference.ts";
 
-/** Our tools that together correspond to one tool of Kiro. */
-const families = [
-  ["write_file", "edit_file"],
-  ["read_file", "list_files", "glob", "grep"],
-];
-
 const settingKeys = [
   ...["deniedPaths", "deniedCommands", "deniedServices", "blocked", "denyByDefault"],
   ...["allowedPaths", "allowedCommands", "allowedServices", "availableAgents"],
@@ -135,9 +129,8 @@ function denyWhole(tool: string, place: ToolsPlace, reason: string): ToolAuthori
 }
 
 /** Our tools that correspond to one tool of Kiro. */
-export function toolsOfKiro(tool: string): readonly string[] {
-  const names = canonicalTools(tool) ?? [tool];
-  return [...new Set(names.flatMap((n) => families.find((each) => each.includes(n)) ?? [n]))];
+function toolsOfKiro(tool: string): readonly string[] {
+  return canonicalTools(tool, "kiro") ?? [tool];
 }
 
 function isText(value: unknown): value is string {

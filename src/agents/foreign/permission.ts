@@ -34,7 +34,7 @@ export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority
       (name) => isPlainSpelling(name) && toolsOf(name, place)?.names.includes(tool) === true,
     );
   const entries = Object.entries(value);
-  const ofServers = entries.filter(([name]) => readToolReference(name).kind === "servers");
+  const ofServers = entries.filter(([name]) => readToolReference(name, place).kind === "servers");
   const denials = ofServers.filter(([name, entry]) => deniesServers(name, entry, place));
   const rules = entries.flatMap(([name, entry]) => {
     if (ofServers.some(([each]) => each === name)) return [];
@@ -117,11 +117,11 @@ function rulesOf(
 }
 
 /** Undefined for a pattern that matches no known tool. */
-function toolsOf(name: string, { servers }: ToolsPlace) {
+function toolsOf(name: string, place: ToolsPlace) {
   if (name === "*") return { names: ["*"], isKnown: true };
   // One permission for all changes of files.
   if (/^edit$/i.test(name)) return { names: ["edit_file", "write_file"], isKnown: true };
-  const reference = readToolReference(name, servers);
+  const reference = readToolReference(name, place);
   if (reference.kind !== "tools" || reference.pattern !== undefined) return undefined;
   return reference;
 }

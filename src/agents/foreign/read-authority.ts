@@ -63,7 +63,8 @@ export function readAuthority(
   const declared = readServers(agent, valuesOf("servers"));
   const placeOf = (field: string): ToolsPlace => {
     const line = agent.lineOf(field);
-    return { field, line, findings, servers: declared.names, isOpenMap: openMaps.has(format) };
+    const isOpenMap = openMaps.has(format);
+    return { field, line, findings, servers: declared.names, format, isOpenMap };
   };
   let isReading = false;
   for (const [key, value] of [
@@ -92,7 +93,7 @@ export function readAuthority(
     ...valuesOf("agents").map(([key, value]) => readAgents(value, placeOf(key))),
     ...valuesOf("deny").map(([key, value]) => readDeniedTools(value, placeOf(key))),
     { rules: declared.rules },
-    ...hooks.flatMap((key) => readHookedTools(agent.fields[key], placeOf(key), format) ?? []),
+    ...hooks.flatMap((key) => readHookedTools(agent.fields[key], placeOf(key)) ?? []),
   ];
   if (isReading) parts.push({ rules: writingTools.map((tool) => ({ tool, action: "deny" })) });
   // Checked before rules are compared pairwise: a hostile file can hold a hundred thousand.

@@ -1,6 +1,6 @@
 import { mcpToolName, serverPattern } from "../../contracts/mcp-server.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
-import type { ToolsPlace } from "./agent-file.ts";
+import type { AgentFormat, ToolsPlace } from "./agent-file.ts";
 
 /** The meaning of one word in a list of tools. */
 type ToolReference =
@@ -22,10 +22,13 @@ const toolSets = new Set(
 );
 
 /**
- * Interprets one word. `servers`: the names that the file declares, to find the end of the server's
- * name in `mcp_my_server_tool`.
+ * Interprets one word of a format. `servers`: the names that the file declares, to find the end of
+ * the server's name in `mcp_my_server_tool`.
  */
-export function readToolReference(item: string, servers: readonly string[] = []): ToolReference {
+export function readToolReference(
+  item: string,
+  place: Pick<ToolsPlace, "format" | "servers"> = { servers: [] },
+): ToolReference {
   const [, base = item, pattern] = /^([^()]+)\((.*)\)$/s.exec(item) ?? [];
   if (/[()]/.test(base)) return { kind: "unusable", reason: "its parentheses do not match" };
   const name = base.trim();
@@ -33,7 +36,7 @@ export function readToolReference(item: string, servers: readonly string[] = [])
   if (/^mcp__?\*$/.test(name) && (pattern === undefined || pattern.trim() === "*")) {
     return { kind: "servers" };
   }
-  const named = namesOf(name, servers);
+  const named = namesOf(name, place);
   if (named === undefined) {
     return { kind: "unusable", reason: "it is not one name, and cannot be written as one here" };
   }
@@ -49,11 +52,14 @@ interface Named {
   readonly isKnown: boolean;
 }
 
-function namesOf(name: string, servers: readonly string[]): Named | undefined {
+function namesOf(
+  name: string,
+  { format, servers }: Pick<ToolsPlace, "format" | "servers">,
+): Named | undefined {
   if (/^@builtin$/i.test(name)) {
     return { names: builtInTools.filter((tool) => tool !== "load_skill"), isKnown: true };
   }
-  const built = canonicalTools(name.replace(/\/\*$/, ""));
+  const built = canonicalTools(name.replace(/\/\*$/, ""), format);
   if (built !== undefined) return { names: built, isKnown: true };
   const server = serverOf(name, servers);
   if (server !== undefined) {
@@ -166,9 +172,34 @@ const plainSpellings: ReadonlySet<string> = new Set([
   "ls",
 ]);
 
+const reading: readonly BuiltInTool[] = ["read_file", "list_files", "glob", "grep"];
+const changing: readonly BuiltInTool[] = ["edit_file", "write_file"];
+
+/**
+ * VS Code: `readFile` was a part of `search` before it had a set of its own, `codebase` shows the
+ * content of files, and `editFiles` applies patches, which create files too.
+ */
+const setsOfVsCode = {
+  search: reading,
+  codebase: ["read_file", "grep"],
+  "search/codebase": ["read_file", "grep"],
+  edit: changing,
+  editfiles: changing,
+  "edit/editfiles": changing,
+};
+
+/** Words that name several of our tools in one format, where they name a single tool elsewhere. */
+const toolSetsOf: Partial<Record<AgentFormat, Readonly<Record<string, readonly string[]>>>> = {
+  copilot: setsOfVsCode,
+  chatmode: setsOfVsCode,
+  kiro: { read: reading, fsread: reading, write: changing, fswrite: changing },
+};
+
 /** Our tools for a name; undefined for an unknown name. */
-export function canonicalTools(name: string): readonly string[] | undefined {
-  return toolBySpelling.get(squash(name));
+export function canonicalTools(name: string, format?: AgentFormat): readonly string[] | undefined {
+  const word = squash(name);
+  const sets = (format && toolSetsOf[format]) ?? {};
+  return Object.hasOwn(sets, word) ? sets[word] : toolBySpelling.get(word);
 }
 
 /**
