@@ -50,5 +50,5 @@ function sizeOfPeer({ bench: { core, id }, dependencies }: Manifest, folder: str
 
 function sizeIn(subject: string, project: string): InstallSize {
   const megabytes = sizeOf(join(project, "node_modules")) / 1e6;
-  return { subject, packages: installedPackages(project), megabytes };
+  return { subject, packages: installedPackages(project).length, megabytes };
 }

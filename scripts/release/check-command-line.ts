@@ -21,6 +21,9 @@ export async function checkCommandLine(root: string, project: string): Promise<O
     PATH: process.env["PATH"],
     HOME: home,
     MANDATE_HOME: join(home, "mandate"),
+    MANDATE_PLAYBOOK: join(project, "playbook.yaml"),
+    // Not used: the doctor asks no provider, and the playbook answers.
+    ANTHROPIC_API_KEY: "none",
   };
   const { version } = JSON.parse(readFileSync(join(root, "package.json"), "utf8"));
   const expected: readonly (readonly [readonly string[], (said: string) => boolean])[] = [
@@ -28,7 +31,7 @@ export async function checkCommandLine(root: string, project: string): Promise<O
     [["doctor"], (said) => said.includes("✓ node")],
     [
       // The project holds the home folder of this check.
-      ["run", "--force", "--quiet", "--playbook", "playbook.yaml", "Is the harbour lit?"],
+      ["run", "--force", "--quiet", "Is the harbour lit?"],
       (said) => said.includes("The harbour is lit") && said.includes("There are two."),
     ],
     [["ls"], (said) => said.includes("Is the harbour lit?")],

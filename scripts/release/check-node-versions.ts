@@ -22,7 +22,7 @@ export async function checkNodeVersions(folder: string, project: string): Promis
     if (!isWell(ran)) {
       problems.push(`On Node ${version} a program failed:\n    ${tail(ran.stdout + ran.stderr)}`);
     }
-    const program = join(project, "node_modules", "mandate", "dist", "bin", "mandate.js");
+    const program = join(project, "node_modules", "mandate", "dist", "mandate.js");
     const home = join(project, `home-${version}`);
     const environment = { PATH: process.env["PATH"], HOME: home, MANDATE_HOME: home };
     const demo = await runProgram(node, [program, "demo", "--speed", "50"], {

@@ -8,6 +8,7 @@ export async function installPackage(
   root: string,
   tarball: string,
   project: string,
+  options: readonly string[] = [],
 ): Promise<string> {
   mkdirSync(project, { recursive: true });
   // A bill of materials is refused for a project without a name and a version.
@@ -15,7 +16,7 @@ export async function installPackage(
   writeFileSync(join(project, "package.json"), `${JSON.stringify(about)}\n`);
   // How old a release has to be counts for whoever tries the package as well.
   copyFileSync(join(root, ".npmrc"), join(project, ".npmrc"));
-  const words = ["install", "--no-audit", "--no-fund", "--loglevel=error", tarball];
+  const words = ["install", "--no-audit", "--no-fund", "--loglevel=error", ...options, tarball];
   const { code, stderr } = await runProgram("npm", words, { cwd: project });
   if (code !== 0) throw new Error(`npm install of the tarball failed:\n    ${tail(stderr)}`);
   return project;

@@ -14,18 +14,16 @@ interface LockedPackage {
   readonly version?: string;
   readonly license?: string;
   readonly dev?: boolean;
-  readonly optional?: boolean;
-  readonly devOptional?: boolean;
   readonly peer?: boolean;
   readonly link?: boolean;
 }
 
-/** What comes with the package, by the lockfile: neither development's, nor optional peers. */
+/** What a default install brings, by the lockfile: optional dependencies, and no optional peers. */
 export function productionTree(root: string): readonly InstalledPackage[] {
   const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8"));
   return Object.entries(packages as Record<string, LockedPackage>)
-    .filter(([path, { dev, devOptional, link, peer }]) => {
-      return path.startsWith("node_modules/") && !dev && !devOptional && !link && !peer;
+    .filter(([path, { dev, link, peer }]) => {
+      return path.startsWith("node_modules/") && !dev && !link && !peer;
     })
     .map(([path, { name, version = "", license }]) => ({
       path,

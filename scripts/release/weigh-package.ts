@@ -6,39 +6,51 @@ import { outcomeOf } from "./outcome.ts";
 import { runProgram } from "./run-program.ts";
 
 /** The lightest comparable framework of sub-agents, installed in the same way. */
-const mostPackages = 42;
-const mostBytes = 58_000_000;
+const most = { packages: 42, bytes: 58_000_000 };
+/** With the optional dependencies, which the chat screen uses. */
+const mostByDefault = { packages: 85, bytes: 80_000_000 };
 /** Over a Node that does nothing: what a program pays that imports us and does not delegate yet. */
 const mostImportMs = 30;
 
-/** What somebody gets who installs the package and no optional peer, and what importing costs. */
-export async function weighPackage(project: string): Promise<Outcome> {
-  const modules = join(project, "node_modules");
-  const count = installedPackages(project);
-  const bytes = sizeOf(modules);
+/** What an install brings, by default and with `--omit=optional`, and what importing costs. */
+export async function weighPackage(project: string, slim: string): Promise<Outcome> {
   const bare = await medianStart(project, "0");
   const imported = await medianStart(project, 'await import("mandate")');
   const opened = await medianStart(project, openAndClose);
   const problems = [
-    ...(count > mostPackages ? [`${count} packages are installed, over ${mostPackages}.`] : []),
-    ...(bytes > mostBytes
-      ? [`${megabytes(bytes)} are installed, over ${megabytes(mostBytes)}.`]
-      : []),
+    ...problemsOf("a default install", project, mostByDefault),
+    ...problemsOf("--omit=optional", slim, most),
     ...(imported - bare > mostImportMs
       ? [`Importing takes ${Math.round(imported - bare)} ms of work, over ${mostImportMs}.`]
       : []),
   ];
   return outcomeOf(
     problems,
-    `${count} packages, ${megabytes(bytes)}`,
+    `${weightOf(project)}; with --omit=optional ${weightOf(slim)}`,
     `import +${Math.round(imported - bare)} ms, and +${Math.round(opened - bare)} ms until it is open (processor time; bare Node ${Math.round(bare)} ms)`,
   );
 }
 
-/** Ours included. */
-export function installedPackages(project: string): number {
+function weightOf(project: string): string {
+  const bytes = sizeOf(join(project, "node_modules"));
+  return `${installedPackages(project).length} packages, ${megabytes(bytes)}`;
+}
+
+function problemsOf(what: string, project: string, limit: typeof most): readonly string[] {
+  const isHeavy =
+    installedPackages(project).length > limit.packages ||
+    sizeOf(join(project, "node_modules")) > limit.bytes;
+  const allowed = `${limit.packages} packages, ${megabytes(limit.bytes)}`;
+  return isHeavy ? [`${what} brings ${weightOf(project)}, over ${allowed}.`] : [];
+}
+
+/** Each as name@version, ours included; a package may be installed in several places. */
+export function installedPackages(project: string): readonly string[] {
   const lockfile = readFileSync(join(project, "node_modules", ".package-lock.json"), "utf8");
-  return Object.keys(JSON.parse(lockfile).packages).length;
+  const packages: Readonly<Record<string, { version: string }>> = JSON.parse(lockfile).packages;
+  return Object.entries(packages).map(([path, { version }]) => {
+    return `${path.slice(path.lastIndexOf("node_modules/") + "node_modules/".length)}@${version}`;
+  });
 }
 
 const openAndClose = `

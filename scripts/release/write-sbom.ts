@@ -22,7 +22,7 @@ interface Bill {
  */
 export async function writeSbom(
   project: string,
-  installed: number,
+  installed: readonly string[],
   file: string,
 ): Promise<Outcome> {
   const words = ["sbom", "--sbom-format", "cyclonedx", "--sbom-type", "library", "--omit", "dev"];
@@ -30,9 +30,10 @@ export async function writeSbom(
   if (code !== 0) return outcomeOf([`npm sbom failed:\n    ${tail(stderr)}`]);
   const bill = aboutPackage(JSON.parse(stdout) as Bill, "mandate");
   if (bill === undefined) return outcomeOf(["npm sbom does not name the package."]);
-  if (bill.components.length !== installed - 1) {
+  const others = new Set(installed).size - 1;
+  if (bill.components.length !== others) {
     return outcomeOf([
-      `The bill names ${bill.components.length} packages, and ${installed - 1} come with ours.`,
+      `The bill names ${bill.components.length} packages, and ${others} come with ours.`,
     ]);
   }
   writeFileSync(file, `${JSON.stringify(bill, null, 2)}\n`);
