@@ -9,7 +9,9 @@ import { parseCommand } from "../../src/application/commands/parse-command.ts";
 import { matchGlob } from "../../src/contracts/judge-by-rules.ts";
 import { recordText } from "../../src/events/record-change.ts";
 import { parseJson } from "../../src/ports/parse-json.ts";
+import { renderMarkdown } from "../../src/surfaces/cli/markdown/render-markdown.ts";
 import { printable } from "../../src/surfaces/cli/printable.ts";
+import { styleFor } from "../../src/surfaces/cli/style.ts";
 import { verdictIn } from "../../src/tools/delegation/review.ts";
 import { htmlToMarkdown } from "../../src/tools/documents/html-to-markdown.ts";
 import { LinePattern } from "../../src/tools/files/pattern/line-pattern.ts";
@@ -41,6 +43,19 @@ export const textBars: readonly Bar[] = [
           return () => matcher.test(text);
         },
       ),
+  },
+  {
+    name: "text: Markdown for a terminal",
+    ...linear,
+    measure: () => {
+      const writer = { isTerminal: true, columns: 80, rows: 24, write() {}, writeExact() {} };
+      const look = { columns: 80, style: styleFor(writer, { environment: {} }) };
+      return worstGrowth(
+        ["> ", "- ", "[", "[a](", "*a **b ", "`a ``", "|a|\n|-|\n|b|\n", '```js\n"a', "x", "横"],
+        10_000,
+        (part, size) => () => renderMarkdown(filled(part, size), look),
+      );
+    },
   },
   {
     name: "text: globs of many stars in rules",

@@ -4,7 +4,7 @@ import type { Cause } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type Arguments, type CommandOption, flag, jsonOption, text } from "./command.ts";
-import { printResult } from "./commands/result.ts";
+import { printResult, resultPrinter } from "./commands/result.ts";
 import { type Display, PlainDisplay, QuietDisplay } from "./display.ts";
 import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
@@ -86,12 +86,12 @@ export function announceModel(
 }
 
 /** Prints how a run ended, and gives the exit code. */
-export function reportOutcome(
+export async function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
   { cause, end, isPrinted = false, kept }: Aftermath = nothingLeft,
-): number {
+): Promise<number> {
   const { run } = outcome;
   switch (outcome.ended) {
     case "lost":
@@ -118,7 +118,7 @@ export function reportOutcome(
         return exitCodeOfResult(result, end);
       }
       const isKnown = isPrinted && result.status === "completed";
-      const code = isKnown ? exitCodeOfResult(result) : printResult(result, io);
+      const code = isKnown ? exitCodeOfResult(result) : await printResult(result, io);
       if (code !== exitCode.done) {
         const next = howToContinue(run, io, result.closeReason, cause);
         io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
@@ -248,7 +248,7 @@ export class Background {
   async answered(answer: AnsweredEarly): Promise<"wait" | "detached"> {
     const { display, io } = this.#work;
     if (!this.#given.flag("json")) {
-      display.clearFor(() => printResult(answer.result, io));
+      display.clearFor(await resultPrinter(answer.result, io));
       this.isPrinted = true;
     }
     switch (this.#way) {

@@ -14,7 +14,8 @@ const joining = /[\u1160-\u11ff\ud7b0-\ud7ff]/;
 
 let segmenter: Intl.Segmenter | undefined;
 
-function graphemes(text: string): string[] {
+/** The user-perceived characters of a text. */
+export function graphemesOf(text: string): string[] {
   segmenter ??= new Intl.Segmenter();
   return Array.from(segmenter.segment(text), ({ segment }) => segment);
 }
@@ -23,7 +24,7 @@ function graphemes(text: string): string[] {
 export function displayWidth(text: string): number {
   const visible = text.includes("\u001b") ? stripTerminalCodes(text) : text;
   if (plain.test(visible)) return visible.length;
-  return graphemes(visible).reduce((sum, each) => sum + widthOf(each), 0);
+  return graphemesOf(visible).reduce((sum, each) => sum + widthOf(each), 0);
 }
 
 /**
@@ -49,7 +50,7 @@ export function shorten(text: string, width: number, ellipsis = "…"): string {
   if (room <= 0) return ellipsis.slice(0, Math.max(0, width));
   let used = 0;
   let kept = "";
-  for (const grapheme of graphemes(text)) {
+  for (const grapheme of graphemesOf(text)) {
     used += widthOf(grapheme);
     if (used > room) break;
     kept += grapheme;

@@ -7,7 +7,16 @@ export interface Style {
   readonly glyphs: Glyphs;
 }
 
-type Tone = "good" | "bad" | "warn" | "accent" | "dim" | "strong";
+type Tone =
+  | "good"
+  | "bad"
+  | "warn"
+  | "accent"
+  | "dim"
+  | "strong"
+  | "emphasis"
+  | "underlined"
+  | "struck";
 
 export type Paint = Readonly<Record<Tone, (text: string) => string>>;
 
@@ -69,6 +78,9 @@ const codes: Readonly<Record<Tone, readonly [number, number]>> = {
   accent: [36, 39],
   dim: [2, 22],
   strong: [1, 22],
+  emphasis: [3, 23],
+  underlined: [4, 24],
+  struck: [9, 29],
 };
 
 export function styleFor(writer: Writer, { environment }: Pick<Io, "environment">): Style {
@@ -86,6 +98,9 @@ export function styleFor(writer: Writer, { environment }: Pick<Io, "environment"
       accent: tone("accent"),
       dim: tone("dim"),
       strong: tone("strong"),
+      emphasis: tone("emphasis"),
+      underlined: tone("underlined"),
+      struck: tone("struck"),
     },
     glyphs: speaksUnicode(environment) ? unicode : ascii,
   };
@@ -122,6 +137,19 @@ export function terminalLetters(environment: Environment): (text: string) => str
  */
 export function onOwnLines(text: string): string {
   return `\u001b[?7l${text}\u001b[?7h`;
+}
+
+/** Terminals that open links (OSC 8), by what they say of themselves; tmux and screen may drop them. */
+export function opensLinks(writer: Writer, { environment }: Pick<Io, "environment">): boolean {
+  const { TERM = "", TERM_PROGRAM = "", VTE_VERSION = "0" } = environment;
+  if (!writer.isTerminal || environment["NO_COLOR"] || environment["TMUX"]) return false;
+  if (/^(?:dumb|linux|screen|tmux)/.test(TERM)) return false;
+  return (
+    /^(?:iTerm\.app|WezTerm|ghostty|vscode|Hyper|Tabby|rio)$/.test(TERM_PROGRAM) ||
+    Number(VTE_VERSION) >= 5000 ||
+    /kitty|alacritty|foot|ghostty/.test(TERM) ||
+    ["WT_SESSION", "KONSOLE_VERSION", "DOMTERM"].some((name) => environment[name])
+  );
 }
 
 /** How long a line may be. A pipe has no width, and gets long lines with whole titles. */

@@ -8,6 +8,7 @@ import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { findTarget, type Target } from "../find-target.ts";
 import type { Io } from "../io.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
+import { opensLinks, styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
 export const resultCommand: Command = {
@@ -34,7 +35,7 @@ export const resultCommand: Command = {
       }
       if (result === null) throw notYet(target, io);
       if (given.flag("raw") && result.status === "completed") io.stdout.writeExact(result.result);
-      else printResult(result, io);
+      else await printResult(result, io);
       return exitCodeOfResult(result, end);
     }),
 };
@@ -52,21 +53,45 @@ async function readEnd(store: Store, { runId }: Target): Promise<RunOutcome | nu
   return (await store.readRun(runId))?.outcome ?? null;
 }
 
-/** The result alone on standard output; the failure on standard error. */
-export function printResult(result: DelegationResult, io: Io): number {
+/** The result alone on standard output; the failure on standard error. Gives the exit code. */
+export async function printResult(result: DelegationResult, io: Io): Promise<number> {
+  (await resultPrinter(result, io))();
+  return exitCodeOfResult(result);
+}
+
+/** What prints a result at once, between two frames of a drawing. */
+export async function resultPrinter(result: DelegationResult, io: Io): Promise<() => void> {
   if (result.status === "completed") {
-    const text = printable(result.result);
-    io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-    if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
-  } else {
-    const [reason = "", ...rest] = result.result.split("\n");
+    const text = await shownAnswer(result.result, io);
+    return () => {
+      io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+      if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
+    };
+  }
+  const [reason = "", ...rest] = result.result.split("\n");
+  const more = printable(rest.join("\n").trim());
+  return () => {
     io.stderr.write(
       `mandate: ${result.status} (${result.closeReason}): ${printableLine(reason)}\n`,
     );
-    const more = printable(rest.join("\n").trim());
     if (more !== "") io.stderr.write(`${more}\n`);
+  };
+}
+
+/** Markdown drawn for a terminal. A pipe gets the text, and so does an installation without a parser. */
+async function shownAnswer(text: string, io: Io): Promise<string> {
+  if (!io.stdout.isTerminal || io.environment["TERM"] === "dumb") return printable(text);
+  try {
+    const { renderMarkdown } = await import("../markdown/render-markdown.ts");
+    const { columns } = io.stdout;
+    const look = { columns, style: styleFor(io.stdout, io), hasLinks: opensLinks(io.stdout, io) };
+    return renderMarkdown(text, look).join("\n");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ERR_MODULE_NOT_FOUND") {
+      return printable(text);
+    }
+    throw error;
   }
-  return exitCodeOfResult(result);
 }
 
 function notYet({ runId, delegationId }: Target, io: Io): MandateError {

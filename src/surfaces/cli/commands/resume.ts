@@ -193,12 +193,12 @@ async function resultsOf(
 }
 
 /** Each agent has its own result; the exit code is that of the first that did not complete. */
-function reportAgents(
+async function reportAgents(
   results: readonly AgentResult[],
   kept: readonly string[],
   given: Arguments,
   { io }: Work,
-): number {
+): Promise<number> {
   if (given.flag("json")) {
     const told = results.map(({ end, result, runId }) => ({
       runId,
@@ -211,7 +211,7 @@ function reportAgents(
       io.stderr.write(
         `Sub-agent ${index + 1} of ${results.length}, ${printableLine(title)} in ${runId}:\n`,
       );
-      if (result !== null) printResult(result, io);
+      if (result !== null) await printResult(result, io);
     }
     tellKept(kept, io);
   }

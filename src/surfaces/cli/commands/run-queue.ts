@@ -93,7 +93,7 @@ async function report(
       const number = `Task ${place + 1} of ${tasks.length}`;
       io.stderr.write(`${number}, ${run.runId}: ${printableLine(task)}\n`);
     }
-    printResult(result, io);
+    await printResult(result, io);
     tellKept(kept, io);
   }
   if (given.flag("json")) printJson(io, { [isOldName ? "goals" : "runs"]: told });

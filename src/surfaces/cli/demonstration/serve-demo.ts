@@ -44,7 +44,7 @@ export async function serveDemo(
     );
     if (outcome.ended !== "result") {
       const own = { ...io, program: inHome(io, ownHome) };
-      const code = reportOutcome(outcome, stage.given, own);
+      const code = await reportOutcome(outcome, stage.given, own);
       return outcome.ended === "interrupted" ? exitCode.done : code;
     }
     const code = await tellWhatHappened(runtime.store, outcome, io);

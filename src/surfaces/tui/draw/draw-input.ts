@@ -1,9 +1,9 @@
-import { displayWidth, shorten } from "../../cli/display-width.ts";
+import { displayWidth, graphemesOf, shorten } from "../../cli/display-width.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import type { ChatState } from "../chat-state.ts";
 import { drawRule, promptOf } from "./draw-entry.ts";
-import { expandTabs, graphemesOf } from "./wrap-text.ts";
+import { expandTabs } from "./wrap-text.ts";
 
 export interface DrawnInput {
   readonly lines: readonly string[];

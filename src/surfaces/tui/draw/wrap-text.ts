@@ -1,14 +1,7 @@
-import { displayWidth } from "../../cli/display-width.ts";
+import { displayWidth, graphemesOf } from "../../cli/display-width.ts";
 import type { Style } from "../../cli/style.ts";
 
 const tab = "    ";
-let segmenter: Intl.Segmenter | undefined;
-
-/** The user-perceived characters of a text. */
-export function graphemesOf(text: string): readonly string[] {
-  segmenter ??= new Intl.Segmenter();
-  return Array.from(segmenter.segment(text), ({ segment }) => segment);
-}
 
 /** The width of a tab depends on the terminal: tabs are drawn as spaces. */
 export function expandTabs(text: string): string {

@@ -1,5 +1,5 @@
+import { graphemesOf } from "../../cli/display-width.ts";
 import { printable } from "../../cli/printable.ts";
-import { graphemesOf } from "../draw/wrap-text.ts";
 
 /** A text that is being written. The cursor stands before the character at this place. */
 export interface Editor {
