@@ -103,8 +103,8 @@ function kiro(settings: string) {
 test("Kiro: what settings deny is denied to every tool that does it", () => {
   const { agents } = kiro('{"fs_write": {"deniedPaths": ["secrets/**"]}}');
   expect(agents[0]?.fields.toolRules).toEqual([
-    { tool: "write_file", match: "secrets/**", action: "deny" },
     { tool: "edit_file", match: "secrets/**", action: "deny" },
+    { tool: "write_file", match: "secrets/**", action: "deny" },
   ]);
   for (const value of ['"secrets"', "null", "7", "[7]", "{}"]) {
     const rules = kiro(`{"fs_write": {"deniedPaths": ${value}}}`).agents[0]?.fields.toolRules;
