@@ -1,5 +1,6 @@
 import type { Diagnostic } from "../agents/foreign/agent-file.ts";
 import type { CutField, ProfileFields } from "../agents/profiles/profile.ts";
+import { describeClash, findClash } from "../agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -8,7 +9,7 @@ import { changingTools, shippedScopes, shippedTools } from "../tools/shipped-too
 import type { WaitingContent, WaitingSources } from "./waiting-content.ts";
 
 interface JudgedSources extends WaitingSources {
-  readonly profiles: Pick<ProfileRegistry, "afterTrust" | "names" | "pending">;
+  readonly profiles: Pick<ProfileRegistry, "afterTrust" | "layersOf" | "names" | "pending">;
   readonly skills: Pick<SkillRegistry, "all" | "waiting">;
   /** The names of the configured MCP servers. */
   readonly servers: ReadonlySet<string>;
@@ -28,6 +29,9 @@ function judgeWaiting(
   }
   const layer = control.profiles.pending().find((each) => each.untrustedHash === hash);
   if (layer === undefined) return [];
+  if (findClash([...control.profiles.layersOf(name), layer]) !== undefined) {
+    return [{ severity: "error", message: describeClash(layer) }];
+  }
   const skills = [...control.skills.all(), ...control.skills.waiting()];
   const known = {
     tool: new Set([...shippedTools, ...tools]),

@@ -3,7 +3,7 @@ import { describeProblem, type ProblemSource } from "../agents/documents/describ
 import { decodeText, readTextFile } from "../agents/documents/read-text-file.ts";
 import { parseYaml } from "../agents/documents/read-yaml.ts";
 import type { ProfileFields } from "../agents/profiles/profile.ts";
-import type { ProfileLayer } from "../agents/profiles/profile-layer.ts";
+import { type ProfileLayer, standingOf } from "../agents/profiles/profile-layer.ts";
 import { fieldsOfDocument } from "../agents/profiles/profile-schema.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { firstSentence } from "../text.ts";
@@ -64,9 +64,10 @@ type Pools = Readonly<Record<string, readonly string[]>>;
  * `tools.spawn.profiles`, with that format's few keys.
  */
 export function inlineProfiles(layer: ConfigLayer, pools: Pools): readonly ProfileLayer[] {
-  return inlineFields(layer).map(({ fields, path, pool }) => {
+  return inlineFields(layer).map(({ fields, path, pool, standing = {} }) => {
     requirePool(pool, [...path, "pool"], layer, pools);
-    const said = { name: path.at(-1) ?? "", fields, origin: placeOf(layer, path) };
+    const origin = placeOf(layer, path);
+    const said = { name: path.at(-1) ?? "", fields, origin, ...standing };
     if (layer.isFound !== true) return said;
     // The file is trusted as a whole; its profiles need no trust of their own.
     return { ...said, isProjects: true, promptFiles: layer.promptFiles ?? {} };
@@ -77,6 +78,7 @@ interface InlineFields {
   readonly path: readonly string[];
   readonly fields: ProfileFields;
   readonly pool: string | undefined;
+  readonly standing?: ReturnType<typeof standingOf>;
 }
 
 /** The fields of each profile, with its path in the file. */
@@ -85,7 +87,8 @@ export function inlineFields({ settings }: ConfigLayer): readonly InlineFields[]
   return [
     ...Object.entries(profiles).map(([name, document]) => {
       const fields = fieldsOfDocument(document);
-      return { path: ["profiles", name], fields, pool: document.pool };
+      const path = ["profiles", name];
+      return { path, fields, pool: document.pool, standing: standingOf(document) };
     }),
     ...Object.entries(tools?.spawn?.profiles ?? {}).map(([name, said]) => {
       const path = ["tools", "spawn", "profiles", name];

@@ -136,7 +136,7 @@ function hasWay(entry: Readonly<Record<string, unknown>>): boolean {
 
 /** Keys that no other program uses. */
 const unmistakable = new Set([
-  ...["toolRules", "mayDelegate", "maxTokenBudget", "onParentInterrupt"],
+  ...["importedFrom", "toolRules", "mayDelegate", "maxTokenBudget", "onParentInterrupt"],
   ...["bootstrapFiles", "bootstrap_files", "systemPromptFile", "system_prompt_file"],
 ]);
 

@@ -1,3 +1,4 @@
+import { isExpressible } from "../profiles/profile.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 const paths = new Set(["read_file", "write_file", "edit_file", "list_files", "glob", "grep"]);
@@ -12,9 +13,22 @@ export function toMatches(
   pattern: string,
   action: "allow" | "ask" | "deny",
 ): readonly string[] | undefined {
-  const matches = translate(tool, pattern.trim(), action === "allow");
+  const matches = translate(tool, pattern.trim(), action === "allow")?.map((match) =>
+    isExpressible({ tool, match, action }) || action === "allow" ? match : broaden(match),
+  );
   if (matches === undefined || matches.length === 0) return undefined;
-  return matches.every((match) => match !== "" && match.length <= 1024) ? matches : undefined;
+  const isUsable = matches.every(
+    (match) => match !== "" && match.length <= 1024 && isExpressible({ tool, match, action }),
+  );
+  return isUsable ? matches : undefined;
+}
+
+/**
+ * A denial with characters that no pattern of ours has covers the text as written, what a shell
+ * makes of it, and more.
+ */
+function broaden(match: string): string {
+  return match.replaceAll(/\[[^\]]*\]|\{[^{}]*\}/g, "*").replaceAll(/[{}[\]~]/g, "?");
 }
 
 function translate(tool: string, pattern: string, allows: boolean): readonly string[] | undefined {
@@ -79,5 +93,7 @@ function skills(pattern: string, allows: boolean): readonly string[] | undefined
 function agents(pattern: string, allows: boolean): readonly string[] | undefined {
   if (/[*?]/.test(pattern)) return allows ? undefined : [pattern];
   const names = pattern.split(",").map((name) => name.trim());
-  return [...new Set(names.flatMap((name) => [name, toProfileName(name, name)]))];
+  const action = allows ? "allow" : "deny";
+  const isWritten = (match: string) => isExpressible({ tool: "delegate_task", match, action });
+  return [...new Set(names.flatMap((name) => [name, toProfileName(name, name)]))].filter(isWritten);
 }

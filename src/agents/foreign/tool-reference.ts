@@ -1,5 +1,6 @@
 import { mcpToolName, serverPattern } from "../../contracts/mcp-server.ts";
 import { nearestKey } from "../documents/nearest-key.ts";
+import { ruledTool } from "../profiles/profile.ts";
 import type { AgentFormat, ToolsPlace } from "./agent-file.ts";
 
 /** The meaning of one word in a list of tools. */
@@ -66,7 +67,8 @@ function namesOf(
     const tool = toMcpTool(server.name, server.tool);
     return tool === undefined ? undefined : { names: [tool], isKnown: true };
   }
-  return /^[^\s*]{1,256}$/.test(name) ? { names: [name], isKnown: false } : undefined;
+  const isName = /^[^\s*]{1,256}$/.test(name) && ruledTool.test(name);
+  return isName ? { names: [name], isKnown: false } : undefined;
 }
 
 function serverOf(

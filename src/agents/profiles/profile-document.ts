@@ -67,6 +67,8 @@ function invalid(file: string, line: number, problem: string): MandateError {
 export interface ParsedProfile {
   readonly name: string | undefined;
   readonly fields: ProfileFields;
+  /** The program whose agent this was. It stands for itself, as where it was read in place. */
+  readonly importedFrom?: string;
 }
 
 /** Validates parsed data as a profile. Throws a MandateError that names file:line. */
@@ -88,12 +90,14 @@ export function parseProfileDocument(
     );
   }
   const fields = fieldsOfDocument(document.data);
+  const { importedFrom, name } = document.data;
+  const about = { name, ...(importedFrom !== undefined && { importedFrom }) };
   const prompt = more.prompt ?? "";
-  if (prompt === "") return { name: document.data.name, fields };
+  if (prompt === "") return { ...about, fields };
   if (fields.prompt !== undefined) {
     throw refuse(["prompt"], '"prompt" and the text below the front matter; keep one of them');
   }
-  return { name: document.data.name, fields: { ...fields, prompt } };
+  return { ...about, fields: { ...fields, prompt } };
 }
 
 const lists: ReadonlySet<unknown> = new Set([
@@ -127,10 +131,15 @@ function describeEmpty(path: YamlPath): string {
  * Writes a profile in our own format, so that parsing it gives the same fields. The prompt is the
  * body, unless it begins like a front matter or with white space that a body cannot keep.
  */
-export function writeMarkdownProfile(name: string, fields: ProfileFields): string {
+export function writeMarkdownProfile(
+  name: string,
+  fields: ProfileFields,
+  importedFrom?: string,
+): string {
   const { prompt, ...rest } = fields;
   const isBody = prompt !== undefined && !prompt.startsWith("---") && prompt === prompt.trim();
-  const front = { name, ...rest, ...(prompt !== undefined && !isBody && { prompt }) };
+  const from = importedFrom === undefined ? {} : { importedFrom };
+  const front = { name, ...from, ...rest, ...(prompt !== undefined && !isBody && { prompt }) };
   const yaml = stringify(front, {
     version: "1.2",
     schema: "core",

@@ -25,6 +25,28 @@ export interface ProfileLayer {
   readonly replaces?: boolean;
   /** A file of another program: it may name tools that are not known here. */
   readonly isForeign?: true;
+  /** An agent of another program in a file of ours. It is merged with no other profile. */
+  readonly isImported?: true;
+}
+
+/** What follows for a layer from the program that it was imported from. */
+export function standingOf({
+  importedFrom,
+}: {
+  readonly importedFrom?: string | undefined;
+}): Pick<ProfileLayer, "isForeign" | "isImported" | "replaces"> {
+  return importedFrom === undefined ? {} : { isForeign: true, isImported: true, replaces: true };
+}
+
+/** The imported layer of a project whose name is taken; a project cannot take a profile's place. */
+export function findClash(layers: readonly ProfileLayer[]): ProfileLayer | undefined {
+  const own = layers.filter(({ isProjects }) => isProjects !== true);
+  if (own.length === 0 || !isWhole(joinFields(own).fields)) return undefined;
+  return layers.find(({ isImported, isProjects }) => isImported === true && isProjects === true);
+}
+
+export function describeClash({ name, origin }: Pick<ProfileLayer, "name" | "origin">): string {
+  return `${origin}: an imported agent, and "${name}" is a profile that you already have; a project's file cannot take its place. Give it another name, or move it to your own profiles.`;
 }
 
 /** The layer of a profile that a program gives: validated like a file, and whole by itself. */

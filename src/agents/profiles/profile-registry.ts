@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { type Profile, type ProfileFields, reservedName } from "./profile.ts";
-import { mergeLayers, type ProfileLayer } from "./profile-layer.ts";
+import { describeClash, findClash, mergeLayers, type ProfileLayer } from "./profile-layer.ts";
 import { type ProfileSource, type SourceContent, withoutTwins } from "./profile-source.ts";
 import type { ProfileProblem } from "./read-profile-file.ts";
 
@@ -150,8 +150,10 @@ class Loaded {
     const below = this.layers.get(name) ?? [];
     if (!replaces) this.layers.set(name, [...below, layer]);
     // Layers of the person and the product stay: a project only narrows them.
-    else if (isProjects) this.layers.set(name, [...below.filter(isOwn), layer]);
-    else {
+    else if (isProjects) {
+      const isRefused = findClash([...below, layer]) !== undefined;
+      this.layers.set(name, [...(isRefused ? below : below.filter(isOwn)), layer]);
+    } else {
       this.blocked.delete(name);
       this.#whole.add(name);
       this.layers.set(name, [layer]);
@@ -161,19 +163,31 @@ class Loaded {
   #merge(name: string, usual: ProfileFields): Profile | undefined {
     const isUncertain = this.#unknown !== undefined && !this.#whole.has(name);
     if (this.blocked.has(name) || isUncertain) return undefined;
+    const layers = this.#withoutClash(name);
     try {
-      const profile = mergeLayers(this.layers.get(name) ?? [], usual);
+      const profile = mergeLayers(layers, usual);
       if (profile.disabled !== true) return profile;
       const message = `${profile.origin}: the profile "${name}" is switched off (disabled: true)`;
       this.blocked.set(name, { name, file: profile.origin, message });
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
-      const file = this.layers.get(name)?.at(-1)?.origin ?? "";
+      const file = layers.at(-1)?.origin ?? "";
       const problem = { name, file, message: error.message };
       this.blocked.set(name, problem);
       this.problems.push(problem);
     }
     return undefined;
+  }
+
+  #withoutClash(name: string): readonly ProfileLayer[] {
+    const layers = this.layers.get(name) ?? [];
+    const clash = findClash(layers);
+    if (clash === undefined) return layers;
+    const message = describeClash(clash);
+    this.problems.push({ name, file: clash.origin, message, isHarmless: true });
+    const left = layers.filter((layer) => layer !== clash);
+    this.layers.set(name, left);
+    return left;
   }
 }
 

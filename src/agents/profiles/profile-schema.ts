@@ -1,6 +1,12 @@
 import { isAbsolute, win32 } from "node:path";
 import { z } from "zod";
-import { howReserved, type ProfileFields, reservedName } from "./profile.ts";
+import {
+  howReserved,
+  isExpressible,
+  type ProfileFields,
+  reservedName,
+  ruledTool,
+} from "./profile.ts";
 
 /**
  * The keys of a profile in our own formats. An unknown key or an impossible restriction refuses the
@@ -67,18 +73,18 @@ const modelPolicy = z
   });
 
 /** A rule for an impossible tool name would never apply, without any sign of it. */
-const ruled = selected.regex(/^[\p{L}\p{N}_.:@/*-]+$/u, "must be the name of a tool");
+const ruled = selected.regex(ruledTool, "must be the name of a tool");
 
-const toolRule = z.strictObject({
-  tool: z.union([z.literal("*"), ruled]),
-  // Patterns of other programs have more syntax; read as plain text they would match nothing.
-  match: z
-    .string()
-    .max(1024)
-    .regex(/^[^{}[\]~]+$/, "may hold * and ?, and none of { } [ ] ~")
-    .optional(),
-  action: z.enum(["allow", "ask", "deny"]),
-});
+const toolRule = z
+  .strictObject({
+    tool: z.union([z.literal("*"), ruled]),
+    match: z.string().min(1).max(1024).optional(),
+    action: z.enum(["allow", "ask", "deny"]),
+  })
+  .refine((rule) => isExpressible(rule), {
+    path: ["match"],
+    error: "may hold * and ?, and none of { } [ ] ~",
+  });
 
 const serverBase = {
   tools: z.array(z.string().min(1).max(256)).optional(),
@@ -150,6 +156,7 @@ const triggers = z.strictObject({
 
 const document = z.strictObject({
   name: profileName.optional(),
+  importedFrom: word.optional(),
   title: z.string().min(1).max(256).optional(),
   description: z.string().trim().min(1).max(8000).optional(),
   capabilities: z
@@ -215,7 +222,8 @@ function staysBelow(path: string): boolean {
 
 /** The fields of a document. A key that is absent stays absent, so that it inherits. */
 export function fieldsOfDocument(document: ProfileDocument): ProfileFields {
-  const { name: _name, maxTokenBudget, limits, model, pool, ...rest } = document;
+  const { name: _name, importedFrom: _from, maxTokenBudget, limits, ...others } = document;
+  const { model, pool, ...rest } = others;
   const { system_prompt, system_prompt_file, bootstrap_files, allowedTools, ...same } = rest;
   const fields = {
     ...same,

@@ -174,6 +174,22 @@ export interface ExitRule {
   readonly review?: { readonly profile: string; readonly rounds?: number };
 }
 
+/** The names that a rule can be about. */
+export const ruledTool = /^[\p{L}\p{N}_.:@/*-]+$/u;
+
+/**
+ * Whether a pattern means here what it seems to mean. Other programs have more syntax, and read as
+ * plain text it would match nothing. In a command these characters are ordinary, and an exception
+ * that is read as plain text allows less.
+ */
+export function isExpressible({
+  action,
+  match = "",
+  tool,
+}: Pick<ToolRule, "action" | "tool"> & { readonly match?: string | undefined }): boolean {
+  return !/[{}[\]~]/.test(match) || (action === "allow" && tool === "shell");
+}
+
 export const howReserved = `"${externalProfile}", which is reserved for agents that other programs run`;
 
 /** The reason why no profile can have this name; undefined: one can. */

@@ -6,7 +6,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
 import { maximumProfileBytes, parseDataProfile, parseMarkdownProfile } from "./profile-document.ts";
 import { contentHash, hashPromptFiles } from "./profile-hash.ts";
-import type { ProfileLayer } from "./profile-layer.ts";
+import { type ProfileLayer, standingOf } from "./profile-layer.ts";
 
 /** A folder of profiles. Its owner decides whether its files need trust. */
 export interface ProfileFolder {
@@ -53,9 +53,9 @@ export function readProfileFile(
     if (folder.followLinks !== true) requireNoWayOut(folder.path, path);
     bytes = readRegularFile(path, maximumProfileBytes);
     const parse = extname(path).toLowerCase() === ".md" ? parseMarkdownProfile : parseDataProfile;
-    const { name, fields } = parse(bytes, path);
+    const { fields, name = nameOfFile(path), ...parsed } = parse(bytes, path);
     const origin = `${folder.origin}: ${path}`;
-    const layer = { name: name ?? nameOfFile(path), fields, origin };
+    const layer = { name, fields, origin, ...standingOf(parsed) };
     const { project } = folder;
     if (project === undefined) return { layer };
     return { layer: projectLayer(layer, project, bytes.toString("base64")) };

@@ -1,6 +1,6 @@
 import { reservedName } from "../../agents/profiles/profile.ts";
 import { parseProfileDocument } from "../../agents/profiles/profile-document.ts";
-import type { ProfileLayer } from "../../agents/profiles/profile-layer.ts";
+import { type ProfileLayer, standingOf } from "../../agents/profiles/profile-layer.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { quote } from "./shown-text.ts";
 
@@ -16,8 +16,9 @@ export function layerOfRecord(id: string, value: unknown): ProfileLayer {
   }
   const reserved = reservedName(id);
   if (reserved !== undefined) throw new MandateError("profile-invalid", reserved);
-  const { name = id, fields } = parseProfileDocument({ value, lineOf: () => 1 }, `profile/${id}`);
-  if (name === id) return { name, fields, origin };
+  const parsed = parseProfileDocument({ value, lineOf: () => 1 }, `profile/${id}`);
+  const { fields, name = id } = parsed;
+  if (name === id) return { name, fields, origin, ...standingOf(parsed) };
   throw new MandateError(
     "profile-invalid",
     `profile/${id}: "name" is ${quote(name)}; a record is called by its id. Leave the name out.`,
