@@ -177,6 +177,8 @@ export interface ExitRule {
 /** The names that a rule can be about. */
 export const ruledTool = /^[\p{L}\p{N}_.:@/*-]+$/u;
 
+const commandTools: ReadonlySet<string> = new Set(["shell"]);
+
 /**
  * Whether a pattern means here what it seems to mean. Other programs have more syntax, and read as
  * plain text it would match nothing. In a command these characters are ordinary, and an exception
@@ -187,7 +189,7 @@ export function isExpressible({
   match = "",
   tool,
 }: Pick<ToolRule, "action" | "tool"> & { readonly match?: string | undefined }): boolean {
-  return !/[{}[\]~]/.test(match) || (action === "allow" && tool === "shell");
+  return !/[{}[\]~]/.test(match) || (action === "allow" && commandTools.has(tool));
 }
 
 export const howReserved = `"${externalProfile}", which is reserved for agents that other programs run`;
