@@ -107,7 +107,7 @@ export async function migrateToPostgres(
   return migrateStore({ ...options, from, artifacts: beside });
 }
 
-/** Which database that is, for people: without user and password. */
+/** The database's address and schema version for display, without user name and password. */
 export async function describeStore(
   options: StoreOptions,
 ): Promise<{ readonly path: string; readonly schema: number }> {

@@ -14,12 +14,12 @@ export function clip(text: string, most: number, ellipsis = "…"): string {
   return headOf(text, Math.max(0, most - ellipsis.length)) + ellipsis;
 }
 
-/** The beginning of a text, at most so many units of it. */
+/** The beginning of a text, at most `most` UTF-16 code units long. */
 export function headOf(text: string, most: number): string {
   return text.length <= most ? text : text.slice(0, characterAt(text, most).start);
 }
 
-/** The end of a text, at most so many units of it. */
+/** The end of a text, at most `most` UTF-16 code units long. */
 export function tailOf(text: string, most: number): string {
   if (text.length <= most) return text;
   const at = text.length - most;
@@ -27,7 +27,7 @@ export function tailOf(text: string, most: number): string {
   return text.slice(start === at ? at : end);
 }
 
-/** The beginning of a text that is at most so many bytes of UTF-8, cut between code points. */
+/** The beginning of a text , at most `most` bytes of UTF-8, cut between code points. */
 export function headOfBytes(text: string, most: number): string {
   // A unit is at most three bytes: short texts need no counting.
   if (text.length * 3 <= most) return text;

@@ -59,7 +59,7 @@ describe("parseContract", () => {
       const json = changed(path, (holder, key) => {
         delete holder[key];
       });
-      expect(() => parseContract(json), path.join(".")).toThrow(/may do nothing/);
+      expect(() => parseContract(json), path.join(".")).toThrow(/not allowed to do anything/);
     }
   });
 
@@ -95,13 +95,13 @@ describe("parseContract", () => {
       const json = changed([...path, "allow_everything"], (holder, key) => {
         holder[key] = true;
       });
-      expect(() => parseContract(json), path.join(".")).toThrow(/may do nothing/);
+      expect(() => parseContract(json), path.join(".")).toThrow(/not allowed to do anything/);
     }
   });
 
   it("denies what is not a contract at all", () => {
     for (const text of ["", "{", "null", "[]", '"*"', "1", "{}", `[${JSON.stringify(contract)}]`]) {
-      expect(() => parseContract(text)).toThrow(/may do nothing/);
+      expect(() => parseContract(text)).toThrow(/not allowed to do anything/);
     }
   });
 

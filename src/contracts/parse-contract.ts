@@ -197,7 +197,7 @@ const knownVersion = 1;
 function invalid(why: string, cause: unknown): MandateError {
   return new MandateError(
     "contract-invalid",
-    `A stored contract cannot be read, so the delegation that holds it may do nothing: ${why}`,
+    `A stored contract cannot be read, so its delegation is not allowed to do anything: ${why}`,
     { cause },
   );
 }

@@ -139,7 +139,7 @@ it("what the next start obeys cannot be written, also where a link leads to it",
   expect(() => readFileSync(join(mandate.workspace, ".mandate/agents/evil.md"))).toThrow();
 });
 
-it("a prompt that was changed in the database is not the one that was agreed", async () => {
+it("a prompt that was changed in the database is refused", async () => {
   let recovering = false;
   const seen: string[] = [];
   const script: Script = ({ system }) => {
@@ -154,7 +154,7 @@ it("a prompt that was changed in the database is not the one that was agreed", a
   recovering = true;
   const second = await mandate.another({ profiles: [reader], model: script });
   await second.engine.recover();
-  // Where runs are spread, taking one up does not wait for what becomes of it.
+  // A distributed run is recovered without waiting for its end.
   const root = async () =>
     [...((await second.store.readRun(runId))?.delegations.values() ?? [])][0];
   const closed = await until("the run is closed", async () => {

@@ -182,7 +182,10 @@ function withoutReading(messages: number): string {
   return ` without reading ${messages === 1 ? "a message" : `${messages} messages`}`;
 }
 
-/** Whether it ended because of another end, which has an item of its own. */
+/**
+ * Whether a delegation closed only because another one was cancelled or closed: the inbox has an
+ * item for that one.
+ */
 function isConsequence(reason: string): boolean {
   return reason === "cancelled" || reason === "parent_closed";
 }

@@ -145,7 +145,7 @@ function supportedEffort(
 function effortsOf(provider: string, kind: ProviderKind, modelId: string): readonly Effort[] {
   switch (kind) {
     case "anthropic":
-      // Others speak Anthropic's protocol too, and know nothing of its thinking.
+      // Other models use Anthropic's protocol too and do not support extended thinking.
       return modelId.includes("claude-") && !/claude-(?:instant|v?2|3)/.test(modelId)
         ? all
         : nothing;

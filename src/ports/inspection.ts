@@ -146,7 +146,10 @@ export interface StoredMemory {
 export interface StoredRecord {
   readonly resourceType: string;
   readonly resourceId: string;
-  /** The greatest version it ever had, so that no version is used twice; null: not stored. */
+  /**
+   * The highest version that the record ever had, also after its deletion, so that no version is
+   * used twice. Null: the record was never stored.
+   */
   readonly lastVersion: number | null;
   /** Null: deleted. */
   readonly now: {

@@ -21,8 +21,8 @@ export interface ExecutorStore {
   /** Registers this process under that name, whatever its id becomes. */
   enlist(executor: string): Promise<void>;
   /**
-   * Removes a name whose work has been re-enqueued, unless its process is alive or was until just now. A
-   * process that returns enlists again.
+   * Removes the name of a process whose work has been re-enqueued, unless the process is alive or
+   * died only just now. A process that comes back registers again.
    */
   forget(executor: string): Promise<void>;
 }

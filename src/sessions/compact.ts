@@ -159,7 +159,7 @@ function shortenText(text: string, limit: number): string {
 const keep = 6;
 const stubLength = 200;
 
-/** The shortening of the first version, whose events have no numbers. */
+/** Shortens as the first released version did, whose events do not say how much was removed. */
 export function shortenAsBefore(messages: readonly Message[]): Message[] {
   return messages.map((message, index) => {
     if (message.role !== "tool" || index >= messages.length - keep) return message;

@@ -28,7 +28,7 @@ interface StartingCommand {
   /** The name of the argument: `question`, `goal`. */
   readonly takes: string;
   readonly about: string;
-  /** Goals of one workspace run one after the other. */
+  /** Queued runs of one workspace run one after the other. */
   readonly isGoal?: true;
 }
 

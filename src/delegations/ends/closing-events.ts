@@ -278,7 +278,10 @@ function hasArrived(live: LiveDelegation): boolean {
   return false;
 }
 
-/** A model may pass over a child that the machine kept from starting; its run did not succeed. */
+/**
+ * The model may continue without a child that could not be started because of the machine (no git,
+ * a failing disk). The run does not count as succeeded.
+ */
 function unstartedProblem({ delegations }: LiveRun): RunCause | undefined {
   for (const { said } of delegations.byId.values()) {
     const { spawnFailure } = said.evidence;

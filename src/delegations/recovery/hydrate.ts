@@ -165,7 +165,7 @@ async function promptOf(store: Store, { profile }: Contract): Promise<string> {
   if (text !== undefined && sha256(text) === profile.prompt) return text;
   throw new MandateError(
     "contract-invalid",
-    `The stored prompt of "${profile.id}" is not the one that was agreed.`,
+    `The stored prompt of "${profile.id}" differs from the one that its contract names, so the delegation cannot continue.`,
   );
 }
 

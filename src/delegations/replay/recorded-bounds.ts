@@ -93,7 +93,10 @@ function possiblePrompts({ bounds, reserved }: Request): readonly number[] {
   return prompts.filter((prompt) => prompt >= 0);
 }
 
-/** The prompt's part of a reservation, from its tokens and its cost. Negative: both rates are equal. */
+/**
+ * How many prompt tokens a reservation was for, computed from its tokens and its cost. Negative
+ * where the two rates are equal: then the cost says nothing.
+ */
 function promptIn({ cost, tokens }: Amount, rates: ReturnType<typeof dearestRates>): number {
   const { input, output } = rates;
   if (input === output) return -1;

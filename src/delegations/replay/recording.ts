@@ -252,7 +252,10 @@ interface Draft extends RecordedCall {
   result: RecordedResult;
 }
 
-/** Several children of one call have its id, a slash and a key. Ids of calls may contain slashes too. */
+/**
+ * Where one call made several children, the call of each child is `CALL/KEY`. The id of a call may
+ * contain slashes too.
+ */
 function callBehind(callId: string, calls: ReadonlyMap<string, Draft>): string {
   if (calls.has(callId)) return callId;
   const slash = callId.lastIndexOf("/");

@@ -58,7 +58,7 @@ export async function takeTurn(live: LiveDelegation): Promise<Ending | null> {
       if (live.process.children.length > 0 && canCount(live) && shortenTo(live, bytes)) continue;
       return bestSoFar(live);
     }
-    // The worst case is on disk before the request leaves: a crash cannot make it forgotten.
+    // The reservation is on disk before the request leaves, so a crash cannot lose it.
     await live.process.appends.durable();
     live.work.throwIfStopped();
     const last = plan.kind === "last";

@@ -207,8 +207,9 @@ export class GroupCommit {
     const standings = changed.length > 0 ? await run(client, records.standings(changed)) : [];
     const transaction = new Transaction(context, standingsOf(standings), clock.now());
     const statement = new WriteStatement();
-    // Staged, read and undone without an await: the states are live and others read them. They
-    // change when the events are committed, in this process like in every other.
+    // The group's events are staged, read and undone without an await: staging changes the cached
+    // run states in place, and other code reads these. They change for good when the events are
+    // committed, in this process as in every other.
     stageAll(transaction, group, context);
     // Read after all events were heard, because a pruning may require texts to be written again.
     group.texts = transaction.batches.length > 0 ? this.texts.unwritten : [];

@@ -52,7 +52,7 @@ export function refuseAppend(isClosed: boolean): Promise<never> {
 function notAppendable(): MandateError {
   return new MandateError(
     "illegal-transition",
-    "Events cannot be appended to the control log directly. Change a record or note a command instead.",
+    "Events cannot be appended to the control log directly. Use changeRecords or noteCommand instead.",
   );
 }
 

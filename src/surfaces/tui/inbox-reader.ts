@@ -3,7 +3,7 @@ import { mostInboxItems, type Store } from "../../ports/store.ts";
 import { Inbox } from "../../sessions/inbox.ts";
 import type { ChatInbox } from "./chat-state.ts";
 
-/** Several items of one moment are read together. */
+/** Items that arrive within this time are read together. */
 const settleMs = 20;
 
 interface ReaderSurroundings {

@@ -53,7 +53,8 @@ export async function runChat(
     process.stdin.once("end", () => void driver.leaveUnasked().finally(() => resolve("left")));
   });
   const begin = async () => {
-    // Runs are resumed first, so that a session of one of them joins it at work.
+    // Runs are resumed before the session is opened, so that the session attaches to its run while
+    // the run works.
     const resumed = await driver.resume(beside);
     if (sessionId !== null) await driver.open(sessionId);
     await driver.workBeside(resumed);

@@ -97,7 +97,7 @@ async function decideByPerson(
 ): Promise<ToolResult> {
   const question = `After ${round} reviews nothing is approved yet. It was handed in with: ${headOf(message, 500)}\n\nThe last review: ${headOf(report, 2000)}\n\nAnswer "accept" to take it as it is, or say what to do.`;
   const outcome = await delegator.ask(question);
-  // A default answers questions; whether this is good enough is for a person to say.
+  // A default may answer a question, but only a person may accept work.
   if (!outcome.answered || outcome.by !== "person") {
     return failed("no reviewer has approved it, and no person decided");
   }

@@ -71,7 +71,7 @@ export class StdioTransport implements Transport {
     return this.#process?.ended ?? null;
   }
 
-  /** What it said about itself, for an error. */
+  /** What the server process wrote about itself, for the text of an error. */
   get lastWords(): string {
     const said = this.#process?.stderr.trim() ?? "";
     return said === "" ? this.noise : said;

@@ -176,7 +176,10 @@ interface Claim {
 /** The ownership of a step that can write and declares none. */
 const anything: readonly string[] = ["**"];
 
-/** By place; null: the step keeps no other from anything. `sequence`: places by rank. */
+/**
+ * What each step owns, by the step's place in the plan; null: the step blocks no other step.
+ * `sequence`: places in the order in which the steps run.
+ */
 function claimsOf(
   steps: readonly Owner[],
   sequence: readonly number[],

@@ -8,7 +8,7 @@ import { brave, type NamedProvider, type SearchResult, searxng, tavily } from ".
 import { FetchFailure, requireGrantedHost } from "./web-address.ts";
 
 export interface SearchToolsOptions {
-  /** Where the services are, other than where their makers run them. */
+  /** Base URLs that replace the services' own. */
   readonly braveUrl?: string;
   readonly tavilyUrl?: string;
   readonly clock?: Clock;

@@ -201,9 +201,10 @@ const pathOnly = 0o10000000;
 const longestBatch = 64 * 1024;
 
 /**
- * Wraps a command so that it runs only if the root, the write roots and everything else that is
- * mounted onto itself are still the files recorded now. Mounts are made by path: another process
- * could put a link there in between, and any file of the machine would be mounted.
+ * Wraps a command so that it runs only if every path that is mounted onto itself (root, write
+ * roots, other sources) is still the file that is recorded now. Mounts are made by path: another
+ * process could replace a path by a link in between, and the sandbox would mount any file of the
+ * machine.
  */
 function onlyInside(
   policy: SandboxPolicy,

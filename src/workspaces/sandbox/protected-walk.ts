@@ -24,7 +24,7 @@ import { steersTerminal } from "../resolve-for-writing.ts";
 
 export interface WalkBounds {
   readonly folders: number;
-  /** Of this walk's own work; the time of other work in between does not count. */
+  /** How long the walk itself may work. Time in which the process did other work does not count. */
   readonly milliseconds: number;
 }
 

@@ -135,7 +135,7 @@ test("for opencode, servers go where its file has them", async () => {
 test("files that are not what they should be are left alone, with the line", async () => {
   for (const [name, text, sentence] of [
     ["cursor", `{\n "a": \n}`, ".cursor/mcp.json:3: this is not JSON"],
-    ["cursor", `[1]`, "this is not an object of JSON"],
+    ["cursor", `[1]`, "this is not a JSON object"],
     ["codex", `a = [`, "this is not TOML"],
     ["codex", `mcp_servers = { mandate = { command = "x" } }`, "cannot be changed safely"],
   ] as const) {

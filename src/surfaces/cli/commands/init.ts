@@ -187,7 +187,7 @@ function isOnPath(name: string, own: string, environment: Io["environment"]): bo
     } catch {
       continue;
     }
-    // The first one found is the one that a client would start.
+    // A client starts the first `mandate` on the PATH, so only that one is compared.
     return process.platform === "win32" || realOrSame(program) === realOrSame(own);
   }
   return false;

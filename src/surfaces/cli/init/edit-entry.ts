@@ -114,7 +114,7 @@ export function readJsonObject(text: string, file: string): Readonly<Record<stri
   if (typeof value === "object" && value !== null && !Array.isArray(value)) {
     return value as Record<string, unknown>;
   }
-  throw new MandateError("config-invalid", `${file}:1: this is not an object of JSON.`);
+  throw new MandateError("config-invalid", `${file}:1: this is not a JSON object.`);
 }
 
 /** The parser is recursive, and overflows the stack on thousands of levels. */

@@ -87,7 +87,7 @@ export class TreeProgress {
     this.#options = options;
   }
 
-  /** `tops`: the known delegations of the call. */
+  /** `tops`: the delegations that the call has started so far. */
   follow(runId: string, tops: readonly string[]): void {
     this.#runId = runId;
     this.#tops.push(...tops);

@@ -90,7 +90,7 @@ const plainLine = /^[\u0020-\u007e]*$/;
 
 interface LaidOut {
   readonly rows: readonly string[];
-  /** Absent: each letter is one cell, and positions are computed by division. */
+  /** Absent for plain ASCII: every letter is one cell, and a position follows by division. */
   readonly at?: Place;
 }
 

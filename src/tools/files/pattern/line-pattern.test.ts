@@ -70,7 +70,7 @@ test.each([
   ["(a)\\1", /refers back/],
   ["a++", /possessive/],
   ["a**", /two repetitions/],
-  ["*a", /nothing stands before \*/],
+  ["*a", /nothing to repeat before \*/],
   ["^*", /cannot be repeated/],
   ["(a", /has no \)/],
   ["a)", /has no \(/],

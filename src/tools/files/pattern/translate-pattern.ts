@@ -232,7 +232,9 @@ class Translator {
   #repeat(written: string, count: string, times: number): void {
     const reader = this.#reader;
     if (this.#mayRepeat === "nothing") {
-      throw reader.refuse(`nothing stands before ${written}. Write \\${written} for itself`);
+      throw reader.refuse(
+        `there is nothing to repeat before ${written}. Write \\${written} to match the character itself`,
+      );
     }
     if (this.#mayRepeat === "assertion") throw reader.refuse("^, $ and \\b cannot be repeated");
     if (this.#mayRepeat === "repeated") throw reader.refuse("two repetitions follow each other");

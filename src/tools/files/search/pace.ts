@@ -1,12 +1,12 @@
 import { setImmediate } from "node:timers/promises";
 
-/** How long others may have to wait for their turn. */
-const longestTurnMs = 8;
+/** The longest time that this work keeps the event loop before other work runs. */
+const longestSliceMs = 8;
 
-/** Keeps long work from holding up the process: pauses when its turn is over, stops when told to. */
+/** Keeps long work from blocking the process: pauses after each slice, stops when its signal aborts. */
 export class Pace {
   readonly signal: AbortSignal;
-  #turnEnds = performance.now() + longestTurnMs;
+  #turnEnds = performance.now() + longestSliceMs;
 
   constructor(signal: AbortSignal) {
     this.signal = signal;
@@ -20,6 +20,6 @@ export class Pace {
     this.signal.throwIfAborted();
     await setImmediate();
     this.signal.throwIfAborted();
-    this.#turnEnds = performance.now() + longestTurnMs;
+    this.#turnEnds = performance.now() + longestSliceMs;
   }
 }

@@ -124,7 +124,8 @@ function extendChain(
 
 /**
  * Limits for all .gitignore files from the root down to one folder, since each name is matched
- * against all of them. A file beyond the limits is not applied, as one that is too large.
+ * against all of them. A file that would exceed the limits is ignored, like a file that is too
+ * large.
  */
 const longestGlobs = 8 * 1024;
 const longestRules = 1024 * 1024;
