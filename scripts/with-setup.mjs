@@ -54,6 +54,7 @@ async function setUp() {
   if (isReady()) return; // Another process did it while we waited for the lock.
   if (!installedMatchesLockfile()) await install();
   if (nodeMajor() < WANTED_NODE_MAJOR) await bringNode();
+  if (isMissingOptional()) await installOptional();
   writeFileSync(stamp, lockfileHash());
 }
 
@@ -66,6 +67,22 @@ function installedMatchesLockfile() {
     ([path, { version, optional }]) =>
       path === "" || (installed[path]?.version ?? (optional ? version : undefined)) === version,
   );
+}
+
+/** npm leaves out what is optional and too new for its own Node; ours is new enough for everything. */
+function isMissingOptional() {
+  const wanted = parsePackages(readText(join(root, "package-lock.json"))) ?? {};
+  return Object.entries(wanted).some(
+    ([path, { optional, os, cpu, libc }]) =>
+      optional && !(os ?? cpu ?? libc) && !existsSync(join(root, path, "package.json")),
+  );
+}
+
+async function installOptional() {
+  const { code, output } = await npm(["install", "--no-save", "--include=dev"], {
+    onOwnNode: true,
+  });
+  if (code !== 0) throw new SetupError(explain("npm install", code, output));
 }
 
 async function install() {
@@ -98,9 +115,10 @@ function nodeMajor() {
   return Number(/^v(\d+)\./.exec(stdout ?? "")?.[1] ?? 0);
 }
 
-/** npm without our own tools in PATH: it must not run on the Node that it is about to replace. */
-async function npm(npmArguments) {
+/** npm without our own tools in PATH, unless asked: it must not run on a Node that it replaces. */
+async function npm(npmArguments, { onOwnNode = false } = {}) {
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== tools);
+  if (onOwnNode) path.unshift(tools);
   const child = spawn("npm", [...npmArguments, "--no-audit", "--no-fund", "--loglevel=error"], {
     cwd: root,
     env: { ...process.env, PATH: path.join(delimiter) },

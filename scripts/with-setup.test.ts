@@ -16,14 +16,18 @@ if [ "$1" = ci ]; then
   cp package-lock.json node_modules/.package-lock.json
   if [ -n "$NPM_WITHOUT_SCRIPTS" ]; then exit 0; fi
 fi
-ln -s "$REAL_NODE" node_modules/.bin/node
+[ "$1" = install ] || ln -s "$REAL_NODE" node_modules/.bin/node
 `;
 
 let clone: string;
 
 beforeEach(() => {
   clone = testFolder();
-  mkdirSync(join(clone, "scripts"));
+  makeClone();
+});
+
+function makeClone() {
+  mkdirSync(join(clone, "scripts"), { recursive: true });
   mkdirSync(join(clone, "path"));
   for (const file of ["with-setup.mjs", "lock.mjs"]) {
     cpSync(join(import.meta.dirname, file), join(clone, "scripts", file));
@@ -31,10 +35,10 @@ beforeEach(() => {
   writeFileSync(join(clone, "path", "npm"), standInForNpm);
   chmodSync(join(clone, "path", "npm"), 0o755);
   writeLockfile("1.0.0");
-});
+}
 
-function writeLockfile(version: string) {
-  const packages = { "": { version: "0.1.0" }, "node_modules/thing": { version } };
+function writeLockfile(version: string, more: object = {}) {
+  const packages = { "": { version: "0.1.0" }, "node_modules/thing": { version }, ...more };
   writeFileSync(join(clone, "package-lock.json"), JSON.stringify({ packages }));
 }
 
@@ -109,6 +113,18 @@ describe("with-setup", () => {
     const { code } = await run(["true"], { NPM_WITHOUT_SCRIPTS: "1" });
     expect(code).toBe(0);
     expect(npmCalls()).toEqual(["ci", "rebuild"]);
+  });
+
+  test("brings the optional packages that are too new for npm's own Node", async () => {
+    const optional = { version: "1.0.0", optional: true };
+    writeLockfile("1.0.0", { "node_modules/screen": optional });
+    await run(["true"]);
+    expect(npmCalls()).toEqual(["ci", "install"]);
+    rmSync(clone, { recursive: true });
+    makeClone();
+    writeLockfile("1.0.0", { "node_modules/elsewhere": { ...optional, os: ["aix"] } });
+    await run(["true"]);
+    expect(npmCalls()).toEqual(["ci"]);
   });
 
   test("without a network: one sentence, exit 1, and the next call tries again", async () => {

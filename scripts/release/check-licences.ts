@@ -5,7 +5,7 @@ import type { InstalledPackage } from "./production-tree.ts";
 /** Licences that ask for nothing but their notice. */
 const allowed: ReadonlySet<string> = new Set([
   ...["MIT", "ISC", "BSD-2-Clause", "BSD-3-Clause", "Apache-2.0", "0BSD"],
-  ...["BlueOak-1.0.0", "CC0-1.0", "Unlicense", "Python-2.0"],
+  ...["BlueOak-1.0.0", "CC0-1.0", "Unlicense", "Python-2.0", "PSF-2.0"],
 ]);
 
 /** What comes with the package must be under a licence of the list; nothing said is refused too. */
