@@ -24,10 +24,13 @@ export function abilitiesOf(server: Server, { mcpReq }: ServerContext): ClientAb
   return { elicits, hasRoots: roots !== undefined };
 }
 
+/** Of clients that give no name. */
+export const unnamedClient = "unknown client";
+
 const longestName = 100;
 
 /** The client's own name, which is shown in the run's name. */
 export function clientNameOf(server: Server): string {
   const name = server.getClientVersion()?.name.replaceAll(/\p{C}/gu, "").trim() ?? "";
-  return name === "" ? "unknown client" : headOf(name, longestName);
+  return name === "" ? unnamedClient : headOf(name, longestName);
 }

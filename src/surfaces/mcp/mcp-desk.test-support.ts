@@ -179,6 +179,25 @@ export class McpDesk implements AsyncDisposable {
     return server;
   }
 
+  /** The command line, as a process of its own. */
+  async type(
+    words: readonly string[],
+  ): Promise<{ readonly code: number | null; readonly out: string; readonly err: string }> {
+    const child = this.begin(words);
+    let [out, err] = ["", ""];
+    child.stdout.on("data", (chunk) => (out += chunk));
+    child.stderr.on("data", (chunk) => (err += chunk));
+    await once(child, "close");
+    return { code: child.exitCode, out, err };
+  }
+
+  begin(words: readonly string[]): ChildProcessWithoutNullStreams {
+    const options = { cwd: this.workspace, env: this.environment };
+    const child = spawn(process.execPath, [binary, ...words], options);
+    child.stdin.end();
+    return child;
+  }
+
   async withStore<Value>(look: (store: Store) => Promise<Value>): Promise<Value> {
     const store = await openStore({ environment: this.environment });
     try {
@@ -260,7 +279,8 @@ export class RawServer {
   }
 
   async exit(): Promise<{ readonly code: number | null }> {
-    if (this.child.exitCode === null) await once(this.child, "exit");
+    const { exitCode, signalCode } = this.child;
+    if (exitCode === null && signalCode === null) await once(this.child, "exit");
     return { code: this.child.exitCode };
   }
 }

@@ -26,6 +26,8 @@ export interface McpTool<Input = unknown, Output extends object = object> {
   readonly isLong?: true;
   /** It may open the session's run, in a folder of the client's roots. */
   readonly delegates?: true;
+  /** Its answer depends on the client's folders. */
+  readonly usesFolders?: true;
   call(input: Input, context: McpCallContext): Promise<McpToolResult<Output>>;
 }
 

@@ -52,7 +52,7 @@ export async function handleToolCall(request: ToolCallRequest): Promise<Answer> 
   const { abilities, context, era, session, tool } = request;
   const answerBy = isPatient(context) ? null : session.runtime.clock.monotonic() + longestBlockMs;
   if (abilities.elicits) session.attend();
-  if (tool.delegates && abilities.hasRoots) {
+  if ((tool.delegates || tool.usesFolders) && abilities.hasRoots) {
     const asked = await learnRoots(session, era, context);
     if (asked !== undefined) return asked;
   }

@@ -1,7 +1,7 @@
 import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import { headOf } from "../../../text.ts";
-import type { Era } from "../client-abilities.ts";
+import { type Era, unnamedClient } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
 /** A client over HTTP. */
@@ -47,7 +47,7 @@ const maxNameLength = 100;
 export function clientNameOf(info: unknown): string {
   const name = (info as { readonly name?: unknown } | null | undefined)?.name;
   const isName = typeof name === "string" && name.trim() !== "";
-  return isName ? headOf(name.trim(), maxNameLength) : "unknown client";
+  return isName ? headOf(name.trim(), maxNameLength) : unnamedClient;
 }
 
 /** An error response that no server made. */

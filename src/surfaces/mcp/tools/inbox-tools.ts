@@ -4,6 +4,7 @@ import { requireRole } from "../../../control/records/principal.ts";
 import { Inbox } from "../../../sessions/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
+import { earlierWork } from "../earlier-work.ts";
 import { defineMcpTool, type McpTool, type McpToolResult } from "../mcp-tool.ts";
 
 const inboxItem = z.looseObject({
@@ -17,6 +18,9 @@ const inboxItem = z.looseObject({
 const inboxPage = z.object({
   open: z.array(inboxItem).describe("Open questions."),
   unseen: z.array(inboxItem).describe("Notices since the last call."),
+  interrupted: z
+    .array(z.looseObject({ delegationId: z.string(), resume: z.string() }))
+    .describe("Your sub-agents of earlier sessions on which no process works."),
   more: z.boolean().describe("There are more notices: call again."),
 });
 
@@ -26,11 +30,12 @@ export const readInboxTool: McpTool = ownTool({
   name: "read_inbox",
   title: "Read the inbox",
   description:
-    "Open questions of sub-agents, and notices of runs that you have not seen: reports, failures, reviews, ends. Returned notices count as seen; questions stay until they are answered or expire.",
+    "Open questions of sub-agents, interrupted sub-agents, and notices of runs that you have not seen: reports, failures, reviews, ends. Returned notices count as seen; questions stay until they are answered or expire.",
   input: z.strictObject({
     keep: z.boolean().optional().describe("Do not mark notices as seen."),
   }),
   output: inboxPage,
+  usesFolders: true,
   // Not read-only: the position of seen notices moves.
   annotations: {
     readOnlyHint: false,
@@ -45,8 +50,11 @@ export const readInboxTool: McpTool = ownTool({
     const unseen = fresh.slice(0, mostShown);
     const through = unseen.at(-1)?.id;
     if (!keep && through !== undefined) await inbox.markRead(through);
+    const interrupted = (await earlierWork(session)).filter(
+      ({ status }) => status === "interrupted",
+    );
     const more = fresh.length > mostShown;
-    const structured = inboxPage.parse({ open, unseen, more });
+    const structured = inboxPage.parse({ open, unseen, interrupted, more });
     return { text: JSON.stringify(structured, null, 1), structured };
   },
 });

@@ -77,6 +77,7 @@ export const subAgentList = z.object({
         .optional()
         .describe("The outcome of a closed sub-agent."),
       closeReason: z.string().optional().describe("Why a closed sub-agent ended."),
+      resume: z.string().optional().describe("The command that continues its work."),
       depth: z.number(),
       tokens: z.number(),
       cost: z.number(),

@@ -1,5 +1,6 @@
 import { requireRole } from "../../../control/records/principal.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { earlierWork } from "../earlier-work.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
 import { earlierJobs, interruptionOf, untilClosed } from "./await-tool.ts";
 import {
@@ -46,7 +47,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
       output: subAgentList,
       annotations: reading,
       structure: ({ text }) => subAgentList.parse({ subAgents: JSON.parse(text) }),
-    }).map((tool) => besides(tool, listOfAll)),
+    }).map((tool) => ({ ...besides(tool, listOfAll), usesFolders: true as const })),
     ...offered("get_delegation_result", {
       title: "Get a sub-agent's result",
       description: `Get the result of one of your sub-agents, or null while it is running. With wait_ms it waits for the end, at most ${longestWaitMs}; null after that means that it is still running: do other work, and call it again.`,
@@ -108,14 +109,15 @@ function bounded(tool: McpTool): McpTool {
   };
 }
 
-/** Lists the sub-agents of all sessions. Without a session nothing is opened. */
+/** Lists the sub-agents of all sessions, earlier ones included. Without a session nothing is opened. */
 const listOfAll: Answer = async (input, context) => {
   const { sessions } = context.session;
-  if (sessions.length === 1 || !isEmpty(input)) return undefined;
+  if (!isEmpty(input)) return undefined;
+  const earlier = await earlierWork(context.session);
   const lists = await Promise.all(
     sessions.map(async (session) => JSON.parse((await session.call("list_sub_agents", {})).text)),
   );
-  const structured = subAgentList.parse({ subAgents: lists.flat() });
+  const structured = subAgentList.parse({ subAgents: [...earlier, ...lists.flat()] });
   return { text: JSON.stringify(structured.subAgents), structured };
 };
 

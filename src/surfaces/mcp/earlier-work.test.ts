@@ -1,0 +1,116 @@
+import { expect, test } from "vitest";
+import type { Principal } from "../../control/records/principal.ts";
+import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
+import { until } from "../../testing/until.ts";
+import { LocalClientSession } from "./client-session.ts";
+import { earlierWork } from "./earlier-work.ts";
+import { callTool, type McpCallContext } from "./mcp-tool.ts";
+import { mcpToolsOf } from "./tools/mcp-tools.ts";
+
+const profiles = [
+  testProfile("ender", { tools: [] }),
+  testProfile("stayer", { tools: [], onParentInterrupt: "continue" }),
+];
+
+const alice: Principal = { id: "alice", role: "operator" };
+
+interface Who {
+  readonly principal?: Principal;
+  readonly client?: string;
+  readonly folders?: readonly string[];
+}
+
+function sessionIn(engine: TestEngine, who: Who = {}): LocalClientSession {
+  const { client = "desk", folders = [engine.workspace], principal = alice } = who;
+  return new LocalClientSession({ runtime: engine, principal, client, folders });
+}
+
+async function call(session: LocalClientSession, name: string, input: object) {
+  const tool = mcpToolsOf(session.runtime).find((one) => one.name === name);
+  if (tool === undefined) throw new Error(`There is no ${name}.`);
+  const { signal } = new AbortController();
+  const unheard = { report: () => undefined, onDelegation: () => undefined };
+  const context: McpCallContext = { session, signal, answerBy: null, ...unheard };
+  return callTool(tool, input, context);
+}
+
+test("A client's next session sees the sub-agents of a killed server, and no other session does", async () => {
+  await using engine = await openEngine({
+    profiles,
+    model: ({ messages }) =>
+      JSON.stringify(messages).includes("slow") ? { fault: "hang" } : { text: "Done" },
+  });
+  const first = sessionIn(engine);
+  const { text: done } = await call(first, "spawn", { profile: "ender", task: "quick" });
+  await call(first, "spawn_await", { job_ids: done });
+  const { text: cut } = await call(first, "spawn", { profile: "ender", task: "slow" });
+  const runId = first.opened?.runId;
+  // A second server of the same client: the first one still works on it.
+  const beside = await engine.another({ profiles, model: () => ({ text: "Done" }) });
+  const running = { delegationId: cut, status: "running", runId };
+  await until("the second server sees the run", async () => {
+    const found = await earlierWork(sessionIn(beside));
+    return found.length === 2 && found[1]?.status === "running" && found;
+  });
+  expect(await earlierWork(sessionIn(beside))).toMatchObject([{ delegationId: done }, running]);
+  expect((await earlierWork(sessionIn(beside)))[1]).not.toHaveProperty("resume");
+  // Its own session has nothing earlier.
+  expect(await earlierWork(first)).toEqual([]);
+
+  engine.abandon();
+  const resume = `mandate resume ${runId}`;
+  const interrupted = { delegationId: cut, status: "interrupted", resume };
+  const next = sessionIn(beside);
+  const listed = await call(next, "list_sub_agents", {});
+  expect(listed.structured).toMatchObject({
+    subAgents: [{ delegationId: done, status: "closed", outcome: "completed" }, interrupted],
+  });
+  expect(JSON.parse(listed.text)).toEqual((listed.structured as { subAgents: object }).subAgents);
+  const inbox = await call(next, "read_inbox", { keep: true });
+  expect(inbox.structured).toMatchObject({ interrupted: [interrupted] });
+  const others: readonly Who[] = [
+    { principal: { id: "bob", role: "operator" } },
+    { principal: { id: "ops", role: "operator", allRuns: true } },
+    { principal: { id: "vera", role: "viewer" } },
+    { client: "another" },
+    { client: "unknown client" },
+    { folders: [`${engine.workspace}-other`] },
+    { folders: [] },
+  ];
+  for (const who of others) {
+    const session = sessionIn(beside, who);
+    expect(await earlierWork(session), JSON.stringify(who)).toEqual([]);
+    const { text } = await call(session, "list_sub_agents", {});
+    expect(text).toBe("[]");
+  }
+  const [taken] = (await beside.engine.resume(runId ?? "")).runs;
+  await taken?.result;
+  expect(await earlierWork(next)).toMatchObject([
+    { delegationId: done },
+    { delegationId: cut, status: "closed", outcome: "completed" },
+  ]);
+});
+
+test("What ended with its session says how it is resumed; what ended by itself does not", async () => {
+  await using engine = await openEngine({
+    profiles,
+    model: ({ caller }) => (caller.profile === "ender" ? { fault: "hang" } : { text: "Done" }),
+  });
+  const first = sessionIn(engine);
+  await call(first, "spawn", { profile: "ender", task: "slow" });
+  const { text: id } = await call(first, "spawn", { profile: "stayer", task: "quick" });
+  await call(first, "spawn_await", { job_ids: id });
+  const runId = first.opened?.runId;
+  await first.close();
+  const listed = await earlierWork(sessionIn(engine));
+  expect(listed).toMatchObject([
+    {
+      profile: "ender",
+      status: "closed",
+      closeReason: "parent_closed",
+      resume: expect.any(String),
+    },
+    { profile: "stayer", status: "closed", outcome: "completed" },
+  ]);
+  expect(listed.map(({ resume }) => resume)).toEqual([`mandate resume ${runId}`, undefined]);
+});
