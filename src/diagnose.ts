@@ -78,6 +78,36 @@ interface ProviderFinding {
   readonly set?: string;
 }
 
+/** The names of the variables that a server reads: those that hold keys, and the others. */
+export interface ServerVariables {
+  readonly keys: readonly string[];
+  readonly others: readonly string[];
+}
+
+/** For clients that pass a server only the variables that are named. A project's file names none. */
+export async function serverVariables(
+  environment: Environment,
+  cwd: string,
+): Promise<ServerVariables> {
+  const loaded = await attempt(() => loadConfig({ cwd, environment }));
+  const builtIn = Object.values(builtInProviders);
+  const own = Object.values(loaded.value?.own.models.providers ?? {});
+  const keys = [
+    ...builtIn.flatMap(({ keyVariable, otherKeyVariables = [] }) => [
+      ...(keyVariable === undefined ? [] : [keyVariable]),
+      ...otherKeyVariables,
+    ]),
+    ...own.flatMap(({ apiKeyEnv }) => (apiKeyEnv === undefined ? [] : [apiKeyEnv])),
+    "MANDATE_DATABASE_URL",
+  ];
+  const others = [
+    ...builtIn.map(({ baseUrlVariable }) => baseUrlVariable),
+    ...["OLLAMA_MODEL", "MANDATE_MODEL", "MANDATE_PLAYBOOK", "MANDATE_HOME", "MANDATE_CONFIG"],
+    ...["MANDATE_TENANT", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "NODE_EXTRA_CA_CERTS"],
+  ];
+  return { keys: [...new Set(keys)], others: [...new Set(others)] };
+}
+
 /** Never throws for what it finds, and never returns a key. */
 export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
   const places = findPlaces(environment);

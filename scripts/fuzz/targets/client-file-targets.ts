@@ -2,13 +2,13 @@ import assert from "node:assert/strict";
 import fc from "fast-check";
 import { parse } from "smol-toml";
 import {
+  applied,
   entryAt,
+  insertJson,
   readJsonObject,
-  removeJsonEntry,
-  removeTomlEntry,
-  setJsonEntry,
-  setTomlEntry,
-} from "../../../src/surfaces/cli/init/edit-entry.ts";
+  removeJson,
+} from "../../../src/surfaces/cli/init/edit-json.ts";
+import { insertToml, removeToml } from "../../../src/surfaces/cli/init/edit-toml.ts";
 import { attempt } from "../expect-refusal.ts";
 import { mutatedText } from "../mutate-text.ts";
 import { defineTarget } from "../target.ts";
@@ -35,15 +35,29 @@ export const clientJson = defineTarget({
       const path = ["mcpServers", "mandate"];
       const read = await attempt(() => readJsonObject(text, "a.json"), "a.json");
       if ("refusal" in read || !isHolder(read.value["mcpServers"])) return;
-      const set = readJsonObject(setJsonEntry(text, path, entry), "a.json");
+      const isThere = entryAt(read.value, path) !== undefined;
+      const base = isThere ? removeJson(text, path, path.length) : text;
+      assert.deepEqual(without(readJsonObject(base, "a.json")), without(read.value));
+      const { depth, ...edit } = insertJson(base, path, entry);
+      const changed = applied(base, edit);
+      const set = readJsonObject(changed, "a.json");
       assert.deepEqual(entryAt(set, path), entry);
       assert.deepEqual(without(set), without(read.value));
-      const rest = removeJsonEntry(setJsonEntry(text, path, entry), path);
-      const left = rest === undefined ? {} : readJsonObject(rest, "a.json");
+      const left = readJsonObject(removeJson(changed, path, depth), "a.json");
       assert.equal(entryAt(left, path), undefined);
+      assert.deepEqual(without(left), without(read.value));
+      // What was there is still there, byte for byte and in its order.
+      assert.equal(isWithin(base.replaceAll(/\s/g, ""), changed.replaceAll(/\s/g, "")), true);
     },
   }),
 });
+
+/** Whether the letters of the first text are in the second one, in that order. */
+function isWithin(part: string, whole: string): boolean {
+  let at = 0;
+  for (const letter of whole.split("")) if (letter === part[at]) at++;
+  return at === part.length;
+}
 
 function isHolder(value: unknown): boolean {
   return (
@@ -88,10 +102,12 @@ export const clientToml = defineTarget({
     ),
     async check(text: string) {
       const path = ["mcp_servers", "mandate"];
-      const set = await attempt(() => setTomlEntry(text, path, entry, "a.toml"), "a.toml");
-      if ("value" in set)
-        assert.deepEqual({ ...(entryAt(parse(set.value), path) as object) }, entry);
-      await attempt(() => removeTomlEntry(text, path, "a.toml"), "a.toml");
+      const base = await attempt(() => removeToml(text, path, "a.toml"), "a.toml");
+      if ("refusal" in base) return;
+      const edit = await attempt(() => insertToml(base.value, path, entry, "a.toml"), "a.toml");
+      if ("refusal" in edit) return;
+      const set = parse(applied(base.value, edit.value));
+      assert.deepEqual({ ...(entryAt(set, path) as object) }, entry);
     },
   }),
 });

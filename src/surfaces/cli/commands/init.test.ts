@@ -3,7 +3,9 @@ import {
   existsSync,
   lstatSync,
   mkdirSync,
+  readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   symlinkSync,
   unlinkSync,
@@ -13,6 +15,7 @@ import { dirname, join } from "node:path";
 import { parse } from "smol-toml";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { Desk } from "../desk.test-support.ts";
+import { readJsonObject } from "../init/edit-json.ts";
 import { mcpClients } from "../init/mcp-clients.ts";
 
 let desk: Desk;
@@ -31,9 +34,10 @@ function fileOf(client: (typeof mcpClients)[number]): string {
   return join(desk.folder, client.projectFile ?? "");
 }
 
-function write(file: string, text: string): void {
+function write(file: string, text: string): string {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, text);
+  return file;
 }
 
 describe.each(mcpClients)("for $name", (client) => {
@@ -43,9 +47,9 @@ describe.each(mcpClients)("for $name", (client) => {
   test("the entry is shown, written, found again, and taken out without a trace", async () => {
     const file = fileOf(client);
     const shown = await init("--client", client.name);
-    expect(shown.code).toBe(0);
+    expect(shown.code).toBe(1);
     expect(shown.out).toContain(file);
-    expect(shown.out).toContain('"mcp"');
+    expect(shown.out).toContain(client.format === "json" ? '"mcp"' : "[mcp_servers.mandate]");
     expect(shown.err).toContain("Nothing was written");
     expect(existsSync(file)).toBe(false);
 
@@ -61,9 +65,11 @@ describe.each(mcpClients)("for $name", (client) => {
     expect((await init("--client", client.name, "--yes")).out).toContain("has the entry already");
     expect(readFileSync(file, "utf8")).toBe(text);
 
+    expect((await init("--client", client.name, "--remove")).code).toBe(1);
     await init("--client", client.name, "--remove", "--yes");
-    expect(existsSync(file)).toBe(false);
-    expect((await init("--client", client.name, "--remove")).out).toContain("has no entry");
+    expect(readdirSync(desk.folder)).toEqual([]);
+    const again = await init("--client", client.name, "--remove");
+    expect([again.code, again.out]).toEqual([0, expect.stringContaining("has no entry")]);
   });
 
   test("--user writes where the person's own settings are", async () => {
@@ -74,43 +80,141 @@ describe.each(mcpClients)("for $name", (client) => {
   });
 });
 
-const json = mcpClients.filter(({ format }) => format === "json");
+/** Whether the letters of the first text are in the second one, in that order. */
+function isWithin(part: string, whole: string): boolean {
+  let at = 0;
+  for (const letter of whole.split("")) if (letter === part[at]) at++;
+  return at === part.length;
+}
 
-test.each(json)("for $name, what else is in the file stays as it is written", async (client) => {
-  const file = fileOf(client);
+function parsedOf({ format }: (typeof mcpClients)[number], text: string): unknown {
+  const body = text.replace("\uFEFF", "");
+  return format === "json" ? readJsonObject(body, "a.json") : parse(body);
+}
+
+/** Texts with every habit that a person's file may have; GROUP is the key that holds the servers. */
+const jsonTexts = [
+  `{\n\t// mine\n\t"theme": "dark",\n\t"GROUP": {\n\t\t"other": { "command": "x" } // keep\n\t}\n}\n`,
+  `{ "a": 1 }`,
+  `{"a":1,"GROUP":{"other":{"command":"x","args":["y"]}}}`,
+  `{"a":1,"GROUP":{}}\n`,
+  `{\r\n    "a": [1,   2],\r\n    "b": {}\r\n}\r\n`,
+  `/* head */\n{\n  "GROUP": {\n    /* nothing yet */\n  }\n}`,
+  `{\n  "GROUP": {\n    "other": { "command": "x" }, // keep\n  },\n  "z": [ 1,2 ], // last\n}\n// end`,
+  `\uFEFF{\n  "a": { "b":1 }\n}\n`,
+  `{ // one\n}`,
+  "{}",
+  "\n",
+  "",
+] as const;
+
+const tomlTexts = [
+  `# mine\nmodel = "m" # here\n\n[mcp_servers.other]\ncommand = "x"\n\n[tui]\nnotifications = true\n`,
+  `model = "m"`,
+  `\uFEFFmodel = "m"\r\n\r\n[tui]\r\nx = [\r\n  ["a"],\r\n]\r\n`,
+  `[mcp_servers]\n`,
+  `text = """\n[mcp_servers.mandate]\n"""\n\n\n`,
+  "# only a comment",
+  "",
+] as const;
+
+describe.each(mcpClients)("for $name, a file that is there", (client) => {
   const [group = ""] = client.path({}, { home: "", environment: {}, platform: "linux" });
-  for (const before of [
-    `{\n\t// mine\n\t"theme": "dark",\n\t"${group}": {\n\t\t"other": { "command": "x" } // keep\n\t}\n}\n`,
-    `{ "a": 1 }`,
-    `{\r\n    "a": [1,   2],\r\n    "b": {}\r\n}\r\n`,
-    `/* head */\n{\n  "${group}": {\n    /* nothing yet */\n  }\n}`,
-  ]) {
-    write(file, before);
-    await init("--client", client.name, "--yes");
-    const between = readFileSync(file, "utf8");
-    expect(between).not.toBe(before);
-    for (const part of before.match(/"[^"]+"|\/[/*][^\n]*/g) ?? []) {
-      expect(between).toContain(part);
-    }
-    await init("--client", client.name, "--remove", "--yes");
-    expect(readFileSync(file, "utf8").replaceAll(/\s+/g, " ").trim()).toBe(
-      before.replaceAll(/\s+/g, " ").trim(),
+  const texts = client.format === "json" ? jsonTexts : tomlTexts;
+
+  test.each(texts.map((text) => text.replace("GROUP", group)))(
+    "gets the entry, and keeps every other byte: %j",
+    async (before) => {
+      const file = fileOf(client);
+      write(file, before);
+      expect((await init("--client", client.name, "--yes")).code).toBe(0);
+      const between = readFileSync(file, "utf8");
+      if (client.format === "toml") expect(between.startsWith(before)).toBe(true);
+      else expect(isWithin(before, between)).toBe(true);
+      const present = parsedOf(client, between);
+      expect(present).toMatchObject(parsedOf(client, before) as object);
+      expect(JSON.stringify(present)).toContain("mandate");
+
+      await init("--client", client.name, "--remove", "--yes");
+      expect(readFileSync(file, "utf8")).toBe(before);
+    },
+  );
+});
+test("a file that was edited since keeps the edits, and loses what init made", async () => {
+  const before = `{\n  "GROUP": {}, // mine\n  "a": 1\n}\n`;
+  for (const [group, shared] of [
+    ["mcpServers", before],
+    ["other", before.replace("{}", "1")],
+  ] as const) {
+    const file = write(join(desk.folder, ".mcp.json"), shared.replace("GROUP", group));
+    await init("--client", "claude-code", "--yes");
+    const edited = readFileSync(file, "utf8").replace('"a": 1', '"a": [2,3]');
+    writeFileSync(file, edited);
+    await init("--client", "claude-code", "--remove", "--yes");
+    expect(readFileSync(file, "utf8").replaceAll(/\s/g, "")).toBe(
+      shared.replace("GROUP", group).replace("1\n}", "[2,3]\n}").replaceAll(/\s/g, ""),
     );
   }
+  const file = join(desk.folder, ".cursor", "mcp.json");
+  await init("--client", "cursor", "--yes");
+  writeFileSync(file, readFileSync(file, "utf8").replaceAll("  ", "\t"));
+  write(join(desk.folder, ".cursor", "rules"), "mine");
+  await init("--client", "cursor", "--remove", "--yes");
+  expect(readdirSync(dirname(file))).toEqual(["rules"]);
 });
 
-test("for codex, comments and other tables stay as they are written", async () => {
-  const file = join(desk.folder, ".codex", "config.toml");
-  const before = `# mine\nmodel = "m" # here\n\n[mcp_servers.other]\ncommand = "x"\n\n[tui]\nnotifications = true\n`;
-  write(file, before);
-  await init("--client", "codex", "--yes");
-  expect(parse(readFileSync(file, "utf8"))).toMatchObject({
-    model: "m",
-    mcp_servers: { other: { command: "x" }, mandate: { tool_timeout_sec: 600 } },
-    tui: { notifications: true },
-  });
-  await init("--client", "codex", "--remove", "--yes");
-  expect(readFileSync(file, "utf8")).toBe(before);
+test("without a note of what init made, only the entry is removed", async () => {
+  const file = write(
+    join(desk.folder, ".mcp.json"),
+    `{ "mcpServers": { "b": {}, "mandate": {} } }`,
+  );
+  await init("--client", "claude-code", "--remove", "--yes");
+  expect(readFileSync(file, "utf8")).toBe(`{ "mcpServers": { "b": {} } }`);
+  writeFileSync(file, `{ "mcpServers": { "mandate": {} } }`);
+  await init("--client", "claude-code", "--remove", "--yes");
+  expect(readFileSync(file, "utf8")).toBe(`{ "mcpServers": { } }`);
+});
+
+test("an older entry is replaced, and a later removal leaves neither", async () => {
+  const file = join(desk.folder, ".mcp.json");
+  await init("--client", "claude-code", "--yes");
+  writeFileSync(file, readFileSync(file, "utf8").replace('"mcp"', '"old"'));
+  expect((await init("--client", "claude-code", "--yes")).out).toContain('-     "old"');
+  await init("--client", "claude-code", "--remove", "--yes");
+  expect(readdirSync(desk.folder)).toEqual([]);
+});
+
+test("for opencode, a file with comments is used, wherever the entry is already", async () => {
+  const commented = write(
+    join(desk.folder, "opencode.jsonc"),
+    `{\n  // mine\n  "theme": "x",\n}\n`,
+  );
+  const text = readFileSync(commented, "utf8");
+  await init("--client", "opencode", "--yes");
+  expect(readdirSync(desk.folder)).toEqual(["opencode.jsonc"]);
+  expect(readFileSync(commented, "utf8")).toMatch(/\/\/ mine.*"mandate"/s);
+  await init("--client", "opencode", "--remove", "--yes");
+  expect(readFileSync(commented, "utf8")).toBe(text);
+  rmSync(commented);
+  await init("--client", "opencode", "--yes");
+  writeFileSync(commented, text);
+  await init("--client", "opencode", "--remove", "--yes");
+  expect(readdirSync(desk.folder)).toEqual(["opencode.jsonc"]);
+});
+
+test("keys go to the server by name, also those of a provider of one's own", async () => {
+  write(
+    join(desk.home, ".config", "mandate", "config.yaml"),
+    "models: { providers: { a: { kind: openai, baseUrl: https://a.example, apiKeyEnv: MY_KEY } } }",
+  );
+  const codex = await init("--client", "codex");
+  expect(codex.out).toMatch(
+    /env_vars = \[\n[^\]]*"OPENAI_API_KEY",[^\]]*"MY_KEY",[^\]]*"MANDATE_HOME"/,
+  );
+  expect(codex.out).toMatch(/default_tools_approval_mode = "approve"\n\+ required = true/);
+  const gemini = await init("--client", "gemini");
+  expect(gemini.out).toContain('"MY_KEY": "$MY_KEY"');
+  expect(gemini.out).toContain('"GEMINI_API_KEY": "$GEMINI_API_KEY"');
 });
 
 test("for codex, an entry in the middle with tables below it is replaced whole", async () => {
@@ -121,7 +225,7 @@ test("for codex, an entry in the middle with tables below it is replaced whole",
   );
   await init("--client", "codex", "--yes");
   const { mcp_servers: servers, tui } = parse(readFileSync(file, "utf8"));
-  expect(JSON.stringify(servers)).not.toMatch(/old|env/);
+  expect(JSON.stringify(servers)).not.toMatch(/old|"env"/);
   expect(tui).toEqual({ x: 1 });
 });
 
@@ -138,6 +242,7 @@ test("files that are not what they should be are left alone, with the line", asy
     ["cursor", `[1]`, "this is not a JSON object"],
     ["codex", `a = [`, "this is not TOML"],
     ["codex", `mcp_servers = { mandate = { command = "x" } }`, "cannot be changed safely"],
+    ["codex", `mcp_servers = { other = { command = "x" } }`, "cannot be changed safely"],
   ] as const) {
     const client = mcpClients.find((each) => each.name === name);
     const file = client && fileOf(client);
@@ -229,7 +334,19 @@ test("a person is asked, and no means no", async () => {
   }
 });
 
-test("a client that is not known is named, with the nearest one", async () => {
-  expect((await init("--client", "claude_code")).err).toContain("Did you mean claude-code?");
+test("a client is known by its other names, and a misspelled one by the nearest", async () => {
+  for (const [name, title] of [
+    ["claude", "Claude Code"],
+    ["Claude_Code", "Claude Code"],
+    ["gemini-cli", "Gemini CLI"],
+    ["VS-Code", "VS Code"],
+    ["OpenCode", "opencode"],
+    ["codex-cli", "Codex"],
+  ] as const) {
+    expect((await init("--client", name)).out).toContain(`${title}: `);
+  }
+  expect((await init("--client", "claud-code")).err).toContain("Did you mean claude-code?");
+  expect((await init("--client", "cursr")).err).toContain("Did you mean cursor?");
+  expect((await init("--client", "emacs")).err).toContain("There are claude-code, codex");
   expect((await init("--remove")).err).toContain("There are claude-code, codex");
 });

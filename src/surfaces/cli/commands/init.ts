@@ -2,11 +2,19 @@ import { accessSync, constants, existsSync, realpathSync } from "node:fs";
 import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { userHomeOf } from "../../../control/places.ts";
+import { serverVariables } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
-import { type ClientChange, carryOut, planEntry, planRemoval } from "../init/client-file.ts";
+import {
+  type ClientChange,
+  carryOut,
+  hasEntry,
+  planEntry,
+  planRemoval,
+  shownEntry,
+} from "../init/client-file.ts";
 import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
 import { agrees, type Io } from "../io.ts";
 import { printable, printJson } from "../printable.ts";
@@ -22,8 +30,8 @@ export const initCommand: Command = {
     "consent to agents working in this folder (docs/guides/security.md).\n\n" +
     "With --client it adds our tools to the agent that you already use: it writes an entry for\n" +
     "`mandate mcp` into the file in which the client looks for MCP servers. It shows the entry first,\n" +
-    "and asks; without a terminal it writes only with --yes. The rest of the file stays as it is, and\n" +
-    "--remove removes the entry.",
+    "and asks; without a terminal it writes only with --yes, and exits with 1 otherwise. The rest of the\n" +
+    "file stays as it is, and --remove restores what was there.",
   options: {
     client: text("NAME", names.join(", ")),
     user: flag("for all your projects instead of this folder"),
@@ -43,17 +51,20 @@ export const initCommand: Command = {
     const client = requireClient(given.text("client") ?? "");
     const place = placeOf(io);
     const file = fileOf(client, given.flag("user"), place, io);
-    const isProjects = file !== client.userFile(place);
+    const isProjects = dirname(file) !== dirname(client.userFile(place));
     if (isProjects && !given.flag("remove")) requireProjectFolder(given, io);
-    const change = given.flag("remove")
-      ? planRemoval(client, file, place)
-      : planEntry(client, file, launchOf(io), place);
-    if (change.isNeeded && !given.flag("remove") && isProjects) {
-      warnOfOwnPaths(launchOf(io), file, io);
+    if (given.flag("remove")) {
+      const isRemoved = await settle(client, planRemoval(client, file, place), given, io);
+      return isRemoved ? exitCode.done : exitCode.failed;
     }
+    const launch = await launchOf(io);
+    const change = planEntry(client, file, launch, place);
+    if (change.isNeeded && isProjects) warnOfOwnPaths(launch, file, io);
     const isSettled = await settle(client, change, given, io);
-    if (isSettled && isProjects && !given.flag("remove")) await consentByInit(given, io);
-    return exitCode.done;
+    // To look at an entry that is there already is no consent.
+    const isConsent = change.isNeeded || given.flag("yes") || io.ask !== undefined;
+    if (isSettled && isConsent && isProjects) await consentByInit(given, io);
+    return isSettled ? exitCode.done : exitCode.failed;
   },
 };
 
@@ -78,11 +89,14 @@ async function setUp(given: Arguments, io: Io): Promise<number> {
 }
 
 function requireClient(name: string): McpClient {
-  const client = mcpClients.find((each) => each.name === name);
+  const bare = (text: string): string => text.replaceAll(/[-_. ]/g, "").toLowerCase();
+  const wordsOf = (each: McpClient): readonly string[] => [each.name, each.title, ...each.aliases];
+  const client = mcpClients.find((each) => wordsOf(each).some((word) => bare(word) === bare(name)));
   if (client !== undefined) return client;
   const known = `There are ${names.join(", ")}.`;
-  const nearest = nearestKey(name, names);
-  const hint = nearest === undefined ? known : `Did you mean ${nearest}?`;
+  const nearest = nearestKey(name, mcpClients.flatMap(wordsOf));
+  const meant = mcpClients.find((each) => nearest !== undefined && wordsOf(each).includes(nearest));
+  const hint = meant === undefined ? known : `Did you mean ${meant.name}?`;
   throw new MandateError("usage", `There is no client ${JSON.stringify(name)}. ${hint}`);
 }
 
@@ -91,10 +105,17 @@ function placeOf({ environment }: Io): UserPlace {
 }
 
 function fileOf(client: McpClient, isUsers: boolean, place: UserPlace, io: Io): string {
-  if (isUsers || client.projectFile === null) return client.userFile(place);
-  const file = join(io.cwd, client.projectFile);
-  requireInside(io.cwd, file);
-  return file;
+  if (isUsers || client.projectFile === null) return chosen(client, client.userFile(place), place);
+  const main = join(io.cwd, client.projectFile);
+  for (const file of client.readsJsonc ? [main, `${main}c`] : [main]) requireInside(io.cwd, file);
+  return chosen(client, main, place);
+}
+
+/** A file that has comments is used instead of a second one beside it. */
+function chosen(client: McpClient, main: string, place: UserPlace): string {
+  const commented = `${main}c`;
+  if (!client.readsJsonc || !existsSync(commented)) return main;
+  return hasEntry(client, main, place) && !hasEntry(client, commented, place) ? main : commented;
 }
 
 /** A link of a project points where its author wants; a link in the user's own files is trusted. */
@@ -111,7 +132,7 @@ function requireInside(folder: string, file: string): void {
   );
 }
 
-/** Writes the change if the person agrees; gives whether the file has the wanted content now. */
+/** Writes the change if the person agrees; gives whether the file has the wanted content then. */
 async function settle(
   client: McpClient,
   change: ClientChange,
@@ -121,7 +142,7 @@ async function settle(
   const isJson = given.flag("json");
   if (!isJson) show(client, change, io);
   const written = change.isNeeded && (await isAgreed(given, io));
-  if (written) carryOut(change);
+  if (written) carryOut(change, placeOf(io));
   if (isJson) {
     const { file, path, before, after, isNeeded } = change;
     const about = { client: client.name, file, path, before, after, isNeeded, written };
@@ -132,7 +153,7 @@ async function settle(
   } else if (change.isNeeded) {
     io.stderr.write(`Nothing was written.${io.ask ? "" : " --yes writes it."}\n`);
   }
-  return written || (!change.isNeeded && (given.flag("yes") || io.ask !== undefined));
+  return written || !change.isNeeded;
 }
 
 /** Shows the entry before and after the change, and its place. */
@@ -155,7 +176,7 @@ function show(
   ] as const) {
     if (value === undefined) continue;
     const tint = sign === "-" ? paint.bad : paint.good;
-    for (const line of JSON.stringify(value, null, 2).split("\n")) {
+    for (const line of shownEntry(client, path, value).split("\n")) {
       io.stdout.write(`${tint(`${sign} ${printable(line)}`)}\n`);
     }
   }
@@ -171,11 +192,12 @@ async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
  * How a client starts Mandate: by name where the PATH finds this program, so that the file also works
  * for others who have the project; otherwise by the full path.
  */
-function launchOf({ environment }: Io): Launch {
+async function launchOf({ cwd, environment }: Io): Promise<Launch> {
   const own = process.argv[1] ?? "";
+  const variables = await serverVariables(environment, cwd);
   return isOnPath("mandate", own, environment)
-    ? { command: "mandate", args: ["mcp"] }
-    : { command: process.execPath, args: [realOrSame(own), "mcp"] };
+    ? { command: "mandate", args: ["mcp"], variables }
+    : { command: process.execPath, args: [realOrSame(own), "mcp"], variables };
 }
 
 function isOnPath(name: string, own: string, environment: Io["environment"]): boolean {

@@ -1,26 +1,26 @@
+import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
   mkdirSync,
+  readFileSync,
   realpathSync,
   renameSync,
+  rmdirSync,
   rmSync,
   statSync,
   writeFileSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { readTextFile } from "../../../agents/documents/read-text-file.ts";
+import { z } from "zod";
+import { readRegularFile } from "../../../agents/documents/read-text-file.ts";
+import { findPlaces } from "../../../control/places.ts";
+import { writeDurablySync } from "../../../files.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import {
-  entryAt,
-  readJsonObject,
-  readTomlTable,
-  removeJsonEntry,
-  removeTomlEntry,
-  setJsonEntry,
-  setTomlEntry,
-} from "./edit-entry.ts";
+import { messageOf } from "../../../ports/message-of.ts";
+import { applied, entryAt, insertJson, plain, readJsonObject, removeJson } from "./edit-json.ts";
+import { insertToml, readTomlTable, removeToml, tomlOf } from "./edit-toml.ts";
 import type { Launch, McpClient, UserPlace } from "./mcp-clients.ts";
 
 const maximumBytes = 4 * 1024 * 1024;
@@ -33,9 +33,29 @@ export interface ClientChange {
   readonly before: unknown;
   readonly after: unknown;
   readonly isNeeded: boolean;
-  /** Null: the file is removed, for nothing else is in it. */
+  /** Null: the file is removed, because init made it and nothing else is in it. */
   readonly text: string | null;
+  /** What a later removal needs; null: this is one. */
+  readonly note: Note | null;
 }
+
+/**
+ * What init did to a file, kept in our own folder: with it a removal restores exactly what was there.
+ * A file that was edited since is not restored: the entry is removed, and what init made around it.
+ */
+const noteShape = z.object({
+  /** Of the whole text with the entry. */
+  hash: z.string(),
+  /** The edit that restores the text before. */
+  undo: z.object({ start: z.number(), end: z.number(), text: z.string() }),
+  /** How many objects on the path of the entry were there before. */
+  depth: z.number(),
+  /** The file and the folders that init made, the outermost folder first. */
+  isNewFile: z.boolean(),
+  folders: z.array(z.string()),
+});
+const notesShape = z.record(z.string(), noteShape);
+type Note = Omit<z.infer<typeof noteShape>, "folders">;
 
 export function planEntry(
   client: McpClient,
@@ -45,41 +65,127 @@ export function planEntry(
 ): ClientChange {
   const { text, path, before } = look(client, file, place);
   const after = client.entry(launch);
-  const next =
-    client.format === "json"
-      ? setJsonEntry(text, path, after)
-      : setTomlEntry(text, path, after, file);
-  requireEntry(client, next, path, after, file);
   const isNeeded = !isDeepStrictEqual(plain(before), plain(after));
-  return { file, path, before, after, isNeeded, text: next };
+  const note = readNotes(place)[file];
+  const base = before === undefined ? text : withoutEntry(client, { file, path, text }, note);
+  const rest = base ?? "";
+  // A byte order mark stays in front.
+  const mark = rest.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const body = rest.slice(mark.length);
+  const { depth, ...edit } =
+    client.format === "json" ? insertJson(body, path, after) : insertToml(body, path, after, file);
+  const next = `${mark}${applied(body, edit)}`;
+  requireEntry(client, next, path, after, file);
+  const start = edit.start + mark.length;
+  const undo = {
+    start,
+    end: start + edit.text.length,
+    text: body.slice(edit.start, edit.end),
+  };
+  const isNewFile = note?.isNewFile === true || !existsSync(file);
+  const written = { hash: hashOf(next), undo, depth, isNewFile };
+  return { file, path, before, after, isNeeded, text: next, note: written };
 }
 
 export function planRemoval(client: McpClient, file: string, place: UserPlace): ClientChange {
   const { text, path, before } = look(client, file, place);
-  if (before === undefined) return { file, path, before, after: before, isNeeded: false, text };
-  const rest =
-    client.format === "json" ? removeJsonEntry(text, path) : removeTomlEntry(text, path, file);
+  const change = { file, path, before, after: undefined, isNeeded: before !== undefined };
+  if (before === undefined) return { ...change, text, note: null };
+  const rest = withoutEntry(client, { file, path, text }, readNotes(place)[file]);
   requireEntry(client, rest ?? "", path, undefined, file);
-  return { file, path, before, after: undefined, isNeeded: true, text: rest ?? null };
+  return { ...change, text: rest, note: null };
+}
+
+/** Null: nothing else is in a file that init made. */
+function withoutEntry(
+  client: McpClient,
+  {
+    file,
+    path,
+    text,
+  }: { readonly file: string; readonly path: readonly string[]; readonly text: string },
+  note: Note | undefined,
+): string | null {
+  if (note?.hash === hashOf(text)) {
+    const restored = applied(text, note.undo);
+    return note.isNewFile && restored === "" ? null : restored;
+  }
+  const mark = text.startsWith("\uFEFF") ? "\uFEFF" : "";
+  const body = text.slice(mark.length);
+  const rest =
+    client.format === "json"
+      ? removeJson(body, path, note?.depth ?? path.length)
+      : removeToml(body, path, file);
+  const isEmpty = ["", "{}"].includes(rest.replaceAll(/\s/g, ""));
+  return note?.isNewFile && isEmpty ? null : `${mark}${rest}`;
 }
 
 /** Replaces the file in one step: another program may read it at any moment. */
-export function carryOut({ file, text }: ClientChange): void {
+export function carryOut({ file, text, note }: ClientChange, place: UserPlace): void {
+  const { [file]: earlier, ...others } = readNotes(place);
+  const folders = [...(earlier?.folders ?? [])];
   if (text === null) {
     rmSync(file, { force: true });
-    return;
+    for (const folder of folders.reverse()) removeIfEmpty(folder);
+  } else {
+    folders.push(...makeFolders(dirname(file)));
+    // A symbolic link stays, and its target is replaced.
+    const target = existsSync(file) ? realpathSync(file) : file;
+    const draft = `${target}.${process.pid}.mandate`;
+    try {
+      writeFileSync(draft, text, { flag: "wx", mode: 0o600 });
+      chmodSync(draft, existsSync(target) ? statSync(target).mode & 0o777 : 0o644);
+      renameSync(draft, target);
+    } finally {
+      rmSync(draft, { force: true });
+    }
   }
-  mkdirSync(dirname(file), { recursive: true });
-  // A symbolic link stays, and its target is replaced.
-  const target = existsSync(file) ? realpathSync(file) : file;
-  const draft = `${target}.${process.pid}.mandate`;
+  if (note === null && earlier === undefined) return;
+  const notes = note === null ? others : { ...others, [file]: { ...note, folders } };
+  writeDurablySync(notesFile(place), `${JSON.stringify(notes, null, 2)}\n`);
+}
+
+/** The entry as the file has it. */
+export function shownEntry(client: McpClient, path: readonly string[], entry: unknown): string {
+  return client.format === "json" ? JSON.stringify(entry, null, 2) : tomlOf(path, entry).trimEnd();
+}
+
+export function hasEntry(client: McpClient, file: string, place: UserPlace): boolean {
+  return existsSync(file) && look(client, file, place).before !== undefined;
+}
+
+/** The folders that were missing, the outermost one first. */
+function makeFolders(folder: string): readonly string[] {
+  const first = mkdirSync(folder, { recursive: true });
+  const made: string[] = [];
+  for (let each = folder; first !== undefined && each.length >= first.length; each = dirname(each))
+    made.unshift(each);
+  return made;
+}
+
+function removeIfEmpty(folder: string): void {
   try {
-    writeFileSync(draft, text, { flag: "wx", mode: 0o600 });
-    chmodSync(draft, existsSync(target) ? statSync(target).mode & 0o777 : 0o644);
-    renameSync(draft, target);
-  } finally {
-    rmSync(draft, { force: true });
+    rmdirSync(folder);
+  } catch {
+    // Something is in it, or it is gone.
   }
+}
+
+function notesFile({ environment }: UserPlace): string {
+  return join(findPlaces(environment).home, "clients.json");
+}
+
+/** Notes that cannot be read are as good as none: a removal then takes the entry alone. */
+function readNotes(place: UserPlace): z.infer<typeof notesShape> {
+  try {
+    return notesShape.parse(JSON.parse(readFileSync(notesFile(place), "utf8")));
+  } catch {
+    return {};
+  }
+}
+
+function hashOf(text: string): string {
+  return createHash("sha256").update(text).digest("hex");
 }
 
 /**
@@ -101,22 +207,17 @@ function requireEntry(
 }
 
 function read(client: McpClient, text: string, file: string): unknown {
-  return client.format === "json" ? readJsonObject(text, file) : readTomlTable(text, file);
+  const body = text.replace(/^\uFEFF/, "");
+  return client.format === "json" ? readJsonObject(body, file) : readTomlTable(body, file);
 }
 
-/** Tables of TOML have no prototype, which counts as a difference. */
-function plain(value: unknown): unknown {
-  return value === undefined ? undefined : JSON.parse(JSON.stringify(value));
-}
-
+/** The text byte for byte: line ends and a byte order mark stay. */
 function look(
   client: McpClient,
   file: string,
   place: UserPlace,
 ): { readonly text: string; readonly path: readonly string[]; readonly before: unknown } {
-  const text = existsSync(file)
-    ? readTextFile(realpathSync(file), { code: "config-invalid", maximumBytes })
-    : "";
+  const text = existsSync(file) ? readExactly(realpathSync(file)) : "";
   const present = read(client, text, file);
   const path = client.path(present, place);
   for (let depth = 1; depth < path.length; depth++) {
@@ -127,6 +228,16 @@ function look(
     throw new MandateError("config-invalid", sentence);
   }
   return { text, path, before: entryAt(present, path) };
+}
+
+function readExactly(file: string): string {
+  try {
+    const bytes = readRegularFile(file, maximumBytes);
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    const sentence = `${file}: ${messageOf(cause)}. Nothing was changed.`;
+    throw new MandateError("config-invalid", sentence, { cause });
+  }
 }
 
 function isTable(value: unknown): boolean {

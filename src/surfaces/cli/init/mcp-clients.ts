@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import type { ServerVariables } from "../../../diagnose.ts";
 
 /** The name of our entry in every client's file. */
 const entryName = "mandate";
@@ -6,10 +7,14 @@ const entryName = "mandate";
 /** A delegation takes minutes: a client that limits the time of a call gets this limit. */
 const callTimeoutSeconds = 600;
 
+/** A busy machine takes longer to start a program than the ten seconds that Codex allows. */
+const startTimeoutSeconds = 60;
+
 export const mcpClients: readonly McpClient[] = [
   {
     name: "claude-code",
     title: "Claude Code",
+    aliases: ["claude", "cc"],
     format: "json",
     projectFile: ".mcp.json",
     userFile: ({ home }) => join(home, ".claude.json"),
@@ -20,17 +25,30 @@ export const mcpClients: readonly McpClient[] = [
   {
     name: "codex",
     title: "Codex",
+    aliases: ["codex-cli", "openai-codex", "openai"],
     format: "toml",
     projectFile: join(".codex", "config.toml"),
     userFile: ({ home, environment }) =>
       join(environment["CODEX_HOME"] || join(home, ".codex"), "config.toml"),
     path: () => ["mcp_servers", entryName],
-    entry: ({ command, args }) => ({ command, args, tool_timeout_sec: callTimeoutSeconds }),
-    next: "Start codex; /mcp shows it. A project's own file counts once the project is trusted.",
+    // Codex gives a server PATH, HOME and little else. `codex exec` refuses every tool that would ask,
+    // and its first turn does not wait for a server that is not required.
+    entry: ({ command, args, variables }) => ({
+      command,
+      args,
+      env_vars: [...variables.keys, ...variables.others],
+      default_tools_approval_mode: "approve",
+      required: true,
+      startup_timeout_sec: startTimeoutSeconds,
+      tool_timeout_sec: callTimeoutSeconds,
+    }),
+    next: "Start codex; /mcp shows it. A project's own file counts once the project is trusted. Codex does not ask before these tools: what a sub-agent may do is up to your mandate.yaml.",
   },
   {
     name: "opencode",
     title: "opencode",
+    aliases: ["opencode-ai", "oc"],
+    readsJsonc: true,
     format: "json",
     projectFile: "opencode.json",
     userFile: ({ home, environment }) =>
@@ -47,16 +65,24 @@ export const mcpClients: readonly McpClient[] = [
   {
     name: "gemini",
     title: "Gemini CLI",
+    aliases: ["gemini-cli", "google-gemini"],
     format: "json",
     projectFile: join(".gemini", "settings.json"),
     userFile: ({ home }) => join(home, ".gemini", "settings.json"),
     path: () => ["mcpServers", entryName],
-    entry: ({ command, args }) => ({ command, args, timeout: callTimeoutSeconds * 1000 }),
-    next: "Start gemini in this folder; /mcp shows it.",
+    // Gemini CLI removes keys from a server's environment, but not those that its entry names.
+    entry: ({ command, args, variables }) => ({
+      command,
+      args,
+      env: Object.fromEntries(variables.keys.map((name) => [name, `$${name}`])),
+      timeout: callTimeoutSeconds * 1000,
+    }),
+    next: "Start gemini in this folder; /mcp shows it. The folder has to be trusted.",
   },
   {
     name: "cursor",
     title: "Cursor",
+    aliases: ["cursor-agent", "cursor-cli"],
     format: "json",
     projectFile: join(".cursor", "mcp.json"),
     userFile: ({ home }) => join(home, ".cursor", "mcp.json"),
@@ -67,6 +93,7 @@ export const mcpClients: readonly McpClient[] = [
   {
     name: "vscode",
     title: "VS Code",
+    aliases: ["code", "visual-studio-code", "copilot"],
     format: "json",
     projectFile: join(".vscode", "mcp.json"),
     userFile: (place) => join(codeFolder(place), "Code", "User", "mcp.json"),
@@ -98,9 +125,13 @@ function codeFolder({ home, environment, platform }: UserPlace): string {
 export interface McpClient {
   readonly name: string;
   readonly title: string;
+  /** Other names that people use; hyphens and capital letters do not matter. */
+  readonly aliases: readonly string[];
   readonly format: "json" | "toml";
   /** Relative to the project; null: only a file of the user. */
   readonly projectFile: string | null;
+  /** A file of the same name that ends in `.jsonc` is read as well. */
+  readonly readsJsonc?: true;
   userFile(place: UserPlace): string;
   /** The keys that lead to the entry, given the present content of the file. */
   path(present: unknown, place: UserPlace): readonly string[];
@@ -115,8 +146,9 @@ export interface UserPlace {
   readonly platform: NodeJS.Platform;
 }
 
-/** The program that the client starts, and its arguments. */
+/** The program that the client starts, its arguments, and the variables that it reads, by name. */
 export interface Launch {
   readonly command: string;
   readonly args: readonly string[];
+  readonly variables: ServerVariables;
 }

@@ -34,12 +34,12 @@ export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   }
   if (given.flag("json")) {
     printJson(io, { file, ...answers, written: isWritten });
-    return exitCode.done;
+    return isWritten ? exitCode.done : exitCode.failed;
   }
   if (!isWritten) {
     io.stdout.write(text);
     io.stderr.write("Nothing was written: there is no terminal to ask. --yes writes this.\n");
-    return exitCode.done;
+    return exitCode.failed;
   }
   io.stdout.write(`Written: ${printable(file)}\n`);
   io.stdout.write(
