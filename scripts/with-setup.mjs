@@ -1,6 +1,8 @@
 // Makes a fresh clone ready, then runs a command with the project's own Node and tools first in
 // PATH: node scripts/with-setup.mjs <command> [arguments…]
 //
+// The command `mandate` is the built program, in the folder in which the person called npm.
+//
 // Runs on Node 20 without any dependency, because it runs before there is anything else.
 import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -167,7 +169,10 @@ function explain(what, code, output) {
 async function run(command, commandArguments) {
   const pathKey = Object.keys(process.env).find((key) => key.toUpperCase() === "PATH") ?? "PATH";
   const path = process.env[pathKey] ?? "";
-  const child = spawn(command, commandArguments, {
+  const isOurs = command === "mandate";
+  const words = isOurs ? [join(root, "dist", "mandate.js"), ...commandArguments] : commandArguments;
+  const child = spawn(isOurs ? "node" : command, words, {
+    cwd: isOurs ? process.env.INIT_CWD : undefined,
     env: {
       ...process.env,
       [pathKey]: path.startsWith(tools + delimiter) ? path : `${tools}${delimiter}${path}`,

@@ -95,6 +95,14 @@ describe("with-setup", () => {
     expect(npmCalls()).toEqual(["ci"]);
   });
 
+  test("runs mandate in the folder in which the person called npm", async () => {
+    mkdirSync(join(clone, "dist"));
+    writeFileSync(join(clone, "dist", "mandate.js"), "console.log(process.cwd(), process.argv[2])");
+    const elsewhere = testFolder();
+    const { stdout } = await run(["mandate", "ls"], { INIT_CWD: elsewhere });
+    expect(stdout).toBe(`${elsewhere} ls\n`);
+  });
+
   test("installs again when the lockfile changed", async () => {
     await run(["true"]);
     writeLockfile("1.0.1");

@@ -10,7 +10,7 @@ if (typed[0] === "--version" || typed[0] === "-V") {
   process.stdout.write(`${JSON.parse(about).version}\n`);
 } else if (major < 22 || (major === 22 && minor < 18)) {
   process.stderr.write(
-    `mandate: Node 22.18 or newer is needed; this is ${process.version}. Install Node 24 (nodejs.org), or call it by npm in a clone, which brings its own: npm run -s mandate -- help\n`,
+    `mandate needs Node 22.18 or newer; this is ${process.version}. Install Node 24 (nodejs.org). A clone brings its own: npm run -s mandate -- help\n`,
   );
   process.exitCode = 1;
 } else {

@@ -147,7 +147,16 @@ const units: Readonly<Record<string, number>> = {
 
 const help = flag("say what this command takes", "h");
 
-export function parseArguments(command: Command, typed: readonly string[]): Arguments {
+/** `program`: how a person types the program's name, for the sentence about a wrong call. */
+export function parseArguments(
+  command: Command,
+  typed: readonly string[],
+  program = "mandate",
+): Arguments {
+  const usage = (problem: string): MandateError => {
+    const form = `${program} ${command.name} ${command.usage}`.trimEnd();
+    return new MandateError("usage", `${problem}\nUsage: ${form}`);
+  };
   const known: Readonly<Record<string, CommandOption>> = { ...command.options, help };
   const { tokens } = parseArgs({
     args: [...typed],
@@ -171,9 +180,9 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
     if (token.kind === "positional") words.push(token.value);
     if (token.kind !== "option") continue;
     const option = Object.hasOwn(known, token.name) ? known[token.name] : undefined;
-    if (option === undefined) throw unknownOption(command, token.rawName, Object.keys(known));
+    if (option === undefined) throw usage(unknownOption(token.rawName, Object.keys(known)));
     if (option.type === "flag") {
-      if (token.value !== undefined) throw usage(command, `${token.rawName} takes no value.`);
+      if (token.value !== undefined) throw usage(`${token.rawName} takes no value.`);
       flags.add(token.name);
     } else if (option.type === "optional") {
       texts.set(token.name, [...(texts.get(token.name) ?? []), token.value ?? option.implied]);
@@ -184,34 +193,23 @@ export function parseArguments(command: Command, typed: readonly string[]): Argu
         const remedy = isForgotten
           ? ` A value that begins with a dash is written ${token.rawName}=VALUE.`
           : "";
-        throw usage(
-          command,
-          `${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`,
-        );
+        throw usage(`${token.rawName} needs a value: ${token.rawName} ${option.value}.${remedy}`);
       }
       texts.set(token.name, [...(texts.get(token.name) ?? []), token.value]);
     }
   }
-  if (!flags.has("help")) requireWords(command, words.length);
+  const problem = flags.has("help") ? undefined : problemOfWords(command, words.length);
+  if (problem !== undefined) throw usage(problem);
   return new Arguments(words, flags, texts);
 }
 
-function requireWords(command: Command, given: number): void {
+function problemOfWords(command: Command, given: number): string | undefined {
   const { words = { least: 0, most: 0 } } = command;
-  if ("needs" in words && given < words.least) {
-    throw usage(command, `${command.name} needs ${words.needs}.`);
-  }
-  const { most } = words;
-  if (given > most) throw usage(command, `That is ${given - most} word(s) too many.`);
+  if ("needs" in words && given < words.least) return `${command.name} needs ${words.needs}.`;
+  return given > words.most ? `That is ${given - words.most} word(s) too many.` : undefined;
 }
 
-function unknownOption(command: Command, name: string, known: readonly string[]): MandateError {
+function unknownOption(name: string, known: readonly string[]): string {
   const nearest = nearestKey(name.replace(/^-+/, ""), known);
-  const hint = nearest === undefined ? "" : ` Did you mean --${nearest}?`;
-  return usage(command, `There is no option ${name}.${hint}`);
-}
-
-function usage(command: Command, problem: string): MandateError {
-  const form = `mandate ${command.name} ${command.usage}`.trimEnd();
-  return new MandateError("usage", `${problem}\nUsage: ${form}`);
+  return `There is no option ${name}.${nearest === undefined ? "" : ` Did you mean --${nearest}?`}`;
 }

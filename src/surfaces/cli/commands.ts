@@ -1,43 +1,62 @@
 import type { Command } from "./command.ts";
 
-/** What `help` says of each command, in the order in which a newcomer meets them. */
-const summaries = {
-  run: "give a task to an agent, and watch it delegate",
-  chat: "talk with an agent at this terminal, and watch it delegate",
-  demo: "watch a parent and its children at work, without a key",
-  serve: "start the dashboard, the HTTP API and the MCP server",
-  worker: "work on delegations from the queues of a shared database",
-  mcp: "serve the delegation tools to another program's agent, over MCP",
-  ls: "list runs",
-  tree: "show a run's agents as a tree: state, tokens, cost",
-  show: "show a run, or a delegation with its contract and receipt",
-  logs: "show the events of a run, one line each",
-  result: "print the result of a run or a delegation",
-  inbox: "show questions that wait for you, and news",
-  answer: "answer a question that an agent asked",
-  cancel: "cancel a run or a delegation, with everything below it",
-  resume: "resume what was paused, interrupted, cancelled or failed",
-  sessions: "list, show, rename and export conversations",
-  diff: "show what a delegation changed in its own copy",
-  merge: "merge the changes that a failed delegation left",
-  discard: "delete the changes that a failed delegation left",
-  agents: "show and change registered agents and pins",
-  "/COMMAND": "a chat command: /status, /oracle, /review and what /help lists",
-  profiles: "list profiles, check agent files, trust project profiles",
-  import: "turn other programs' agent files into profiles",
-  memory: "show what agents saved, share it or forget it",
-  replay: "run a recorded run again from its log, or compare two runs",
-  fork: "start a new run from the middle of another one",
-  token: "manage who may use the server",
-  verify: "check the log against its invariants",
-  prune: "remove old runs, and keep a receipt of each",
-  migrate: "copy the embedded database to Postgres",
-  init: "set up a project, or add our tools to the agent that you already use",
-  folders: "show and change in which folders agents may work",
-  doctor: "show what is configured on this machine, and what is missing",
+/** What `help` says of each command, in groups, in the order in which a newcomer meets them. */
+export const commandGroups = {
+  "Work with agents": {
+    run: "give a task to an agent, and watch it delegate",
+    chat: "talk with an agent at this terminal, and watch it delegate",
+    resume: "resume what was paused, interrupted, cancelled or failed",
+    cancel: "cancel a run or a delegation, with everything below it",
+    demo: "watch a parent and its children at work, without a key",
+  },
+  "See what happened": {
+    ls: "list runs",
+    tree: "show a run's agents as a tree: state, tokens, cost",
+    show: "show a run, or a delegation with its contract and receipt",
+    logs: "show the events of a run, one line each",
+    result: "print the result of a run or a delegation",
+    sessions: "list, show, rename and export conversations",
+  },
+  Decide: {
+    inbox: "show questions that wait for you, and news",
+    answer: "answer a question that an agent asked",
+    diff: "show what a delegation changed in its own copy",
+    merge: "merge the changes that a failed delegation left",
+    discard: "delete the changes that a failed delegation left",
+  },
+  Agents: {
+    agents: "show and change registered agents and pins",
+    profiles: "list profiles, check agent files, trust project profiles",
+    import: "turn other programs' agent files into profiles",
+    memory: "show what agents saved, share it or forget it",
+    "/COMMAND": "a chat command: /status, /oracle, /review and what /help lists",
+  },
+  "Dashboard and servers": {
+    serve: "start the dashboard, the HTTP API and the MCP server",
+    mcp: "serve the delegation tools to another program's agent, over MCP",
+    worker: "work on delegations from the queues of a shared database",
+    token: "manage who may use the server",
+  },
+  "The log": {
+    verify: "check the log against its invariants",
+    replay: "run a recorded run again from its log, or compare two runs",
+    fork: "start a new run from the middle of another one",
+    prune: "remove old runs, and keep a receipt of each",
+    migrate: "copy the embedded database to Postgres",
+  },
+  "Set up": {
+    init: "set up a project, or add our tools to the agent that you already use",
+    doctor: "show what is configured on this machine, and what is missing",
+    config: "show the configuration that applies here, and where it comes from",
+    folders: "show and change in which folders agents may work",
+    completion: "complete commands and names in your shell",
+  },
 } as const;
 
-const loaders: Readonly<Record<keyof typeof summaries, () => Promise<Command>>> = {
+type Groups = typeof commandGroups;
+type CommandName = { [Group in keyof Groups]: keyof Groups[Group] }[keyof Groups];
+
+const loaders: Readonly<Record<CommandName, () => Promise<Command>>> = {
   run: async () => (await import("./commands/run.ts")).runCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
   demo: async () => (await import("./demonstration/demo.ts")).demoCommand,
@@ -69,6 +88,8 @@ const loaders: Readonly<Record<keyof typeof summaries, () => Promise<Command>>> 
   prune: async () => (await import("./commands/prune.ts")).pruneCommand,
   migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
   init: async () => (await import("./commands/init.ts")).initCommand,
+  config: async () => (await import("./commands/config.ts")).configCommand,
+  completion: async () => (await import("./help/completion.ts")).completionCommand,
   folders: async () => (await import("./commands/folders.ts")).foldersCommand,
   doctor: async () => (await import("./commands/doctor.ts")).doctorCommand,
 };
@@ -80,10 +101,9 @@ interface CommandEntry {
 
 /** Every command by its name; chat commands, which begin with a slash, are one of them. */
 export const commands: Readonly<Record<string, CommandEntry>> = Object.fromEntries(
-  Object.entries(loaders).map(([name, load]) => [
-    name,
-    { summary: summaries[name as keyof typeof summaries], load },
-  ]),
+  Object.values(commandGroups)
+    .flatMap((group) => Object.entries(group) as [CommandName, string][])
+    .map(([name, summary]) => [name, { summary, load: loaders[name] }]),
 );
 
 /** The command of that name. Every chat command is one; `command` is the older name for them. */

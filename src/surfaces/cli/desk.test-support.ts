@@ -24,6 +24,7 @@ interface DeskOptions {
   readonly ask?: Io["ask"];
   readonly environment?: Io["environment"];
   readonly cwd?: string;
+  readonly program?: string;
   /** What comes in on standard input. */
   readonly input?: string;
   readonly terminal?: { readonly columns: number; readonly rows: number };
@@ -93,7 +94,7 @@ export class Desk {
       },
       environment: { MANDATE_HOME: this.home, XDG_CONFIG_HOME: this.home, ...options.environment },
       cwd: options.cwd ?? this.folder,
-      program: "mandate",
+      program: options.program ?? "mandate",
       pid: process.pid,
       now: () => Date.now() + this.aheadMs,
       ...(options.ask && { ask: options.ask }),

@@ -1,6 +1,7 @@
 import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { stripVTControlCharacters } from "node:util";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { commands } from "./commands.ts";
 import { Desk } from "./desk.test-support.ts";
@@ -18,7 +19,7 @@ const echo = 'version: 1\nreplies: [{ text: "done: {{task}}" }]\n';
 describe("what was typed wrong", () => {
   test.each([
     [["rnu", "x"], /no command "rnu".*Did you mean run\?/],
-    [["frobnicate"], /no command "frobnicate".*There are: run, chat, demo, /],
+    [["frobnicate"], /no command "frobnicate"\. mandate help lists what there is\./],
     [["--jsn"], /no option "--jsn"/],
     [["run", "--jsn", "x"], /no option --jsn. Did you mean --json\?\nUsage: mandate run/],
     [["run", "-z", "x"], /no option -z/],
@@ -94,6 +95,25 @@ describe("what was typed wrong", () => {
 });
 
 describe("help", () => {
+  test("it groups the commands, says what serve is, and keeps to the terminal's width", async () => {
+    const terminal = { columns: 60, rows: 20 };
+    const { out } = await desk.type(["help"], { terminal });
+    const plain = stripVTControlCharacters(out);
+    expect(plain).toMatch(/\nDashboard and servers\n {2}serve +start the dashboard/);
+    const { out: about } = await desk.type(["help", "run"], { terminal });
+    const lines = [...plain.split("\n"), ...stripVTControlCharacters(about).split("\n")];
+    expect(lines.filter((line) => line.length > 60 && !line.startsWith("  mandate run"))).toEqual(
+      [],
+    );
+  });
+
+  test("errors name the program as it is typed here", async () => {
+    const program = "npm run -s mandate --";
+    expect((await desk.type(["ls", "-z"], { program })).err).toContain(`Usage: ${program} ls`);
+    const asked = await desk.type(["answer", "q123456", "yes"], { program });
+    expect(asked.err).toContain(`${program} inbox --open`);
+  });
+
   test.each(Object.keys(commands))("%s says what it takes, in two ways", async (name) => {
     const [byFlag, byWord] = [await desk.type([name, "--help"]), await desk.type(["help", name])];
     expect(byFlag).toEqual(byWord);

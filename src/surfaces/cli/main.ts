@@ -1,13 +1,13 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
-import { type Command, parseArguments, shownOptions } from "./command.ts";
+import { type Command, parseArguments } from "./command.ts";
 import { commandNamed, commands } from "./commands.ts";
-import { padEnd } from "./display-width.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
+import { describeCommand, describeCommands } from "./help/help.ts";
 import type { Io, Writer } from "./io.ts";
 import { printable } from "./printable.ts";
-import { type Style, styleFor } from "./style.ts";
+import { styleFor } from "./style.ts";
 
 /**
  * The command line: takes the words after the program's name, gives an exit code. This folder owns
@@ -47,7 +47,7 @@ async function dispatch(typed: readonly string[], io: Io): Promise<number> {
   }
   const command = await load(word);
   // A chat command is typed as it is: its name is the first of its words.
-  const given = parseArguments(command, word.startsWith("/") ? typed : rest);
+  const given = parseArguments(command, word.startsWith("/") ? typed : rest, io.program);
   if (given.flag("help")) {
     await help([word], io, io.stdout);
     return exitCode.done;
@@ -56,12 +56,11 @@ async function dispatch(typed: readonly string[], io: Io): Promise<number> {
 }
 
 async function help([word]: readonly string[], io: Io, writer: Io["stdout"]): Promise<void> {
-  const style = styleFor(writer, io);
-  if (word === undefined) {
-    writer.write(describeCommands(style, io.program));
-    return;
-  }
-  writer.write(describeCommand(await load(word), style, io.program));
+  const text =
+    word === undefined
+      ? describeCommands(writer, io)
+      : describeCommand(await load(word), writer, io);
+  writer.write(text);
 }
 
 function load(word: string): Promise<Command> {
@@ -74,72 +73,24 @@ function unknownCommand(word: string): MandateError {
   const known = Object.keys(commands);
   const nearest = nearestKey(word, known);
   const hint =
-    nearest === undefined ? `There are: ${known.join(", ")}.` : `Did you mean ${nearest}?`;
+    nearest === undefined ? "mandate help lists what there is." : `Did you mean ${nearest}?`;
   const what = word.startsWith("-") ? "option" : "command";
   return new MandateError("usage", `There is no ${what} ${JSON.stringify(word)}. ${hint}`);
 }
+
+/** The commands that a sentence of the runtime tells people to type. */
+const ownCommand = new RegExp(
+  `\\bmandate(?= (?:${["help", ...Object.keys(commands)].join("|")})\\b)`,
+  "g",
+);
 
 /** A sentence for what the caller can fix. Any other error is a defect of Mandate, and says so. */
 function describe(error: unknown, io: Io): string {
   const { paint } = styleFor(io.stderr, io);
   const wantsStack = Boolean(io.environment["MANDATE_DEBUG"]);
   if (wantsStack && error instanceof Error) return printable(error.stack ?? error.message);
-  const message = printable(error instanceof Error ? error.message : String(error));
+  const said = printable(error instanceof Error ? error.message : String(error));
+  const message = said.replaceAll(ownCommand, io.program);
   if (error instanceof MandateError) return `${paint.bad("mandate:")} ${message}`;
   return `${paint.bad("mandate:")} ${message}\nThis is a defect in Mandate itself; MANDATE_DEBUG=1 shows where.`;
-}
-
-function describeCommands({ paint }: Style, program: string): string {
-  const rows = Object.entries(commands).map(([name, { summary }]) => [name, summary] as const);
-  return [
-    `${paint.strong("mandate")}: delegate work to sub-agents under a contract that code enforces`,
-    "",
-    `${paint.strong("Usage:")} ${program} COMMAND [options]`,
-    "",
-    ...columns(rows, paint.accent),
-    "",
-    `${program} help COMMAND, or COMMAND --help, says more. --version prints the version.`,
-    "",
-    `${paint.strong("Environment")}`,
-    ...columns(
-      [
-        ["MANDATE_HOME", "where everything is kept"],
-        ["MANDATE_MODEL", "the default model, provider/model"],
-        ["MANDATE_PLAYBOOK", "a file with scripted answers instead of a language model"],
-        ["MANDATE_CONFIG", "a configuration file instead of the nearest mandate.yaml"],
-        ["ANTHROPIC_API_KEY …", `keys of providers; ${program} doctor names them all`],
-        ["NO_COLOR", "no colours"],
-        ["MANDATE_DEBUG", "show where an error comes from"],
-      ],
-      paint.accent,
-    ),
-    "",
-    `${paint.strong("Exit codes")} 0 done, 1 failed, 2 wrong usage, 3 refused by policy, 130 interrupted`,
-    "",
-  ].join("\n");
-}
-
-function describeCommand(command: Command, { paint }: Style, program: string): string {
-  const options = shownOptions(command).map(
-    ({ form, help, short }) =>
-      [`${short === undefined ? "" : `-${short}, `}${form}`, help] as const,
-  );
-  return [
-    `${paint.strong("Usage:")} ${`${program} ${command.name} ${command.usage}`.trimEnd()}`,
-    "",
-    command.about,
-    ...(options.length > 0 ? ["", ...columns(options, paint.accent)] : []),
-    ...(command.examples
-      ? ["", paint.strong("Examples"), ...command.examples.map((each) => `  ${program} ${each}`)]
-      : []),
-    "",
-  ].join("\n");
-}
-
-function columns(
-  rows: readonly (readonly [string, string])[],
-  paint: (text: string) => string,
-): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${paint(padEnd(left, width))}  ${right}`);
 }

@@ -1,4 +1,5 @@
-import { basename } from "node:path";
+import { accessSync, constants, readFileSync, realpathSync, statSync } from "node:fs";
+import { basename, delimiter, dirname, join, sep } from "node:path";
 import type { Io, StopSignal, Writer } from "./io.ts";
 import { terminalLetters } from "./style.ts";
 
@@ -17,7 +18,7 @@ export function processIo(): Io {
     stderr: writerFor(process.stderr),
     environment: process.env,
     cwd: process.cwd(),
-    program: programName(process.env, process.argv[1] ?? ""),
+    program: programName(process.env, process.argv[1] ?? "", process.cwd()),
     pid: process.pid,
     ownsProcess: true,
     now: Date.now,
@@ -84,9 +85,61 @@ async function askAtTerminal(prompt: string, signal: AbortSignal): Promise<strin
   }
 }
 
-/** How to start this program here: in a clone `mandate` is not on the PATH. */
-export function programName(environment: Io["environment"], script: string): string {
-  const isOurs = environment["npm_package_name"] === "mandate";
-  if (isOurs && environment["npm_lifecycle_event"] !== undefined) return "npm run -s mandate --";
-  return basename(script) === "mandate" ? "mandate" : `node ${script}`;
+/**
+ * How a person starts this program here: by name where the PATH finds it, through npm in a clone,
+ * through npx in a project, and otherwise by the path of its script.
+ *
+ * @example programName({ PATH: "/usr/bin" }, "/usr/bin/mandate", "/home") // "mandate"
+ */
+export function programName(environment: Io["environment"], script: string, cwd: string): string {
+  const clone = cloneOf(environment, script);
+  if (clone !== undefined) {
+    const isInside = isBelow(environment["INIT_CWD"] ?? cwd, clone);
+    return `npm ${isInside ? "" : `--prefix ${quoted(clone)} `}run -s mandate --`;
+  }
+  const [, project] =
+    /^(.*?)[\\/]node_modules[\\/](?:\.bin[\\/]mandate|mandate[\\/])/.exec(script) ?? [];
+  if (project !== undefined) {
+    const isCached = /[\\/]_npx[\\/]/.test(script);
+    return isCached || isBelow(cwd, project) ? "npx mandate" : "mandate";
+  }
+  const isNamed = basename(script) === "mandate" || isOnPath(script, environment);
+  return isNamed ? "mandate" : `node ${quoted(script)}`;
+}
+
+/** The clone whose `npm run mandate` or `npm start` started the script. */
+function cloneOf(environment: Io["environment"], script: string): string | undefined {
+  const {
+    npm_package_name: name,
+    npm_package_json: file,
+    npm_lifecycle_event: event,
+  } = environment;
+  if (name !== "mandate" || file === undefined || event === undefined) return undefined;
+  return script === join(dirname(file), "dist", "mandate.js") ? dirname(file) : undefined;
+}
+
+/** The first `mandate` on the PATH is this program: a link to it, or a launcher that names it. */
+export function isOnPath(script: string, environment: Io["environment"]): boolean {
+  for (const folder of (environment["PATH"] ?? "").split(delimiter)) {
+    const file = join(folder, process.platform === "win32" ? "mandate.cmd" : "mandate");
+    try {
+      if (folder === "") continue;
+      accessSync(file, constants.X_OK);
+      if (process.platform === "win32") return true;
+      if (realpathSync(file) === realpathSync(script)) return true;
+      return statSync(file).size < 4096 && readFileSync(file, "utf8").includes(`'${script}'`);
+    } catch {
+      // There is none in this folder, or it cannot be read.
+    }
+  }
+  return false;
+}
+
+function isBelow(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(folder + sep);
+}
+
+/** As one word of a shell. */
+function quoted(path: string): string {
+  return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

@@ -1,5 +1,5 @@
-import { accessSync, constants, existsSync, realpathSync } from "node:fs";
-import { basename, delimiter, dirname, isAbsolute, join, relative, sep } from "node:path";
+import { existsSync, realpathSync } from "node:fs";
+import { basename, dirname, isAbsolute, join, relative, sep } from "node:path";
 import { nearestKey } from "../../../agents/documents/nearest-key.ts";
 import { userHomeOf } from "../../../control/places.ts";
 import { serverVariables } from "../../../diagnose.ts";
@@ -18,6 +18,7 @@ import {
 import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
 import { agrees, type Io } from "../io.ts";
 import { printable, printJson } from "../printable.ts";
+import { isOnPath } from "../process-io.ts";
 import { styleFor } from "../style.ts";
 
 const names = mcpClients.map(({ name }) => name);
@@ -195,24 +196,9 @@ async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
 async function launchOf({ cwd, environment }: Io): Promise<Launch> {
   const own = process.argv[1] ?? "";
   const variables = await serverVariables(environment, cwd);
-  return isOnPath("mandate", own, environment)
+  return isOnPath(own, environment)
     ? { command: "mandate", args: ["mcp"], variables }
     : { command: process.execPath, args: [realOrSame(own), "mcp"], variables };
-}
-
-function isOnPath(name: string, own: string, environment: Io["environment"]): boolean {
-  const folders = (environment["PATH"] ?? "").split(delimiter).filter((folder) => folder !== "");
-  for (const folder of folders) {
-    const program = join(folder, process.platform === "win32" ? `${name}.cmd` : name);
-    try {
-      accessSync(program, constants.X_OK);
-    } catch {
-      continue;
-    }
-    // A client starts the first `mandate` on the PATH, so only that one is compared.
-    return process.platform === "win32" || realOrSame(program) === realOrSame(own);
-  }
-  return false;
 }
 
 function realOrSame(path: string): string {
