@@ -229,6 +229,11 @@ export interface RunRequest extends DelegationRequest, RequestedWorkspace {
   readonly session?: string | undefined;
   /** A person typed the task at one of our surfaces. Never set for text from a program. */
   readonly isTyped?: boolean | undefined;
+  /**
+   * Untrusted text after a typed task, such as the output of a command. The agent begins tainted, and
+   * no host that the text names counts as named by the person.
+   */
+  readonly untrustedInput?: string | undefined;
   /** For a resumed sub-agent: the known addresses of its old contract. */
   readonly addresses?: readonly string[] | undefined;
   /**

@@ -43,6 +43,9 @@ export interface ContinueOptions extends SessionLimits {
   readonly by?: RunPrincipal | undefined;
   /** A person typed the message, at a surface of ours. */
   readonly isTyped?: boolean | undefined;
+  readonly untrustedInput?: string | undefined;
+  /** Another model from here on, if the contract allows it. */
+  readonly modelOverride?: string | undefined;
 }
 
 /** Resumes a delegation that was cancelled or failed. */
@@ -111,6 +114,8 @@ export async function continuation(
     context: undefined,
     successCriteria: undefined,
     isTyped: options.isTyped,
+    untrustedInput: options.untrustedInput,
+    modelOverride: options.modelOverride ?? next.request.modelOverride,
     isConversation: true,
   };
   // Its background children still write into the copy of one that has answered.

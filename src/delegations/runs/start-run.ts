@@ -28,7 +28,7 @@ import type {
 } from "../../ports/delegator.ts";
 import { type Resumption, withoutWriting } from "../../sessions/resumption.ts";
 import { isReadOnlySession, isSessionName } from "../../sessions/session-records.ts";
-import { carriedBy } from "../../tools/exposure-of.ts";
+import { carriedBy, carriesUntrusted } from "../../tools/exposure-of.ts";
 import { realFolder } from "../../workspaces/bind-workspace.ts";
 import { noteWorkspace } from "../../workspaces/processes/agent-folders.ts";
 import { requireUnused } from "../changes/take-over.ts";
@@ -136,8 +136,9 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
   return new Session(root);
 }
 
-async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
+async function start(own: EngineState, asked: RunOrder): Promise<StartedRun> {
   const { goals, parts, runs } = own;
+  const order = withInput(asked);
   const { copy, request, system } = order;
   const { command, isGoal = false, resumedAt, resumedFrom, watchers = [] } = request;
   const run = newRun(parts, order);
@@ -159,8 +160,8 @@ async function start(own: EngineState, order: RunOrder): Promise<StartedRun> {
       addresses: request.addresses,
       ...(resumedFrom !== undefined && {
         opening: await openingAfter(parts, resumedFrom, request.task, resumedAt),
-        carries: await carriedByStored(parts, resumedFrom),
       }),
+      carries: await carriedBefore(parts, request),
     },
     { ...sessionOf(request), ...(isGoal && { goal: { behind } }) },
   );
@@ -250,15 +251,24 @@ async function createRoot(
   return { root: started.agent, closed };
 }
 
-/** What a stored delegation carries, for the one that continues its conversation. */
-async function carriedByStored(
+/** What a root begins with: its untrusted input, and what the delegation that it continues carries. */
+async function carriedBefore(
   { store, toolbox }: EngineParts,
-  delegationId: string,
+  { resumedFrom: delegationId, untrustedInput }: RunRequest,
 ): Promise<readonly Carried[]> {
+  const given = untrustedInput === undefined ? [] : carriesUntrusted;
+  if (delegationId === undefined) return given;
   const contract = await store.readContract(delegationId);
   const evidence = new Evidence();
   for await (const event of store.readEvents({ delegationId })) evidence.see(event);
-  return carriedBy(toolbox, contract, evidence);
+  return [...new Set([...given, ...carriedBy(toolbox, contract, evidence)])];
+}
+
+/** The task with its untrusted input. The hosts that the person named were read from the task alone. */
+function withInput({ request, ...order }: RunOrder): RunOrder {
+  const { task, untrustedInput } = request;
+  if (untrustedInput === undefined) return { ...order, request };
+  return { ...order, request: { ...request, task: `${task}\n\n${untrustedInput}` } };
 }
 
 /** A process that recovers the run finds the session's mode in the log. */

@@ -233,4 +233,6 @@ export const continueKeys = {
   session: true,
   by: true,
   isTyped: true,
+  modelOverride: true,
+  untrustedInput: true,
 } satisfies Keys<ContinueOptions>;

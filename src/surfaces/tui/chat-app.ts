@@ -84,17 +84,20 @@ function useFirstDrawn(state: ChatState, style: Style): number {
   return useMemo(() => (drawings === 0 ? 0 : firstOnScreen(state, style)), [drawings]);
 }
 
-type Shown = Pick<ChatState, "columns" | "columnsBefore" | "entries" | "rows">;
+type Shown = Pick<ChatState, "clearedAt" | "columns" | "columnsBefore" | "entries" | "rows">;
 
 /**
  * The index of the first entry that was on the screen before it was wiped. With one line too many, the
  * scrollback has it twice; with one too few, the line is lost.
  */
-function firstOnScreen({ columns, columnsBefore, entries, rows }: Shown, style: Style): number {
+function firstOnScreen(
+  { clearedAt, columns, columnsBefore, entries, rows }: Shown,
+  style: Style,
+): number {
   const widest = Math.max(columns, columnsBefore);
   let lines = 0;
   let first = entries.length;
-  while (first > 0 && lines < rows) {
+  while (first > clearedAt && lines < rows) {
     first -= 1;
     const entry = entries[first];
     if (entry) lines += drawApart(entry, entries[first - 1], widest, style).length;

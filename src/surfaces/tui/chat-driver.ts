@@ -1,4 +1,6 @@
 import { describeResumed } from "../../application/commands/describe-run.ts";
+import { FileFinder } from "../../application/find-files.ts";
+import { findPlaces } from "../../control/places.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Timer } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -7,13 +9,22 @@ import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import { ChatCommands } from "./chat-commands.ts";
 import { ChatRuns } from "./chat-runs.ts";
-import type { ChatEffect, ChatInput, Departure } from "./chat-state.ts";
+import type { StartedRun } from "../cli/work-on.ts";
+import type { ChatCandidate, ChatEffect, ChatInput, Departure } from "./chat-state.ts";
 import { type ChatStore, InputQueue } from "./chat-store.ts";
 import { type ChatSetting, Conversation } from "./conversation.ts";
 import type { NoteTone } from "./entry.ts";
 import { InboxReader } from "./inbox-reader.ts";
+import { mentionAt, mentioning } from "./keys/completing.ts";
+import type { Editor } from "./keys/editor.ts";
+import { LocalCommands } from "./local-commands.ts";
+import { PersonShell } from "./person-shell.ts";
+import { readDetail } from "./read-detail.ts";
+import { SaidFile } from "./said-file.ts";
+import { SessionFigures } from "./session-figures.ts";
 
 const tickMs = 250;
+const mostFiles = 50;
 
 /** The outcome of resuming one run. */
 export interface ResumedBeside {
@@ -37,11 +48,16 @@ export class ChatDriver {
   readonly #queue: InputQueue;
   readonly #conversation: Conversation;
   readonly #commands: ChatCommands;
+  readonly #figures: SessionFigures;
+  readonly #shell: PersonShell;
+  readonly #files: FileFinder;
+  readonly #said: SaidFile;
   readonly #ticks: Timer;
   readonly #left = Promise.withResolvers<void>();
   /** Runs that were handed to another process. */
   readonly detached: string[] = [];
   #screen: Redrawable | undefined;
+  #ready: Promise<void> = Promise.resolve();
 
   constructor(setting: ChatSetting, store: ChatStore) {
     const { io, runtime } = setting;
@@ -65,10 +81,20 @@ export class ChatDriver {
       settled: () => this.#queue.flushed(),
       tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
     });
-    this.#conversation = new Conversation({ setting, store, queue: this.#queue, runs: this.#runs });
-    this.#commands = new ChatCommands(setting, store, (run) => {
-      this.#conversation.joinStarted(run).catch((error) => this.#tell(error));
+    this.#figures = new SessionFigures(runtime, this.#runs, setting.model);
+    this.#shell = new PersonShell(setting.workspace, clock);
+    this.#files = new FileFinder(runtime);
+    this.#said = new SaidFile(findPlaces(io.environment).home);
+    const local = new LocalCommands(setting, this.#figures);
+    this.#conversation = new Conversation({
+      ...{ setting, store, queue: this.#queue, runs: this.#runs, figures: this.#figures },
+      shell: this.#shell,
+      commands: local,
     });
+    const onStart = (run: StartedRun) => {
+      this.#conversation.joinStarted(run).catch((error) => this.#tell(error));
+    };
+    this.#commands = new ChatCommands(setting, store, { local, onStart });
     store.performedBy((effect) => void this.#perform(effect));
     this.#ticks = clock.every(tickMs, () => this.#tick());
   }
@@ -78,11 +104,17 @@ export class ChatDriver {
     return this.#left.promise;
   }
 
+  /** What is sent before the session is open waits for it. */
+  holdUntil(ready: Promise<void>): void {
+    this.#ready = ready;
+  }
+
   showOn(screen: Redrawable): void {
     this.#screen = screen;
   }
 
   stop(): void {
+    this.#shell.stop();
     this.#ticks.cancel();
     this.#queue.stop();
     this.#reader.stop();
@@ -129,6 +161,7 @@ export class ChatDriver {
   }
 
   #hear(event: StoredEvent): void {
+    this.#figures.see(event);
     this.#queue.push({ type: "event", event });
     if (event.type === "agent.subagent_closed") this.#reader.refresh();
   }
@@ -141,14 +174,18 @@ export class ChatDriver {
   #surroundings(): readonly ChatInput[] {
     const { panel, turn } = this.#store.state;
     const rows = panel.is === "tree" && turn ? this.#runs.liveTree(turn.runId) : undefined;
-    const agents = { type: "agents", agents: this.#runs.agents } as const;
-    return rows === undefined ? [agents] : [agents, { type: "tree", rows }];
+    const { figures } = this.#figures;
+    return [
+      { type: "agents", agents: this.#runs.agents },
+      { type: "figures", figures },
+      ...(rows === undefined ? [] : [{ type: "tree", rows } as const]),
+    ];
   }
 
   /** Clocks and spinners move while an agent works or a question has a deadline. */
   #tick(): void {
-    const { agents, inbox, isSending, turn } = this.#store.state;
-    if (turn || isSending || agents.length > 0 || inbox.questions.size > 0) {
+    const { agents, inbox, isSending, shell, turn } = this.#store.state;
+    if (turn || isSending || shell || agents.length > 0 || inbox.questions.size > 0) {
       this.#queue.push(this.#now());
     }
   }
@@ -173,17 +210,34 @@ export class ChatDriver {
     const { runtime, workspace } = this.#setting;
     switch (effect.do) {
       case "send":
+        await this.#ready;
         return this.#conversation.send(effect.text);
       case "command": {
-        const reply = await this.#commands.execute(effect.text);
-        this.#queue.push({ type: "entries", entries: [reply] });
+        await this.#ready;
+        const entries = await this.#commands.execute(effect.text);
+        this.#queue.push({ type: "entries", entries });
         const [, askId] = /^\/answer\s+(\S+)/.exec(effect.text) ?? [];
-        if (reply.ok && askId !== undefined) await this.#reader.noteAnswered(askId);
+        const [reply] = entries;
+        const isDone = reply?.kind === "reply" && reply.ok;
+        if (isDone && askId !== undefined) await this.#reader.noteAnswered(askId);
         return this.#reader.refresh();
       }
+      case "shell":
+        return this.#runShell(effect.text);
+      case "stop-shell":
+        return this.#shell.stop();
+      case "remember":
+        return this.#said.add(effect.text);
       case "complete": {
-        const candidates = await this.#commands.complete(effect.text);
-        return this.#store.dispatch({ type: "candidates", of: effect.text, candidates });
+        const { text } = effect.editor;
+        const candidates = text.startsWith("/")
+          ? await this.#commands.complete(text)
+          : await this.#findFiles(effect.editor);
+        return this.#store.dispatch({ type: "candidates", of: text, candidates });
+      }
+      case "read-detail": {
+        const detail = await readDetail(runtime.store, effect.id, this.#setting.io);
+        return this.#store.dispatch({ type: "detail", detail });
       }
       case "answer":
         await this.#reader.inbox.answer(effect.askId, effect.text);
@@ -208,6 +262,10 @@ export class ChatDriver {
         return this.#reader.refresh();
       case "open-session":
         return this.#conversation.openAnother(effect.id);
+      case "clear":
+        await this.#conversation.openAnother(null);
+        this.#store.dispatch({ type: "cleared" });
+        return this.#screen?.redraw();
       case "redraw":
         return this.#screen?.redraw();
       case "suspend":
@@ -217,6 +275,27 @@ export class ChatDriver {
       default:
         return effect satisfies never;
     }
+  }
+
+  async #runShell(command: string): Promise<void> {
+    this.#queue.deliver({ type: "shell", command });
+    try {
+      const output = await this.#shell.run(command);
+      this.#queue.push({ type: "entries", entries: [output] });
+    } finally {
+      this.#queue.push({ type: "shell", command: null });
+    }
+  }
+
+  async #findFiles(editor: Editor): Promise<readonly ChatCandidate[]> {
+    const mention = mentionAt(editor);
+    if (mention === undefined) return [];
+    const { wanted } = mention;
+    const question = { wanted, most: mostFiles, signal: new AbortController().signal };
+    const { paths } = await this.#files.find(this.#setting.workspace, question);
+    // A space would end the mention.
+    const fitting = paths.filter((path) => !/\s/.test(path));
+    return fitting.map((path) => mentioning(editor, mention, path));
   }
 
   /** Leaves without a choice by the person: background sub-agents are interrupted. */

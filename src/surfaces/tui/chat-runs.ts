@@ -1,8 +1,11 @@
 import { isWatching, labelOf } from "../../application/commands/describe-run.ts";
+import { keptWorkIn } from "../../application/kept-copies.ts";
 import type { Contract } from "../../contracts/contract.ts";
+import { findPlaces } from "../../control/places.ts";
 import { type Delegation, isOpen, openAskOf, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
+import { type Spent, spentIn, sumOf } from "../../events/spent.ts";
 import type { Runtime } from "../../runtime.ts";
 import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { QuietDisplay } from "../cli/display.ts";
@@ -54,7 +57,21 @@ export class ChatRuns {
   }
 
   get agents(): readonly AgentLine[] {
-    return agentLines(this.#watch.views.values(), this.#contracts);
+    const isHere = (runId: string) => (this.#beside.get(runId) ?? "answered") === "answered";
+    return agentLines(this.#watch.views.values(), this.#contracts, isHere);
+  }
+
+  isFollowed(runId: string): boolean {
+    return this.#watch.views.has(runId);
+  }
+
+  /** What the runs of a session have spent, as far as this chat followed them. */
+  spentIn(runIds: ReadonlySet<string>): Spent {
+    return sumOf(
+      [...this.#watch.views.values()].flatMap(({ state }) =>
+        runIds.has(state.id) ? [spentIn(state)] : [],
+      ),
+    );
   }
 
   /** Makes this run the one of the conversation. */
@@ -116,7 +133,10 @@ export class ChatRuns {
     if (event.type === "agent.subagent_closed") this.#tellOfChild(event, view);
     if (event.type === "agent.subagent_created") void this.#readContract(event.sub_agent_id ?? "");
     if (event.type === "agent.subagent_closed") {
-      this.#endIfAlone(view).catch((error) => this.#listener.failed(error));
+      const failed = (error: unknown) => this.#listener.failed(error);
+      this.#endIfAlone(view).catch(failed);
+      const { final_status: status, sub_agent_id: id } = event.payload;
+      if (status === "failed") this.#tellKept(view, id).catch(failed);
     }
     const why = this.#beside.get(event.run_id);
     // The conversation has already shown the answer and the end of each child.
@@ -150,7 +170,19 @@ export class ChatRuns {
     const { createdAt, title } = child;
     const about = { label: labelOf(child), title, createdAt, isWatching: false };
     this.#listener.told(event.seq);
-    this.#listener.finished([endOfChild(about, event)]);
+    const why = "failure" in child ? child.failure?.error : undefined;
+    this.#listener.finished([endOfChild(about, event, why)]);
+  }
+
+  /** Changes that a failed delegation left in its copy wait for a decision of the person. */
+  async #tellKept({ state }: RunView, id: string): Promise<void> {
+    const delegation = state.delegations.get(id);
+    if (delegation === undefined) return;
+    const { home } = findPlaces(this.#io.environment);
+    const kept = await keptWorkIn({ store: this.#runtime.store, home }, [delegation]);
+    if (kept.length === 0) return;
+    const text = `${labelOf(delegation)} left changes in its copy: /diff ${id}, then /merge ${id} or /discard ${id}`;
+    this.#listener.finished([{ kind: "note", tone: "warn", text }]);
   }
 
   async #readContract(id: string): Promise<void> {
@@ -200,6 +232,7 @@ type OnInterrupt = Contract["on_parent_interrupt"];
 function agentLines(
   views: Iterable<RunView>,
   contracts: ReadonlyMap<string, OnInterrupt>,
+  isHere: (runId: string) => boolean,
 ): readonly AgentLine[] {
   return [...views].flatMap(({ state }) => {
     if (state.outcome !== null) return [];
@@ -215,6 +248,7 @@ function agentLines(
         isBackground: isAnswered && delegation.depth > 0 && !isWatching(delegation),
         isWatching: isWatching(delegation),
         isAsking: openAskOf(delegation) !== null,
+        isHere: isHere(state.id),
         ...(onInterrupt !== undefined && { onInterrupt }),
       };
     });

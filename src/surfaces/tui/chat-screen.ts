@@ -8,8 +8,14 @@ import { PanelScreen } from "./panel-screen.ts";
 type Instance = ReturnType<typeof import("ink").render>;
 type SuspendTerminal = ReturnType<typeof import("ink").useApp>["suspendTerminal"];
 
+/**
+ * Erases from the cursor, at the start of a row, to the end of the screen. A plain erase (ESC[J) in the
+ * first row makes tmux move the whole screen into its history, with the live part on it
+ * (`scroll-on-clear`, on by default): so the cursor's row is erased alone, and the others from the next row.
+ */
+const eraseBelow = "\u001b[K\u001b7\u001b[B\u001b[J\u001b8";
 /** Clears the screen from the first row on; the scrollback stays. */
-const wipe = "\u001b[H\u001b[J";
+const wipe = `\u001b[H${eraseBelow}`;
 
 /** The terminal while the chat has it: drawn, redrawn, given back. */
 export class ChatScreen {
@@ -147,7 +153,7 @@ async function suspendProcess(): Promise<void> {
 
 /** Control sequences only: nothing that could be too wide. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const ordersOnly = /^(?:\u001b\[[?>=<\d;]*[A-Za-z])*$/;
+const ordersOnly = /^(?:\u001b(?:[78]|\[[?>=<\d;]*[A-Za-z]))*$/;
 
 /**
  * The stream that Ink writes to. Text is encoded for the terminal's character set, and lines do not
@@ -159,8 +165,9 @@ export function guardedStdout(
 ): NodeJS.WriteStream {
   const spell = terminalLetters(environment);
   const write = (chunk: string | Uint8Array, ...rest: readonly unknown[]): boolean => {
-    const isText = typeof chunk === "string" && !ordersOnly.test(chunk);
-    const text = isText ? onOwnLines(spell(chunk)) : chunk;
+    const given = typeof chunk === "string" ? chunk.replaceAll("\u001b[J", eraseBelow) : chunk;
+    const isText = typeof given === "string" && !ordersOnly.test(given);
+    const text = isText ? onOwnLines(spell(given)) : given;
     return Reflect.apply(stdout.write, stdout, [text, ...rest]) === true;
   };
   return new Proxy(stdout, {

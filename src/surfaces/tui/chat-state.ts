@@ -1,6 +1,7 @@
 import type { Candidate } from "../../application/commands/complete-command.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
+import { nothingSpent, type Spent } from "../../events/spent.ts";
 import type { SessionRow } from "../../sessions/list-sessions.ts";
 import type { TreeRow } from "../cli/tree-rows.ts";
 import type { Entry, NoteTone } from "./entry.ts";
@@ -32,8 +33,18 @@ export interface ChatState {
   readonly inbox: ChatInbox;
   readonly sessions: readonly SessionRow[] | null;
   readonly completion: Completion | null;
-  /** The question that is being answered, and what was typed before that. */
+  /** The question that Enter answers, and what was typed before it was chosen. */
   readonly answering: { readonly question: OpenQuestion; readonly draft: Editor } | null;
+  /** Questions of this conversation that Enter does not answer: answered, or put off with Esc. */
+  readonly passed: ReadonlySet<string>;
+  /** Ctrl+R: the text in the editor is searched for in what was said before. */
+  readonly search: { readonly draft: Editor } | null;
+  readonly detail: Detail | null;
+  /** The command of the person that runs. */
+  readonly shell: { readonly command: string; readonly startedAt: number } | null;
+  /** Entries before this one are not drawn again: the screen was cleared. */
+  readonly clearedAt: number;
+  readonly figures: Figures;
   readonly panel: Panel;
   readonly notice: { readonly text: string; readonly tone: NoteTone } | null;
   readonly hotkeys: readonly UsableHotkey[];
@@ -49,7 +60,35 @@ export interface ChatInbox {
   readonly items: readonly InboxItem[];
   readonly unread: number;
   /** Whole questions, by ask: an item has the first part only, and a person must not approve what they cannot read. */
-  readonly questions: ReadonlyMap<string, string>;
+  readonly questions: ReadonlyMap<string, WholeQuestion>;
+}
+
+export interface WholeQuestion {
+  readonly text: string;
+  /** The edit that an approval is about, as a patch. */
+  readonly patch?: string;
+  /** The task of its run. */
+  readonly task: string;
+}
+
+/** The amounts in the status line. */
+export interface Figures {
+  readonly model: string;
+  readonly spent: Spent;
+  /** The tokens of the last request and its answer, and of the model's context window. */
+  readonly context: { readonly tokens: number; readonly window: number | undefined } | null;
+}
+
+/** One delegation on a page of its own, opened from the tree or the inbox. */
+export interface Detail {
+  readonly id: string;
+  readonly label: string;
+  readonly pages: readonly DetailPage[];
+}
+
+export interface DetailPage {
+  readonly title: "summary" | "transcript" | "changes";
+  readonly entries: readonly Entry[];
 }
 
 export interface ChatSession {
@@ -80,12 +119,19 @@ export interface AgentLine {
   readonly isBackground: boolean;
   readonly isWatching: boolean;
   readonly isAsking: boolean;
+  /** Its run is of the conversation, and not beside it. */
+  readonly isHere: boolean;
   /** What its contract says about its parent being interrupted; absent until that was read. */
   readonly onInterrupt?: "cancel" | "pause" | "continue";
 }
 
 export interface OpenQuestion {
   readonly askId: string;
+  /** An agent of this conversation asks. */
+  readonly isHere: boolean;
+  /** The task of the run that asks. */
+  readonly task: string;
+  readonly patch?: string;
   readonly kind: "ask" | "approval";
   readonly title: string;
   readonly text: string;
@@ -93,20 +139,35 @@ export interface OpenQuestion {
   readonly default: string | null;
 }
 
+export interface ChatCandidate extends Candidate {
+  /** What is shown of it; absent: the text. */
+  readonly label?: string;
+  /** Where the cursor is behind it; absent: at the end. */
+  readonly cursor?: number;
+}
+
 export interface Completion {
   /** The text that they complete. */
   readonly of: string;
-  readonly candidates: readonly Candidate[];
+  readonly candidates: readonly ChatCandidate[];
   readonly chosen: number;
 }
 
 export type Panel =
   | { readonly is: "none" }
   | { readonly is: "help"; readonly top: number }
-  | { readonly is: "tree"; readonly top: number }
+  /** `chosen` is an id: rows move while agents start and end. */
+  | { readonly is: "tree"; readonly chosen: string | null }
   /** `chosen` is an id, so that a new item cannot move under the key; `top` is the first visible line. */
   | { readonly is: "inbox"; readonly chosen: number | null; readonly top: number }
   | { readonly is: "sessions"; readonly chosen: number }
+  /** `back`: where Esc leads. */
+  | {
+      readonly is: "detail";
+      readonly page: number;
+      readonly top: number;
+      readonly back: PanelOf<"tree"> | PanelOf<"inbox">;
+    }
   /** `choices` are fixed when the panel opens: a number keeps its meaning. */
   | {
       readonly is: "interrupt";
@@ -122,6 +183,8 @@ export interface InterruptChoice {
   readonly detail: string;
 }
 
+export type PanelOf<Kind extends Panel["is"]> = Extract<Panel, { is: Kind }>;
+
 export const noPanel: Panel = { is: "none" };
 
 export interface ChatOpening {
@@ -130,15 +193,18 @@ export interface ChatOpening {
   readonly now: number;
   readonly session: ChatSession;
   readonly hotkeys: readonly UsableHotkey[];
+  readonly model: string;
+  /** What the person said in earlier chats, the oldest first. */
+  readonly said: readonly string[];
 }
 
-export function openChatState(opening: ChatOpening): ChatState {
+export function openChatState({ model, said, ...opening }: ChatOpening): ChatState {
   return {
     ...opening,
     drawings: 0,
     columnsBefore: opening.columns,
     editor: emptyEditor,
-    history: { said: [], place: null, draft: "" },
+    history: { said, place: null, draft: "" },
     turn: null,
     isSending: false,
     entries: [],
@@ -149,6 +215,12 @@ export function openChatState(opening: ChatOpening): ChatState {
     sessions: null,
     completion: null,
     answering: null,
+    passed: new Set(),
+    search: null,
+    detail: null,
+    shell: null,
+    clearedAt: 0,
+    figures: { model, spent: nothingSpent, context: null },
     panel: noPanel,
     notice: null,
     isLeaving: false,
@@ -157,16 +229,22 @@ export function openChatState(opening: ChatOpening): ChatState {
   };
 }
 
-/** The open questions, the oldest first. */
-export function openQuestions({ inbox }: Pick<ChatState, "inbox">): readonly OpenQuestion[] {
-  return inbox.items.flatMap((item) => {
-    const { ask, isOpen, kind, text } = item;
+/** The open questions: those of this conversation first, then the oldest first. */
+export function openQuestions(
+  state: Pick<ChatState, "agents" | "inbox" | "turn">,
+): readonly OpenQuestion[] {
+  const { agents, inbox, turn } = state;
+  const here = new Set(agents.filter(({ isHere }) => isHere).map(({ runId }) => runId));
+  const open = inbox.items.flatMap((item): readonly OpenQuestion[] => {
+    const { ask, isOpen, kind, runId } = item;
     if (!ask || !isOpen || (kind !== "ask" && kind !== "approval")) return [];
     const { deadlineAt, default: fallback, id: askId } = ask;
-    const whole = inbox.questions.get(askId) ?? text;
-    const title = titleOf(item);
-    return [{ askId, kind, title, text: whole, deadlineAt, default: fallback }];
+    const { patch, task, text } = inbox.questions.get(askId) ?? { text: item.text, task: "" };
+    const isHere = runId === turn?.runId || here.has(runId);
+    const about = { askId, kind, title: titleOf(item), text, task, isHere, deadlineAt };
+    return [{ ...about, default: fallback, ...(patch !== undefined && { patch }) }];
   });
+  return [...open.filter(({ isHere }) => isHere), ...open.filter(({ isHere }) => !isHere)];
 }
 
 /** The title with the id of the asking delegation: several may have one name. */
@@ -199,6 +277,8 @@ export function childrenInBackground({ agents }: Pick<ChatState, "agents">): rea
 export type ChatInput =
   | Pressed
   | { readonly type: "resized"; readonly columns: number; readonly rows: number }
+  | { readonly type: "shell"; readonly command: string | null }
+  | { readonly type: "cleared" }
   /** The screen was wiped. */
   | { readonly type: "redrawn" }
   | { readonly type: "tick"; readonly now: number }
@@ -218,10 +298,16 @@ export type ChatInput =
   | { readonly type: "stopped"; readonly reason: string; readonly giveBack: string }
   | { readonly type: "entries"; readonly entries: readonly Entry[] }
   | { readonly type: "agents"; readonly agents: readonly AgentLine[] }
+  | { readonly type: "figures"; readonly figures: Figures }
+  | { readonly type: "detail"; readonly detail: Detail }
   | { readonly type: "tree"; readonly rows: readonly TreeRow[] }
   | { readonly type: "inbox"; readonly inbox: ChatInbox }
   | { readonly type: "sessions"; readonly rows: readonly SessionRow[] }
-  | { readonly type: "candidates"; readonly of: string; readonly candidates: readonly Candidate[] }
+  | {
+      readonly type: "candidates";
+      readonly of: string;
+      readonly candidates: readonly ChatCandidate[];
+    }
   | { readonly type: "notice"; readonly notice: NonNullable<ChatState["notice"]> };
 
 /** An effect that the chat requests. The driver performs it and reports back as inputs. */
@@ -229,7 +315,13 @@ export type ChatEffect =
   /** To the session that is open, or to a new one. */
   | { readonly do: "send"; readonly text: string }
   | { readonly do: "command"; readonly text: string }
-  | { readonly do: "complete"; readonly text: string }
+  /** `!`: a command of the person's own. */
+  | { readonly do: "shell"; readonly text: string }
+  | { readonly do: "stop-shell" }
+  /** Something was said: it is kept for later chats. */
+  | { readonly do: "remember"; readonly text: string }
+  | { readonly do: "complete"; readonly editor: Editor }
+  | { readonly do: "read-detail"; readonly id: string }
   | { readonly do: "answer"; readonly askId: string; readonly text: string }
   | { readonly do: "interrupt"; readonly how: Interrupt }
   | { readonly do: "list-sessions" }
@@ -240,6 +332,8 @@ export type ChatEffect =
   | { readonly do: "mark-read"; readonly upTo: number }
   /** Null: a new one. */
   | { readonly do: "open-session"; readonly id: string | null }
+  /** A new session on an empty screen. */
+  | { readonly do: "clear" }
   | { readonly do: "redraw" }
   /** Gives the terminal back to the shell for a while. */
   | { readonly do: "suspend" }

@@ -62,6 +62,12 @@ export class InputQueue {
     this.#schedule();
   }
 
+  /** Delivers what waits, and then this: a line must not come before what happened earlier. */
+  deliver(...inputs: readonly ChatInput[]): void {
+    if (this.#holds > 0) return this.push(...inputs);
+    this.#deliver([...this.takeAll(), ...inputs]);
+  }
+
   /** Removes the waiting inputs, so that the caller can put others before them. */
   takeAll(): readonly ChatInput[] {
     const taken = this.#waiting;

@@ -7,12 +7,16 @@ import { messageOf } from "../../ports/message-of.ts";
 import type { Runtime } from "../../runtime.ts";
 import { earlyAnswerOf } from "../../sessions/delegation-result.ts";
 import { readSession } from "../../sessions/read-session.ts";
+import type { ContinueOptions } from "../../sessions/resumption.ts";
 import type { Io } from "../cli/io.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import type { ChatRuns } from "./chat-runs.ts";
 import type { ChatSession, Interrupt } from "./chat-state.ts";
 import type { ChatStore, InputQueue } from "./chat-store.ts";
 import { entriesOfSession, type NoteTone } from "./entry.ts";
+import type { LocalCommands } from "./local-commands.ts";
+import type { PersonShell } from "./person-shell.ts";
+import type { SessionFigures } from "./session-figures.ts";
 import { beginTurn } from "./turn.ts";
 
 export interface ConversationParts {
@@ -20,6 +24,9 @@ export interface ConversationParts {
   readonly store: ChatStore;
   readonly queue: InputQueue;
   readonly runs: ChatRuns;
+  readonly figures: SessionFigures;
+  readonly shell: PersonShell;
+  readonly commands: LocalCommands;
 }
 
 /** The session of the chat: opens, continues and interrupts it, and changes to another. */
@@ -28,8 +35,11 @@ export class Conversation {
   readonly #store: ChatStore;
   readonly #queue: InputQueue;
   readonly #runs: ChatRuns;
+  readonly #parts: ConversationParts;
 
-  constructor({ queue, runs, setting, store }: ConversationParts) {
+  constructor(parts: ConversationParts) {
+    const { queue, runs, setting, store } = parts;
+    this.#parts = parts;
     this.#setting = setting;
     this.#store = store;
     this.#queue = queue;
@@ -41,13 +51,15 @@ export class Conversation {
     const { io, modelNotice, profile, runtime } = this.#setting;
     const fresh: ChatSession = { id: null, title: "", profile, modelNotice };
     if (id === null) {
+      await this.#parts.figures.open(null, []);
       const entries = [{ kind: "rule", text: "new session" } as const];
-      this.#store.dispatch({ type: "opened", session: fresh, entries, said: [] });
+      this.#queue.deliver({ type: "opened", session: fresh, entries, said: [] });
       return;
     }
     const found = await readSession(runtime.store, id);
     const { context, sessionId, title } = found;
-    this.#store.dispatch({
+    await this.#parts.figures.open(sessionId, context?.runIds ?? []);
+    this.#queue.deliver({
       type: "opened",
       session: { ...fresh, id: sessionId, title, profile: context?.agentId ?? "" },
       entries: [{ kind: "rule", text: title }, ...entriesOfSession(found, io.program)],
@@ -64,12 +76,15 @@ export class Conversation {
   }
 
   async send(text: string): Promise<void> {
-    this.#store.dispatch({ type: "entries", entries: [{ kind: "person", text }] });
+    this.#queue.deliver({ type: "entries", entries: [{ kind: "person", text }] });
     const { id, profile } = this.#store.state.session;
+    const { commands, figures, shell } = this.#parts;
+    const extra = { modelOverride: commands.model, untrustedInput: shell.takeInput() };
     try {
-      const run = await startTurn(this.#setting, id, text);
+      const run = await startTurn(this.#setting, id, text, extra);
       await this.#queue.holdWhile(async () => {
         const { delegationId: rootId, runId } = run;
+        figures.begin(runId, rootId);
         const turn = beginTurn({ runId, rootId, profile, startedAt: this.#setting.io.now() });
         this.#store.dispatch({ type: "began", turn, events: [] });
         // Deltas that arrived early are delivered after the events that they follow.
@@ -150,6 +165,7 @@ export class Conversation {
       for await (const event of this.#setting.runtime.store.readEvents({ runId }))
         events.push(event);
       const startedAt = events.at(0)?.at ?? this.#setting.io.now();
+      this.#parts.figures.begin(runId, rootId);
       const turn = beginTurn({ runId, rootId, profile, startedAt });
       this.#store.dispatch({ type: "began", turn, events });
       await this.#runs.follow(runId);
@@ -162,12 +178,13 @@ async function startTurn(
   setting: ChatSetting,
   sessionId: string | null,
   message: string,
+  extra: Pick<ContinueOptions, "modelOverride" | "untrustedInput">,
 ): Promise<StartedRun> {
-  const { io, maxCost, maxTokens, modelOverride, place, profile, readOnly, runtime } = setting;
+  const { io, maxCost, maxTokens, place, profile, readOnly, runtime } = setting;
   if (sessionId === null) {
     const { workspace } = setting;
     const limits = { readOnly, maxTokens, maxCost };
-    const request = { task: message, isTyped: true, profile, workspace, modelOverride, ...limits };
+    const request = { task: message, isTyped: true, profile, workspace, ...extra, ...limits };
     return runtime.engine.startRun({ ...request, session: place });
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");
@@ -179,7 +196,8 @@ async function startTurn(
     );
   }
   const session = run?.session?.id;
-  return runtime.engine.continueSession(sessionId, message, { isTyped: true, readOnly, session });
+  const options = { isTyped: true, readOnly, session, ...extra };
+  return runtime.engine.continueSession(sessionId, message, options);
 }
 
 /** The runtime, folder and limits of a chat. */
@@ -190,6 +208,8 @@ export interface ChatSetting {
   /** Of new sessions. */
   readonly profile: string;
   readonly modelNotice: string;
+  /** The model of a new session. */
+  readonly model: string;
   readonly modelOverride: string | undefined;
   readonly readOnly: boolean;
   /** The id of this chat as a place for pins and sessions. */

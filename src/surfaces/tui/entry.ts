@@ -1,3 +1,4 @@
+import type { Progress } from "../cli/markdown/stream-markdown.ts";
 import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
 import { printableLine } from "../cli/printable.ts";
@@ -5,7 +6,13 @@ import { printableLine } from "../cli/printable.ts";
 /** One entry of a conversation, drawn once. Texts are raw. */
 export type Entry =
   | { readonly kind: "person"; readonly text: string }
-  | { readonly kind: "agent"; readonly who: string; readonly text: string }
+  | {
+      readonly kind: "agent";
+      readonly who: string;
+      readonly text: string;
+      /** The text continues one that was drawn up to there. */
+      readonly from?: Progress;
+    }
   /** A tool call, or a child, in a line. */
   | {
       readonly kind: "line";
@@ -14,6 +21,8 @@ export type Entry =
       readonly text: string;
       /** A second line. */
       readonly detail?: string;
+      /** What an edit changed. */
+      readonly patch?: string;
     }
   | {
       readonly kind: "question";
@@ -34,6 +43,11 @@ export type Entry =
       readonly ok: boolean;
       readonly text: string;
     }
+  /** Text of Mandate itself, with indented lines below its headings. */
+  | { readonly kind: "page"; readonly text: string }
+  | { readonly kind: "patch"; readonly text: string }
+  /** The output of a command that the person ran. */
+  | { readonly kind: "output"; readonly command: string; readonly text: string; readonly code: number | null }
   | { readonly kind: "note"; readonly tone: NoteTone; readonly text: string }
   | { readonly kind: "rule"; readonly text: string };
 
@@ -92,8 +106,8 @@ function entryOf(
     case "call": {
       const mark = marks[entry.outcome];
       if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.callId))) return [];
-      const detail = mark === "done" ? {} : { detail: entry.output };
-      return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...detail }];
+      const more = mark === "done" ? patchOf(entry.input, entry.output) : { detail: entry.output };
+      return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...more }];
     }
     case "remark":
       return [{ kind: "remark", from: entry.from, severity: entry.severity, text: entry.text }];
@@ -143,4 +157,38 @@ export function callSubject(input: unknown): string {
     if (typeof value === "string" && value !== "") return printableLine(value);
   }
   return "";
+}
+
+/** The diff in the output of an edit; of a file that was written whole, its lines. */
+export function patchOf(input: unknown, output: string): { readonly patch?: string } {
+  const at = output.search(/^--- .*\n\+\+\+ /m);
+  if (at >= 0) return { patch: output.slice(at) };
+  const patch = patchOfCall(input);
+  return patch === undefined ? {} : { patch };
+}
+
+const edit = ["path", "old_text", "new_text", "replace_all"];
+const write = ["path", "content"];
+
+/**
+ * The change that the input of a call describes: of text in a file, or all of a file. Undefined for
+ * another input, also for one with a field that a diff would not show.
+ */
+export function patchOfCall(input: unknown): string | undefined {
+  if (typeof input !== "object" || input === null) return undefined;
+  const given = input as Readonly<Record<string, unknown>>;
+  const { content, new_text: next, old_text: old, path, replace_all: all = false } = given;
+  const has = (names: readonly string[]) => Object.keys(given).every((key) => names.includes(key));
+  if (typeof path !== "string") return undefined;
+  if (typeof old === "string" && typeof next === "string" && has(edit)) {
+    const where = all === true ? "wherever it occurs" : "where it occurs";
+    return [`diff --git a/${path} b/${path}`, `@@ ${where} @@`, ...signed("-", old), ...signed("+", next)].join("\n");
+  }
+  if (typeof content !== "string" || !has(write)) return undefined;
+  return [`diff --git a/${path} b/${path}`, "@@ the whole file @@", ...signed("+", content)].join("\n");
+}
+
+function signed(sign: string, text: string): readonly string[] {
+  if (text === "") return [];
+  return text.replace(/\n$/, "").split("\n").map((line) => sign + line);
 }

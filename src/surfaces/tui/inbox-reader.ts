@@ -1,7 +1,11 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
+import type { RecordedCall } from "../../events/event.ts";
+import type { InboxItem } from "../../events/inbox-item.ts";
 import { mostInboxItems, type Store } from "../../ports/store.ts";
+import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import { Inbox } from "../../sessions/inbox.ts";
-import type { ChatInbox } from "./chat-state.ts";
+import type { ChatInbox, WholeQuestion } from "./chat-state.ts";
+import { patchOfCall } from "./entry.ts";
 
 /** Items that arrive within this time are read together. */
 const settleMs = 20;
@@ -25,6 +29,7 @@ export class InboxReader {
   readonly #stop: () => void;
   /** Ids after the reader's place. */
   readonly #told = new Set<number>();
+  #wholes: ReadonlyMap<string, WholeQuestion> = new Map();
   #timer: Timer | undefined;
 
   constructor(store: Store, around: ReaderSurroundings) {
@@ -73,11 +78,41 @@ export class InboxReader {
     ]);
     const known = new Set(latest.map(({ id }) => id));
     const items = [...open.filter(({ id }) => !known.has(id)), ...latest];
-    const questions = new Map<string, string>();
-    for (const { ask, isOpen, text } of items) {
-      if (ask && isOpen) questions.set(ask.id, ask.question ?? text);
+    const questions = new Map<string, WholeQuestion>();
+    for (const item of items) {
+      if (item.ask && item.isOpen) questions.set(item.ask.id, await this.#wholeOf(item));
     }
+    this.#wholes = questions;
     this.#around.tell({ items, unread, questions });
+  }
+
+  /** A question does not change: what belongs to it is read once. */
+  async #wholeOf({ ask, id, kind, runId, text: beginning }: InboxItem): Promise<WholeQuestion> {
+    const known = this.#wholes.get(ask?.id ?? "");
+    if (known !== undefined) return known;
+    const text = ask?.question ?? beginning;
+    const task = (await this.#store.readRun(runId))?.task ?? "";
+    const call = kind === "approval" ? await this.#callBehind(runId, id) : undefined;
+    const patch = patchOfCall(call?.input);
+    if (patch === undefined) return { text, task };
+    // The diff shows all of the call, hidden characters included: its JSON would only repeat it.
+    return { text: withoutInput(text, call?.input), task, patch: revealHidden(patch) };
+  }
+
+  /** The call that an approval is about. */
+  async #callBehind(runId: string, seq: number): Promise<RecordedCall | undefined> {
+    const types = ["agent.model_turn", "agent.asked"] as const;
+    let calls: readonly (RecordedCall & { readonly by: string | undefined })[] = [];
+    for await (const event of this.#store.readEvents({ runId, types })) {
+      const by = event.sub_agent_id;
+      if (event.type === "agent.model_turn") {
+        const others = calls.filter((call) => call.by !== by);
+        calls = [...others, ...(event.payload.calls ?? []).map((call) => ({ ...call, by }))];
+      } else if (event.type === "agent.asked" && event.seq === seq) {
+        return calls.find((call) => call.by === by && call.id === event.payload.call_id);
+      }
+    }
+    return undefined;
   }
 
   async #countNews(): Promise<number> {
@@ -92,4 +127,13 @@ export class InboxReader {
     }
     return news.length;
   }
+}
+
+/** The question with the path in place of the input, where it has all of the input. */
+function withoutInput(text: string, input: unknown): string {
+  const given = input as { readonly path: string };
+  // The gate shows the input with its defaults.
+  const shown = [given, { ...given, replace_all: false }].map((each) => visibleJson(each));
+  const json = shown.find((each) => text.includes(each));
+  return json === undefined ? text : text.replace(json, () => visibleJson(given.path));
 }

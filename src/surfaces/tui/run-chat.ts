@@ -1,15 +1,19 @@
 import { basename } from "node:path";
 import { hotkeysOf } from "../../application/commands/profile-triggers.ts";
+import { findPlaces } from "../../control/places.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { exitCode } from "../cli/exit-code.ts";
 import type { Io, StopSignal } from "../cli/io.ts";
 import { styleFor } from "../cli/style.ts";
+import { Attention } from "./attention.ts";
 import { ChatDriver } from "./chat-driver.ts";
 import { ChatScreen } from "./chat-screen.ts";
 import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
 import type { ChatSetting } from "./conversation.ts";
 import { usableHotkeys } from "./keys/keys.ts";
+import { SaidFile } from "./said-file.ts";
+import type { TypedAhead } from "./typed-ahead.ts";
 
 export interface ChatBeginning {
   /** The session to continue; null: a new one. */
@@ -18,6 +22,8 @@ export interface ChatBeginning {
   readonly message: string;
   /** Interrupted runs that the person wants resumed. */
   readonly beside: readonly string[];
+  /** What was typed before the screen was up. */
+  readonly typed: Pick<TypedAhead, "giveBack">;
   /** Receives the listener of deltas, once the chat can show them. */
   readonly listen: (onDelta: NonNullable<Deltas>) => void;
 }
@@ -27,9 +33,9 @@ type Deltas = (delegationId: string, text: string) => void;
 /** Runs the chat until the person leaves. Gives the exit code. */
 export async function runChat(
   setting: ChatSetting,
-  { beside, listen, message, sessionId }: ChatBeginning,
+  { beside, listen, message, sessionId, typed }: ChatBeginning,
 ): Promise<number> {
-  const { io, modelNotice, profile, runtime, workspace } = setting;
+  const { io, model, modelNotice, profile, runtime, workspace } = setting;
   const store = new ChatStore(
     openChatState({
       columns: io.stdout.columns,
@@ -37,6 +43,8 @@ export async function runChat(
       now: io.now(),
       session: { id: null, title: "", profile, modelNotice },
       hotkeys: usableHotkeys(hotkeysOf(runtime.profiles.all()).hotkeys),
+      model,
+      said: new SaidFile(findPlaces(io.environment).home).read(),
     }),
   );
   const driver = new ChatDriver(setting, store);
@@ -45,8 +53,12 @@ export async function runChat(
   listen((id, text) => driver.onDelta(id, text));
   greet(store, setting, basename(workspace));
   const crash = listenForCrash(io);
+  const ready = Promise.withResolvers<void>();
+  driver.holdUntil(ready.promise);
+  typed.giveBack();
   const screen = await ChatScreen.open(store, styleFor(io.stdout, io), io);
   driver.showOn(screen);
+  const attention = new Attention(store, basename(workspace), io);
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopSignal>();
   const release = io.onSignal(stop);
   const inputEnded = new Promise<"left">((resolve) => {
@@ -58,6 +70,7 @@ export async function runChat(
     const resumed = await driver.resume(beside);
     if (sessionId !== null) await driver.open(sessionId);
     await driver.workBeside(resumed);
+    ready.resolve();
     if (message !== "")
       store.dispatch({ type: "text", text: message }, { type: "key", chord: "enter" });
   };
@@ -70,6 +83,7 @@ export async function runChat(
     return codeOf(end);
   } finally {
     driver.stop();
+    attention.close();
     await screen.close();
     release();
     crash.release();

@@ -9,14 +9,33 @@ import {
   type Stepped,
   stay,
 } from "./chat-state.ts";
-import { editorWith, emptyEditor, insert, mostTyped } from "./keys/editor.ts";
+import type { Entry } from "./entry.ts";
+import { editorWith, insert, mostTyped } from "./keys/editor.ts";
 import { actionOf } from "./keys/keys.ts";
 import { pressInPanel } from "./keys/press-in-panel.ts";
-import { mostRemembered, pressKey, typed } from "./keys/press-key.ts";
-import { type Folded, foldTurn, type Turn } from "./turn.ts";
+import { answer, mostRemembered, pressKey, remember, typed } from "./keys/press-key.ts";
+import { type Folded, foldTurn, streamMore, type Turn } from "./turn.ts";
 
 /** The next state of a chat, and its effects. Pure: the same inputs give the same screen. */
 export function stepChat(state: ChatState, input: ChatInput): Stepped {
+  const { effects, state: next } = take(state, input);
+  return { effects, state: offerAnswer(next) };
+}
+
+/**
+ * An empty line answers the open question of the conversation: its frame says so before anything is
+ * typed. A text that was begun before the question came stays a message.
+ */
+function offerAnswer(state: ChatState): ChatState {
+  const { answering, editor, inbox, passed, search } = state;
+  if (answering !== null || search !== null || editor.text !== "" || inbox.questions.size === 0) {
+    return state;
+  }
+  const asked = openQuestions(state).find(({ askId, isHere }) => isHere && !passed.has(askId));
+  return asked === undefined ? state : answer(state, asked);
+}
+
+function take(state: ChatState, input: ChatInput): Stepped {
   switch (input.type) {
     case "key":
       return pressChord({ ...state, notice: null }, input.chord);
@@ -42,7 +61,7 @@ function pressChord(state: ChatState, chord: string): Stepped {
 function pressText(state: ChatState, text: string): Stepped {
   if (isTooSmall(state)) return stay(state);
   if (state.panel.is !== "none") return pressLetters(state, text);
-  if (text === "?" && state.editor.text === "" && state.answering === null) {
+  if (text === "?" && state.editor.text === "" && state.search === null) {
     return stay({ ...state, panel: { is: "help", top: 0 } });
   }
   return typed({ ...state, isLeaving: false }, insert(state.editor, text));
@@ -81,14 +100,16 @@ function foldEvent(state: ChatState, { event }: Extract<ChatInput, { type: "even
   const folded = foldTurn(state.turn, event);
   const { entries, isOver, turn } = folded;
   if (turn === state.turn) return stay(state);
-  const next =
-    entries.length === 0
-      ? { ...state, turn }
-      : { ...state, turn, entries: [...state.entries, ...entries] };
+  const next = { ...state, turn, entries: joined(state.entries, entries) };
   const items = itemsTold(state.turn, event, folded);
   const stepped = isOver ? endTurn(next) : stay(next);
   if (items.length === 0) return stepped;
   return { ...stepped, effects: [{ do: "note-told", items }, ...stepped.effects] };
+}
+
+/** The same list where nothing is new: what is drawn of it need not be compared. */
+function joined(entries: readonly Entry[], more: readonly Entry[]): readonly Entry[] {
+  return more.length === 0 ? entries : [...entries, ...more];
 }
 
 /** Sends the queued messages, unless the person interrupted: then they return to the editor. */
@@ -145,6 +166,12 @@ function takeFact(state: ChatState, input: Fact): ChatState {
       return resized(state, input);
     case "redrawn":
       return { ...state, drawings: state.drawings + 1, columnsBefore: state.columns };
+    case "cleared":
+      return { ...state, clearedAt: state.entries.length };
+    case "shell": {
+      const { command } = input;
+      return { ...state, shell: command === null ? null : { command, startedAt: state.now } };
+    }
     case "tick":
       return { ...state, now: input.now };
     case "closed":
@@ -175,7 +202,8 @@ function takeFact(state: ChatState, input: Fact): ChatState {
     case "delta": {
       const { turn } = state;
       if (turn?.rootId !== input.delegationId) return state;
-      return { ...state, turn: { ...turn, streamed: turn.streamed + input.text } };
+      const more = streamMore(turn, input.text);
+      return { ...state, turn: more.turn, entries: joined(state.entries, more.entries) };
     }
     case "stopped": {
       const said = { kind: "note", tone: "bad", text: input.reason } as const;
@@ -193,6 +221,10 @@ function takeFact(state: ChatState, input: Fact): ChatState {
       return { ...state, entries: [...state.entries, ...input.entries] };
     case "agents":
       return { ...state, agents: input.agents };
+    case "figures":
+      return { ...state, figures: input.figures };
+    case "detail":
+      return state.panel.is === "detail" ? { ...state, detail: input.detail } : state;
     case "tree":
       return { ...state, tree: input.rows };
     case "inbox":
@@ -200,7 +232,7 @@ function takeFact(state: ChatState, input: Fact): ChatState {
     case "sessions":
       return { ...state, sessions: input.rows };
     case "candidates":
-      return input.of === state.editor.text && state.answering === null
+      return input.of === state.editor.text && state.search === null
         ? { ...state, completion: completionOf(input) }
         : state;
     case "notice":
@@ -230,7 +262,7 @@ function completionOf({
   return candidates.length === 0 || isTyped ? null : { of, candidates, chosen: 0 };
 }
 
-/** The question was answered elsewhere, or its deadline has passed: the typed answer is dropped. */
+/** The question was answered elsewhere, or its deadline has passed: Up gives the typed answer back. */
 function dropClosedQuestion(state: ChatState): ChatState {
   const { answering } = state;
   if (answering === null) return state;
@@ -240,7 +272,8 @@ function dropClosedQuestion(state: ChatState): ChatState {
     tone: "warn",
     text: "That question has its answer, or its time is over.",
   } as const;
-  return { ...state, answering: null, editor: answering.draft ?? emptyEditor, notice };
+  const next = { ...state, answering: null, editor: answering.draft, notice };
+  return state.editor.text === "" ? { ...next, notice: null } : remember(next, state.editor.text);
 }
 
 /** Returns unsent messages to the editor, before the text typed since. */

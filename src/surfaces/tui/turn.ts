@@ -2,7 +2,8 @@ import type { StoredEvent } from "../../events/event.ts";
 import { atMost } from "../../events/spent.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
-import { callSubject, type Entry, type EntryMark } from "./entry.ts";
+import { finishedParts, type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";
+import { callSubject, type Entry, type EntryMark, patchOf } from "./entry.ts";
 
 /** The run of the person's last message, which the conversation waits for. */
 export interface Turn {
@@ -12,8 +13,9 @@ export interface Turn {
   readonly startedAt: number;
   /** The seq of the last folded event. */
   readonly seq: number;
-  /** The streamed part of the current answer. */
+  /** The streamed part of the current answer, and how far it was drawn for good. */
   readonly streamed: string;
+  readonly progress: Progress;
   /** Open calls of the root. */
   readonly calls: readonly OpenCall[];
   /** Open children and watchers of the root. */
@@ -28,6 +30,8 @@ export interface Turn {
   readonly lastSaid: string;
   readonly output: string;
   readonly failure: string;
+  /** Why agents below the root failed, by their ids. */
+  readonly failures: ReadonlyMap<string, string>;
   /** How the person ended the turn. */
   readonly ending: "no" | "cancel" | "by-contract" | "after-children";
 }
@@ -36,6 +40,7 @@ export interface OpenCall {
   readonly callId: string;
   readonly tool: string;
   readonly about: string;
+  readonly input: unknown;
   readonly isStarted: boolean;
   /** The conversation shows its child or its question instead. */
   readonly isShownOtherwise: boolean;
@@ -54,6 +59,7 @@ export function beginTurn(about: Pick<Turn, "runId" | "rootId" | "profile" | "st
     ...about,
     seq: 0,
     streamed: "",
+    progress: streamStart,
     calls: [],
     children: [],
     names: new Map(),
@@ -61,6 +67,7 @@ export function beginTurn(about: Pick<Turn, "runId" | "rootId" | "profile" | "st
     lastSaid: "",
     output: "",
     failure: "",
+    failures: new Map(),
     ending: "no",
   };
 }
@@ -81,6 +88,10 @@ export function foldTurn(turn: Turn, event: StoredEvent): Folded {
   if (event.type === "agent.asked") return foldAsked(seen, event);
   if (event.type === "agent.answered") return foldAnswered(seen, event);
   if (event.type === "agent.subagent_closed") return foldClosed(seen, event);
+  if (event.type === "agent.subagent_failed" && event.sub_agent_id !== turn.rootId) {
+    const failures = new Map(seen.failures).set(event.sub_agent_id ?? "", event.payload.error);
+    return unchanged({ ...seen, failures });
+  }
   return event.sub_agent_id === turn.rootId ? foldRoot(seen, event) : unchanged(seen);
 }
 
@@ -90,22 +101,22 @@ function unchanged(turn: Turn, entries: readonly Entry[] = []): Folded {
 
 function foldRoot(turn: Turn, event: StoredEvent): Folded {
   switch (event.type) {
-    // A new request begins: discard the streamed text of the failed one.
+    // A new request begins: what was streamed before belongs to one that failed.
     case "agent.budget_reserved":
-      return unchanged({ ...turn, streamed: "" });
+      return unchanged(unstreamed(turn), turn.progress.at > 0 ? [brokenOff] : []);
     case "agent.model_turn": {
       const { calls = [], text = "" } = event.payload;
       const open = calls.map(({ id, input, name }) => ({
         callId: id,
         tool: name,
         about: callSubject(input),
+        input,
         isStarted: false,
         isShownOtherwise: false,
       }));
-      const said: readonly Entry[] =
-        text.trim() === "" ? [] : [{ kind: "agent", who: turn.profile, text }];
-      const lastSaid = said.length === 0 ? turn.lastSaid : text;
-      return unchanged({ ...turn, streamed: "", calls: [...turn.calls, ...open], lastSaid }, said);
+      const lastSaid = text.trim() === "" ? turn.lastSaid : text;
+      const next = { ...unstreamed(turn), calls: [...turn.calls, ...open], lastSaid };
+      return unchanged(next, restOf(turn, text));
     }
     case "agent.tool_started":
       return unchanged(withCall(turn, event.payload.call_id, { isStarted: true }));
@@ -115,6 +126,8 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
         event.payload.call_id,
         event.payload.tool,
         event.payload.is_error ? "failed" : "done",
+        undefined,
+        event.payload.output,
       );
     case "agent.tool_failed":
       return endCall(
@@ -149,7 +162,8 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     case "agent.compacted":
     case "agent.model_clamped":
     case "agent.skills_clamped":
-      return unchanged({ ...turn, streamed: "" }, [
+      return unchanged(unstreamed(turn), [
+        ...(turn.progress.at > 0 ? [brokenOff] : []),
         { kind: "note", tone: "warn", text: summarize(event) },
       ]);
     // It is suspended, with the children that pause by their contract, until a person resumes it.
@@ -164,6 +178,37 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     default:
       return unchanged(turn);
   }
+}
+
+const brokenOff: Entry = {
+  kind: "note",
+  tone: "warn",
+  text: "The answer broke off here. It is requested again.",
+};
+
+function unstreamed(turn: Turn): Turn {
+  return { ...turn, streamed: "", progress: streamStart };
+}
+
+/** More of the answer has come: whole blocks, items and lines of code join the conversation at once. */
+export function streamMore(turn: Turn, text: string): Omit<Folded, "isOver"> {
+  const streamed = turn.streamed + text;
+  const parts = finishedParts(streamed, turn.progress);
+  const entries = parts.map(({ from, to }): Entry => {
+    return { kind: "agent", who: turn.profile, text: streamed.slice(from.at, to.at), from };
+  });
+  return { turn: { ...turn, streamed, progress: parts.at(-1)?.to ?? turn.progress }, entries };
+}
+
+/** The part of an answer that was not drawn for good while it was streamed. */
+function restOf({ profile, progress, streamed }: Turn, text: string): readonly Entry[] {
+  if (text.trim() === "") return [];
+  const whole: Entry = { kind: "agent", who: profile, text };
+  if (progress.at === 0) return [whole];
+  // Another text than the streamed one is the answer.
+  if (!text.startsWith(streamed.slice(0, progress.at))) return [brokenOff, whole];
+  const rest = text.slice(progress.at);
+  return rest.trim() === "" ? [] : [{ ...whole, text: rest, from: progress }];
 }
 
 function foldCreated(turn: Turn, event: StoredEvent<"agent.subagent_created">): Folded {
@@ -206,23 +251,24 @@ function foldOutput(turn: Turn, running: readonly string[]): Folded {
   const names = running.map((id) => turn.names.get(id) ?? id).join(", ");
   const text = `In the background: ${names}`;
   const entries: readonly Entry[] = [...answerOf(turn), { kind: "note", tone: "plain", text }];
-  return { turn: { ...turn, streamed: "" }, entries, isOver: true };
+  return { turn: unstreamed(turn), entries, isOver: true };
 }
 
 function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Folded {
   const { close_reason: reason, final_status: status, sub_agent_id: id } = event.payload;
   if (id === turn.rootId)
-    return unchanged({ ...turn, streamed: "" }, endOfRoot(turn, status, reason));
+    return unchanged(unstreamed(turn), endOfRoot(turn, status, reason));
   const child = turn.children.find((each) => each.id === id);
   if (child === undefined) return unchanged(turn);
   const children = turn.children.filter((each) => each.id !== id);
-  return unchanged({ ...turn, children }, [endOfChild(child, event)]);
+  return unchanged({ ...turn, children }, [endOfChild(child, event, turn.failures.get(id))]);
 }
 
 /** How a child ended, and what it said last. */
 export function endOfChild(
   child: Pick<OpenChild, "createdAt" | "isWatching" | "label" | "title">,
   { at, payload }: StoredEvent<"agent.subagent_closed">,
+  failure = "",
 ): Entry {
   const { close_reason: reason, final_status: status, seal } = payload;
   const tokens = seal.usage.prompt + seal.usage.completion;
@@ -230,21 +276,24 @@ export function endOfChild(
   const spent = `${used}, ${formatElapsed(at - child.createdAt)}`;
   const isDone = status === "completed";
   const mark = isDone ? "done" : reason === "cancelled" ? "stopped" : "failed";
-  const ended = isDone || reason === "cancelled" ? "" : `${reason}, `;
+  const why = isDone || reason === "cancelled" ? "" : failure;
+  const detail = why === "" || seal.summary.includes(why) ? seal.summary : why;
   return {
     kind: "line",
     mark: child.isWatching ? "stopped" : mark,
     who: child.label,
-    text: child.isWatching ? "no longer watches" : `${child.title} (${ended}${spent})`,
-    ...(!child.isWatching && seal.summary !== "" && { detail: seal.summary }),
+    text: child.isWatching ? "no longer watches" : `${child.title} (${spent})`,
+    ...(!child.isWatching && detail !== "" && { detail }),
   };
 }
 
 function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[] {
   if (status !== "completed") {
     const isCancelled = reason === "cancelled";
-    const text = isCancelled ? "Interrupted." : `${reason}: ${turn.failure || "it failed"}`;
-    return [{ kind: "note", tone: isCancelled ? "warn" : "bad", text }];
+    const text = isCancelled ? "Interrupted." : turn.failure || `It failed: ${reason}`;
+    // What was streamed stays, also where the answer was not finished.
+    const seen = turn.streamed === "" ? [] : restOf(turn, turn.streamed);
+    return [...seen, { kind: "note", tone: isCancelled ? "warn" : "bad", text }];
   }
   return answerOf(turn);
 }
@@ -266,6 +315,7 @@ function endCall(
   tool: string,
   mark: EntryMark,
   detail?: string,
+  output?: string,
 ): Folded {
   const call = turn.calls.find((each) => each.callId === callId);
   const calls = turn.calls.filter((each) => each !== call);
@@ -277,6 +327,7 @@ function endCall(
     who: tool,
     text: call?.about ?? "",
     ...(detail !== undefined && { detail }),
+    ...(mark === "done" && output !== undefined && patchOf(call?.input, output)),
   };
   return unchanged({ ...turn, calls }, isSilent ? [] : [entry]);
 }

@@ -21,6 +21,7 @@ import {
   runtimeOptions,
   sessionOption,
 } from "../open-runtime.ts";
+import { TypedAhead } from "../../tui/typed-ahead.ts";
 import { startDetached } from "../start-detached.ts";
 import { withStore } from "../with-store.ts";
 
@@ -53,8 +54,17 @@ export const chatCommand: Command = {
   run: chat,
 };
 
-async function chat(given: Arguments, io: Io): Promise<number> {
-  requireTerminal(io);
+async function chat(given: Arguments, own: Io): Promise<number> {
+  requireTerminal(own);
+  const typed = new TypedAhead();
+  try {
+    return await openChat(given, typed.around(own), typed);
+  } finally {
+    typed.end();
+  }
+}
+
+async function openChat(given: Arguments, io: Io, typed: TypedAhead): Promise<number> {
   const { playbook, sessionId, workspace } = given.flag("continue")
     ? await withStore(io, (store) => findContinued(store, given, io))
     : { playbook: chosenPlaybook(given, io), sessionId: null, workspace: findFolder(given, io) };
@@ -79,6 +89,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       workspace,
       profile,
       modelNotice: noticeOf(model, playbook),
+      model,
       modelOverride: playbook === undefined ? given.text("model") : undefined,
       readOnly: given.flag("read-only") || mode === "read-only",
       place,
@@ -98,6 +109,7 @@ async function chat(given: Arguments, io: Io): Promise<number> {
       sessionId,
       beside,
       message: sessionId === null ? given.words.join(" ") : "",
+      typed,
       listen: (onDelta) => {
         hear = onDelta;
       },

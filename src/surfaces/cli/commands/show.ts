@@ -50,6 +50,18 @@ async function showDelegation(
   asJson: boolean,
   io: Io,
 ): Promise<string> {
+  const { about, document } = await describedDelegation(store, view, delegation, io);
+  if (asJson) return `${printableJson(document, 2)}\n`;
+  return describeDelegation(about, styleFor(io.stdout, io), io.program);
+}
+
+/** What is known of a delegation, as a document and for a page. */
+export async function describedDelegation(
+  store: Store,
+  view: RunView,
+  delegation: Delegation,
+  io: Io,
+) {
   const events = await eventsOf(store, delegation.id);
   const { home } = findPlaces(io.environment);
   const [kept] = await keptWorkIn({ store, home }, [delegation]);
@@ -57,9 +69,8 @@ async function showDelegation(
     ...(await delegationDocument(store, view, delegation, events)),
     changesKept: kept !== undefined,
   };
-  if (asJson) return `${printableJson(document, 2)}\n`;
-  const about = { ...document, delegation, events, now: io.now(), columns: lineWidth(io.stdout) };
-  return describeDelegation(about, styleFor(io.stdout, io), io.program);
+  const shown = { delegation, events, now: io.now(), columns: lineWidth(io.stdout) };
+  return { document, about: { ...document, ...shown } };
 }
 
 async function showRun(store: Store, view: RunView, asJson: boolean, io: Io): Promise<string> {

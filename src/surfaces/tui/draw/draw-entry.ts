@@ -2,7 +2,8 @@ import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { printable, printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import type { Entry, EntryMark, NoteTone } from "../entry.ts";
-import { drawProse, wrapText } from "./wrap-text.ts";
+import { drawPatch } from "./draw-patch.ts";
+import { wrapText } from "./wrap-text.ts";
 
 /** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
 const longestText = 60_000;
@@ -16,7 +17,7 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
     case "person":
       return hang(wrapText(bounded(entry.text), room), `${promptOf(style)} `, paint.accent);
     case "agent":
-      return hang(drawProse(bounded(entry.text), room, style), `${bulletOf(style)} `);
+      return drawSaid(entry, room, style);
     case "line": {
       const mark = drawMark(entry.mark, style);
       const who = cut(entry.who);
@@ -25,10 +26,27 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
         room - displayWidth(who) - 2,
         glyphs.ellipsis,
       );
-      const detail = entry.detail === undefined ? "" : cut(entry.detail);
+      const most = entry.mark === "done" ? 1 : mostOfDetail;
+      const detail = firstLines(printableLine(entry.detail ?? ""), room, most, glyphs.ellipsis);
       return [
         `${mark} ${paint.strong(who)}${text === "" ? "" : `  ${text}`}`,
-        ...(detail === "" ? [] : [`  ${paint.dim(detail)}`]),
+        ...detail.map((line) => `  ${paint.dim(line)}`),
+        ...(entry.patch === undefined ? [] : indent(firstOf(drawPatch(entry.patch, room - 2, style), style))),
+      ];
+    }
+    case "patch":
+      return indent(drawPatch(bounded(entry.text), room - 2, style));
+    case "page":
+      return printable(entry.text.slice(0, longestText))
+        .split("\n")
+        .flatMap((line) => wrapText(line, room))
+        .map((line) => (/^\S/.test(line) ? ` ${paint.strong(line)}` : ` ${line}`));
+    case "output": {
+      const failed = entry.code === 0 ? "" : ` (${entry.code === null ? "stopped" : `exit ${entry.code}`})`;
+      const lines = wrapText(bounded(entry.text.trimEnd()), room - 2);
+      return [
+        `${paint.accent(`! ${cut(entry.command)}`)}${paint.bad(failed)}`,
+        ...(lines.join("") === "" ? [] : lines.map((line) => `  ${bar(style)} ${line}`)),
       ];
     }
     case "question": {
@@ -62,6 +80,40 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
   }
 }
 
+/** What an agent said. The first line of an answer has a mark; what comes later stands in its margin. */
+function drawSaid(entry: Extract<Entry, { kind: "agent" }>, room: number, style: Style) {
+  const lines = drawMarkdown(bounded(entry.text), entry.from, { columns: room, style });
+  const isFirst = entry.from === undefined || entry.from.at === 0;
+  return hang(lines, isFirst ? `${bulletOf(style)} ` : "  ");
+}
+
+/** Lines that say why something failed. */
+const mostOfDetail = 3;
+
+function firstLines(text: string, room: number, most: number, ellipsis: string): readonly string[] {
+  if (text === "") return [];
+  const lines = wrapText(text, room);
+  if (lines.length <= most) return lines;
+  const last = shorten(lines.slice(most - 1).join(" "), room, ellipsis);
+  return [...lines.slice(0, most - 1), last];
+}
+
+const mostOfPatch = 40;
+
+function firstOf(lines: readonly string[], { glyphs, paint }: Style): readonly string[] {
+  const more = lines.length - mostOfPatch;
+  if (more <= 1) return lines;
+  return [...lines.slice(0, mostOfPatch), paint.dim(`${glyphs.ellipsis} ${more} more lines`)];
+}
+
+function indent(lines: readonly string[]): readonly string[] {
+  return lines.map((line) => `  ${line}`);
+}
+
+function bar({ glyphs, paint }: Style): string {
+  return paint.dim(glyphs.stem.trimEnd());
+}
+
 /** An entry as lines, with a blank line before it where it is separated from the previous one. */
 export function drawApart(
   entry: Entry,
@@ -78,6 +130,8 @@ const small: ReadonlySet<Entry["kind"]> = new Set(["line", "note", "remark"]);
 function needsSpace(entry: Entry, previous: Entry | undefined): boolean {
   if (previous === undefined) return true;
   if (previous.kind === "rule" && entry.kind === "note") return false;
+  // The gaps within an answer are its own.
+  if (entry.kind === "agent" && entry.from !== undefined && entry.from.at > 0) return false;
   return !small.has(entry.kind) || !small.has(previous.kind);
 }
 
@@ -102,7 +156,7 @@ export function promptOf({ glyphs }: Style): string {
   return glyphs.arrow === "→" ? "›" : ">";
 }
 
-function bulletOf({ glyphs }: Style): string {
+export function bulletOf({ glyphs }: Style): string {
   return glyphs.arrow === "→" ? "●" : "*";
 }
 

@@ -19,7 +19,7 @@ export function drawInput(state: ChatState, style: Style, most: number): DrawnIn
   const room = Math.max(1, most - 1);
   const top = Math.max(0, Math.min(at.row - Math.floor(room / 2), rows.length - room));
   const shown = rows.slice(top, top + room);
-  const isAnswer = state.answering !== null;
+  const isAnswer = state.answering !== null && state.search === null;
   const rule = drawRule(headOf(state, rows.length > room ? rows.length : 0), columns, style);
   const hint = state.editor.text === "" ? paint.dim(shorten(hintOf(state), columns - 3)) : "";
   return {
@@ -35,23 +35,32 @@ export function drawInput(state: ChatState, style: Style, most: number): DrawnIn
   };
 }
 
-function headOf({ answering, session, turn }: ChatState, lines: number): string {
+function headOf({ answering, search, session, turn }: ChatState, lines: number): string {
   const many = lines === 0 ? "" : ` (${lines} lines)`;
+  if (search !== null) return "search what you said before";
   if (answering !== null) return `your answer to ${printableLine(answering.question.title)}${many}`;
   const id = session.id === null ? "new session" : `#${session.id}`;
   const name = session.id === null ? `${session.profile}, ${id}` : `${session.profile}${id}`;
-  const state = turn === null ? "" : turn.ending === "no" ? " works" : " is ending";
+  const state = turn === null ? "" : turn.ending === "no" ? " works" : " is stopping";
   return `${name}${state}${many}`;
 }
 
-function hintOf({ answering, isLeaving, leavesAfterChildren, turn }: ChatState): string {
+function hintOf({
+  answering,
+  isLeaving,
+  leavesAfterChildren,
+  search,
+  turn,
+}: ChatState): string {
+  if (search !== null) return "type to search, Ctrl+R for earlier, Enter takes it, Esc closes";
   if (answering !== null) {
-    return answering.question.kind === "approval" ? "yes or no, then Enter" : "type, then Enter";
+    const isApproval = answering.question.kind === "approval";
+    return `${isApproval ? "yes or no, then Enter" : "type the answer, then Enter"}; Esc for a message`;
   }
   if (isLeaving) return "Ctrl+C again leaves";
   if (leavesAfterChildren) return "Leaving when the sub-agents have ended; Esc stays";
   if (turn !== null) return "Esc interrupts; what you type now is said next";
-  return "say something, / for commands, ? for keys";
+  return "say something, / for commands, @ for files, ? for keys";
 }
 
 interface Place {

@@ -1,7 +1,9 @@
+import { atMost, type Spent } from "../../../events/spent.ts";
+import { countOf, formatCost, formatTokens } from "../../cli/amounts.ts";
 import { displayWidth, shorten } from "../../cli/display-width.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import { type AgentLine, type ChatState, openQuestions } from "../chat-state.ts";
+import { type AgentLine, type ChatState, type Figures, openQuestions } from "../chat-state.ts";
 import { wrapText } from "./wrap-text.ts";
 
 /** Lines of a notice; the conversation has the whole text. */
@@ -57,16 +59,41 @@ export function drawStatus(state: ChatState, style: Style): readonly string[] {
   const { unread } = state.inbox;
   const badge = open > 0 ? `${open} to answer` : unread > 0 ? `${unread} new` : "";
   const inbox = badge === "" ? "^O inbox" : `^O inbox (${badge})`;
-  const { modelNotice } = state.session;
-  const keys = ["^T tree", "^G sessions", "? keys"];
-  // Hints that do not fit are dropped from the end; the inbox goes last.
-  while (keys.length > 0 && displayWidth([inbox, ...keys].join("  ")) > room) keys.pop();
+  const figures = figuresOf(state).join(` ${glyphs.dot} `);
+  const keys = ["? keys", "^T tree", "^G sessions"];
+  // Hints that do not fit beside the figures are dropped, then the end of the figures.
+  while (keys.length > 0 && displayWidth([figures, inbox, ...keys].join("  ")) > room) keys.pop();
   const right = [inbox, ...keys].join("  ");
   const free = room - displayWidth(right) - 2;
-  const left = free < 8 ? "" : shorten(printableLine(modelNotice), free, glyphs.ellipsis);
+  const left = free < 8 ? "" : shorten(figures, free, glyphs.ellipsis);
   const gap = room - displayWidth(left) - displayWidth(right);
   const tone = open > 0 ? paint.warn : unread > 0 ? paint.accent : paint.dim;
   const drawn = `${tone(inbox)}${paint.dim(right.slice(inbox.length))}`;
   if (gap < 0) return [` ${tone(shorten(inbox, room, glyphs.ellipsis))}`];
   return [` ${paint.dim(left)}${" ".repeat(gap)}${drawn}`];
+}
+
+/** The model, what the session cost, how full the context is, and how many sub-agents work. */
+function figuresOf({ agents, figures, session }: ChatState): readonly string[] {
+  const { context, model, spent } = figures;
+  const [notice = ""] = printableLine(session.modelNotice).split(":");
+  const name = printableLine(model.slice(model.indexOf("/") + 1));
+  const below = agents.filter(({ isRoot, isWatching }) => !isRoot && !isWatching).length;
+  return [
+    notice || name,
+    ...(spent.tokens > 0 ? [describeSpent(spent)] : []),
+    ...(context === null ? [] : [`${describeContext(context)} context`]),
+    ...(below > 0 ? [countOf(below, "sub-agent")] : []),
+  ].filter((text) => text !== "");
+}
+
+/** A model without a price costs nothing that is known: then its tokens count. */
+export function describeSpent(spent: Spent): string {
+  if (spent.cost > 0) return atMost(formatCost(spent.cost), spent);
+  return atMost(`${formatTokens(spent.tokens)} tokens`, spent);
+}
+
+export function describeContext({ tokens, window }: NonNullable<Figures["context"]>): string {
+  if (window === undefined || window <= 0) return formatTokens(tokens);
+  return `${Math.min(100, Math.ceil((100 * tokens) / window))}%`;
 }

@@ -11,6 +11,7 @@ import {
   childrenAtWork,
   childrenInBackground,
   inboxOrder,
+  type PanelOf,
   titleOf,
 } from "../chat-state.ts";
 import { leaveChoices } from "../keys/choices.ts";
@@ -19,9 +20,11 @@ import { drawWhole, wholeLines } from "./draw-whole.ts";
 import {
   around,
   chosenQuestion,
+  detailLines,
   framed,
   helpLines,
-  type PanelOf,
+
+  placeIn,
   pointerAt,
   questionRoom,
   scroll,
@@ -50,6 +53,8 @@ export function drawPanel(state: ChatState, style: Style, most: number): readonl
       return drawTreePanel(state, panel, style, most);
     case "inbox":
       return drawInboxPanel(state, panel, style, most);
+    case "detail":
+      return drawDetailPanel(state, panel, style, most);
     case "sessions":
       return drawSessionsPanel(state, panel, style, most);
     case "interrupt":
@@ -67,14 +72,36 @@ function drawTreePanel(
   style: Style,
   most: number,
 ): readonly string[] {
-  const lines = drawRows(state.tree, style, { columns: state.columns - 1, beat: beatOf(state) });
-  const shown =
-    lines.length === 0
-      ? told("No agent has worked in this session yet.", state, most - 2)
-      : scroll(lines, panel.top, most - 2).map((line) => ` ${line}`);
-  const foot =
-    lines.length > most - 2 ? `${lines.length} agents, arrows scroll, Esc closes` : "Esc closes";
-  return framed({ title: "tree", lines: shown, foot }, state, style);
+  const { tree } = state;
+  if (tree.length === 0) {
+    const empty = told("No agent has worked in this session yet.", state, most - 2);
+    return framed({ title: "tree", lines: empty, foot: "Esc closes" }, state, style);
+  }
+  const place = placeIn(tree, panel.chosen);
+  const lines = drawRows(tree, style, { columns: state.columns - 2, beat: beatOf(state) }).map(
+    (line, index) => `${pointerAt(index, place, style)} ${line}`,
+  );
+  const title = tree.length > most - 2 ? `tree, ${tree.length} agents` : "tree";
+  const foot = "arrows choose, Enter opens, Esc closes";
+  return framed({ title, lines: around(lines, place, most - 2), foot }, state, style);
+}
+
+/** A delegation: what it is and how it ended, what was said, what it changed. */
+function drawDetailPanel(
+  state: ChatState,
+  { page, top }: PanelOf<"detail">,
+  style: Style,
+  most: number,
+): readonly string[] {
+  const { detail } = state;
+  const pages = (detail?.pages ?? []).map(({ title }, index) =>
+    index === page ? title.toUpperCase() : title,
+  );
+  const title = [printableLine(detail?.label ?? ""), ...pages].join("  ");
+  const lines = scroll(detailLines(state, page, style), top, most - 2);
+  const isChanged = detail?.pages.some((each) => each.title === "changes") ?? false;
+  const foot = `${isChanged ? "m merges, d discards, " : ""}Tab turns the page, arrows scroll, Esc goes back`;
+  return framed({ title, lines, foot }, state, style);
 }
 
 function drawInterrupt(
@@ -84,7 +111,7 @@ function drawInterrupt(
   most: number,
 ): readonly string[] {
   const question = {
-    title: "interrupt: what about those who work for it?",
+    title: "Interrupt: what should happen to its sub-agents?",
     foot: "a number or Enter chooses, Esc continues, Ctrl+C leaves",
     agents: childrenAtWork(state),
   };
@@ -98,8 +125,8 @@ function drawLeaving(
   most: number,
 ): readonly string[] {
   const question = {
-    title: "leave: what about the sub-agents in the background?",
-    foot: "a number or Enter chooses, Esc stays, Ctrl+C leaves it to their contracts",
+    title: "Leave: what should happen to the sub-agents in the background?",
+    foot: "a number or Enter chooses, Esc stays, Ctrl+C does what their contracts say",
     agents: childrenInBackground(state),
   };
   return drawChoices(state, { chosen, choices: leaveChoices, ...question }, style, most);
@@ -191,6 +218,8 @@ function drawInboxPanel(
   }
   const room = state.columns - 4;
   const place = items.findIndex(({ id }) => id === panel.chosen);
+  const runOf = (task: string) =>
+    `    ${paint.dim(shorten(`run: ${printableLine(task)}`, room - 1, glyphs.ellipsis))}`;
   const lines = items.map((item, index) => {
     const left =
       item.ask && item.isOpen
@@ -208,7 +237,8 @@ function drawInboxPanel(
         top: panel.top,
         how: "PgDn and PgUp read on",
       };
-      return [head, ...drawWhole(wholeLines(question, state.columns), frame, style)];
+      const task = question.isHere || question.task === "" ? [] : [runOf(question.task)];
+      return [head, ...task, ...drawWhole(wholeLines(question, state.columns, style), frame, style)];
     }
     const text = shorten(printableLine(item.text), room - 1, glyphs.ellipsis);
     return text === "" ? [head] : [head, `    ${paint.dim(text)}`];
@@ -216,10 +246,10 @@ function drawInboxPanel(
   const shown = aroundPlace(lines, Math.max(0, place), most - 2);
   const chosen = items[place];
   const how = !chosen?.isOpen
-    ? "arrows choose, Esc closes"
+    ? "arrows choose, Enter opens, Esc closes"
     : chosen.kind === "approval"
-      ? "y allows, n refuses, Enter types an answer, Esc closes"
-      : "Enter answers, Esc closes";
+      ? "y allows, n refuses, Enter types an answer, Right opens, Esc closes"
+      : "Enter answers, Right opens, Esc closes";
   return framed({ title: `inbox, ${items.length}`, lines: shown, foot: how }, state, style);
 }
 

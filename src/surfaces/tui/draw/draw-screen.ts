@@ -1,14 +1,22 @@
 import { formatElapsed, formatSpan } from "../../cli/amounts.ts";
-import { padEnd, shorten } from "../../cli/display-width.ts";
-import { printable, printableLine } from "../../cli/printable.ts";
+import { displayWidth, padEnd, shorten } from "../../cli/display-width.ts";
+import { printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
-import { beatOf, type ChatState, isTooSmall, openQuestions, tooSmallText } from "../chat-state.ts";
+import {
+  beatOf,
+  type ChatCandidate,
+  type ChatState,
+  isTooSmall,
+  openQuestions,
+  tooSmallText,
+} from "../chat-state.ts";
 import type { Turn } from "../turn.ts";
+import { bulletOf, drawMarkdown } from "./draw-entry.ts";
 import { drawInput } from "./draw-input.ts";
 import { drawLedger, drawStatus } from "./draw-ledger.ts";
 import { drawPanel } from "./draw-panel.ts";
 import { drawWhole, wholeLines } from "./draw-whole.ts";
-import { drawProse, wrapText } from "./wrap-text.ts";
+import { wrapText } from "./wrap-text.ts";
 
 export interface DrawnScreen {
   readonly lines: readonly string[];
@@ -35,12 +43,21 @@ export function drawScreen(state: ChatState, style: Style): DrawnScreen {
   }
   const completion = drawCompletion(state, style).slice(0, Math.max(0, room));
   const below = [...drawQuestion(state, style, room - completion.length), ...completion];
-  const above = drawTurn(state, style, room - below.length);
-  const head = [...above, ...below, ""];
+  const shell = drawShell(state, style);
+  const above = drawTurn(state, style, room - below.length - shell.length);
+  const head = [...above, ...shell, ...below, ""];
   return {
     lines: [...head, ...input.lines, ...foot],
     cursor: { x: input.cursor.x, y: head.length + input.cursor.y },
   };
+}
+
+/** The command of the person that runs. */
+function drawShell({ columns, now, shell }: ChatState, { glyphs, paint }: Style): readonly string[] {
+  if (shell === null) return [];
+  const after = ` ${formatElapsed(now - shell.startedAt)}, Esc stops it`;
+  const command = shorten(printableLine(shell.command), columns - after.length - 4, glyphs.ellipsis);
+  return ["", `${paint.accent("!")} ${command}${paint.dim(after)}`];
 }
 
 function drawTooSmall({ columns, rows }: ChatState): readonly string[] {
@@ -75,41 +92,43 @@ function drawTurn(state: ChatState, style: Style, room: number): readonly string
     .map((text) => paint.dim(`  next: ${cut(printableLine(text), 6)}`))
     .slice(0, 2);
   const rest = room - doing.length - queued.length - 1;
-  const said = drawStreamed(turn.streamed, width, rest, style);
+  const said = drawStreamed(turn, width, rest, style);
   const waits = said.length === 0 && doing.length === 0;
   const word = wordOf(state, turn);
   const idle = `${paint.accent(spinner)} ${paint.dim(`${word} ${formatElapsed(state.now - turn.startedAt)}`)}`;
-  return ["", ...said, ...doing, ...(waits || turn.ending !== "no" ? [idle] : []), ...queued].slice(
+  // The open part of an answer continues what stands above it.
+  const gap = said.length > 0 && turn.progress.at > 0 ? [] : [""];
+  return [...gap, ...said, ...doing, ...(waits || turn.ending !== "no" ? [idle] : []), ...queued].slice(
     -Math.max(1, room),
   );
 }
 
 function wordOf({ agents }: ChatState, { ending, rootId }: Turn): string {
-  if (ending === "cancel") return "ending";
-  if (ending !== "no") return "ending when those who go on have finished";
+  if (ending === "cancel") return "stopping";
+  if (ending !== "no") return "stopping after its sub-agents have finished";
   return agents.some(({ id, isAsking }) => id === rootId && isAsking)
     ? "waits for you"
     : "thinking";
 }
 
-/** The last lines of a streamed answer. The complete answer becomes an entry. */
+/** The last lines of the part of a streamed answer that can still change. */
 function drawStreamed(
-  streamed: string,
-  width: number,
+  { progress, streamed }: Turn,
+  columns: number,
   room: number,
   style: Style,
 ): readonly string[] {
-  if (streamed.trim() === "" || room < 1) return [];
-  const tail = printable(streamed.slice(-width * (room + 4)));
-  const lines = drawProse(tail, width, style);
-  const isCut = lines.length > room || tail.length < streamed.length - 1;
+  const open = streamed.slice(progress.at);
+  if (open.trim() === "" || room < 1) return [];
+  const lines = drawMarkdown(open, progress, { columns, style });
   const shown = lines.slice(-room);
-  const bullet = style.glyphs.arrow === "→" ? "●" : "*";
-  return shown.map((line, index) => {
-    const mark =
-      index > 0 ? " " : isCut ? style.paint.dim(style.glyphs.ellipsis.slice(0, 1)) : bullet;
-    return `${mark} ${line}`;
-  });
+  const isCut = lines.length > room;
+  const first = isCut
+    ? style.paint.dim(style.glyphs.ellipsis.slice(0, 1))
+    : progress.at > 0
+      ? " "
+      : bulletOf(style);
+  return shown.map((line, index) => `${index === 0 ? first : " "} ${line}`);
 }
 
 const mostCandidates = 6;
@@ -122,10 +141,13 @@ function drawCompletion(state: ChatState, style: Style): readonly string[] {
   const { candidates, chosen } = completion;
   const first = Math.max(0, Math.min(chosen - 2, candidates.length - mostCandidates));
   const shown = candidates.slice(first, first + mostCandidates);
-  const width = Math.min(28, state.columns - 8, Math.max(...shown.map(({ text }) => text.length)));
+  const isDescribed = shown.some(({ description }) => description !== "");
+  const most = isDescribed ? Math.min(28, state.columns - 8) : state.columns - 4;
+  const width = Math.min(most, Math.max(...shown.map((one) => displayWidth(labelOf(one)))));
   const room = Math.max(0, state.columns - width - 6);
-  return shown.map(({ description, text }, index) => {
-    const name = padEnd(shorten(printableLine(text), width, glyphs.ellipsis), width);
+  return shown.map((candidate, index) => {
+    const { description } = candidate;
+    const name = padEnd(shorten(labelOf(candidate), width, glyphs.ellipsis), width);
     const about =
       room < 10 ? "" : paint.dim(shorten(printableLine(description), room, glyphs.ellipsis));
     return first + index === chosen
@@ -134,24 +156,44 @@ function drawCompletion(state: ChatState, style: Style): readonly string[] {
   });
 }
 
-/** The oldest question that waits, above where it can be answered. */
+function labelOf({ label, text }: ChatCandidate): string {
+  return printableLine(label ?? text);
+}
+
+/**
+ * The question that Enter answers, or the oldest other one of this conversation. Questions of other runs
+ * are in the inbox: a line says whose they are.
+ */
 function drawQuestion(state: ChatState, style: Style, room: number): readonly string[] {
   const { glyphs, paint } = style;
   const open = openQuestions(state);
   const question = state.answering?.question ?? open[0];
   if (question === undefined || room < 3) return [];
   const width = Math.max(10, state.columns - 4);
+  const cut = (text: string) => shorten(text, width, glyphs.ellipsis);
+  const title = cut(printableLine(question.title));
+  const space = room < 6 ? [] : [""];
+  if (!question.isHere && state.answering === null) {
+    const more = open.length > 1 ? `, and ${open.length - 1} more` : "";
+    const task = printableLine(question.task);
+    const about = cut(`in another run${task === "" ? "" : `: ${task}`}`);
+    return [
+      ...space,
+      `${paint.dim(glyphs.asking)} ${title}`,
+      `  ${paint.dim(about)}`,
+      `  ${paint.dim(cut(`Ctrl+O shows it${more}`))}`,
+    ].slice(0, room);
+  }
   const left = formatSpan(Math.max(0, question.deadlineAt - state.now));
   const then = question.default === null ? "" : `, then "${printableLine(question.default)}"`;
-  const others = open.length > 1 ? `, ${open.length - 1} more` : "";
+  const others = open.length > 1 ? `, ${open.length - 1} more in the inbox` : "";
   const how = state.answering === null ? ` ${glyphs.dot} Tab answers` : "";
-  const space = room < 6 ? [] : [""];
-  const most = Math.max(1, Math.min(Math.floor(state.rows / 3), room - space.length - 2));
+  const most = Math.max(1, Math.min(Math.floor(state.rows / 2), room - space.length - 2));
   const frame = { columns: state.columns, most, top: 0, how: "Ctrl+O shows all" };
   return [
     ...space,
-    `${paint.warn(glyphs.asking)} ${paint.strong(shorten(printableLine(question.title), width, glyphs.ellipsis))}`,
-    ...drawWhole(wholeLines(question.text, state.columns), frame, style).slice(0, most),
-    `  ${paint.dim(shorten(`${left} left${then}${others}${how}`, width, glyphs.ellipsis))}`,
+    `${paint.warn(glyphs.asking)} ${paint.strong(title)}`,
+    ...drawWhole(wholeLines(question, state.columns, style), frame, style).slice(0, most),
+    `  ${paint.dim(cut(`${left} left${then}${others}${how}`))}`,
   ];
 }

@@ -1,18 +1,37 @@
 import { shorten } from "../../cli/display-width.ts";
 import { printable } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
+import type { OpenQuestion } from "../chat-state.ts";
+import { drawPatch } from "./draw-patch.ts";
 import { wrapText } from "./wrap-text.ts";
 
 const longest = 20_000;
 /** Cells before each line. */
 const margin = 4;
 
-/** A question as lines for this width. A cut is stated, because the answer may be an approval. */
-export function wholeLines(text: string, columns: number): readonly string[] {
+/**
+ * A question as lines for this width, with the edit that it is about as a diff. A cut is stated,
+ * because the answer may be an approval.
+ */
+export function wholeLines(
+  { patch, text }: Pick<OpenQuestion, "patch" | "text">,
+  columns: number,
+  style: Style,
+): readonly string[] {
+  const width = Math.max(10, columns - margin - 2);
   const more = text.length - longest;
   const said = printable(text.slice(0, longest)).trim();
   const all = more > 0 ? `${said}\n(${more} more characters: mandate inbox)` : said;
-  return wrapText(all, Math.max(10, columns - margin - 2));
+  const at = patchIn(all);
+  const asked = wrapText(all.slice(0, at).trimEnd(), width);
+  const changed = patch ?? all.slice(at);
+  return changed === "" ? asked : [...asked, ...drawPatch(changed, width, style)];
+}
+
+/** Where the diff of a question begins: that of a merge is the end of its text. */
+function patchIn(text: string): number {
+  const at = text.search(/^diff --git /m);
+  return at < 0 ? text.length : at;
 }
 
 /**

@@ -1,13 +1,17 @@
 import { padEnd, shorten } from "../../cli/display-width.ts";
 import { printableLine } from "../../cli/printable.ts";
-import type { Style } from "../../cli/style.ts";
-import { type ChatState, inboxOrder, type Panel } from "../chat-state.ts";
+import { type Style, styleFor } from "../../cli/style.ts";
+import {
+  type ChatState,
+  type DetailPage,
+  inboxOrder,
+  type OpenQuestion,
+  openQuestions,
+} from "../chat-state.ts";
 import { keyTable, showChord } from "../keys/keys.ts";
-import { drawRule, promptOf } from "./draw-entry.ts";
+import { drawApart, drawRule, promptOf } from "./draw-entry.ts";
 import { wholeLines } from "./draw-whole.ts";
 import { wrapText } from "./wrap-text.ts";
-
-export type PanelOf<Kind extends Panel["is"]> = Extract<Panel, { is: Kind }>;
 
 interface PanelContent {
   readonly title: string;
@@ -67,30 +71,61 @@ export function questionRoom(room: number): number {
   return Math.max(2, room - 5);
 }
 
-/** The text of the chosen inbox item, if it is an open question. */
-export function chosenQuestion(state: ChatState, chosen: number | null): string | undefined {
+/** The chosen inbox item, if it is an open question. */
+export function chosenQuestion(state: ChatState, chosen: number | null): OpenQuestion | undefined {
   const item = inboxOrder(state).find(({ id }) => id === chosen);
-  return item?.ask && item.isOpen
-    ? (state.inbox.questions.get(item.ask.id) ?? item.text)
-    : undefined;
+  return openQuestions(state).find(({ askId }) => askId === item?.ask?.id);
 }
+
+/** The index of the chosen row; of the first one, where it is gone. */
+export function placeIn(rows: readonly { readonly id: string }[], chosen: string | null): number {
+  return Math.max(
+    0,
+    rows.findIndex(({ id }) => id === chosen),
+  );
+}
+
+/** The lines of a page about a delegation. Their number does not depend on colours. */
+export function detailLines(
+  { columns, detail }: Pick<ChatState, "columns" | "detail">,
+  page: number,
+  style: Style,
+): readonly string[] {
+  const shown = detail?.pages[page];
+  if (shown === undefined) return [` ${style.glyphs.ellipsis}`];
+  const known = drawnPages.get(shown);
+  if (known?.columns === columns && known.style === style) return known.lines;
+  const { entries } = shown;
+  const lines = entries.flatMap((entry, place) =>
+    drawApart(entry, entries[place - 1], columns, style),
+  );
+  drawnPages.set(shown, { columns, style, lines });
+  return lines;
+}
+
+/** A page is drawn once for a width, and not with every key. */
+const drawnPages = new WeakMap<
+  DetailPage,
+  { readonly columns: number; readonly style: Style; readonly lines: readonly string[] }
+>();
 
 /** The last scroll position of the open panel; 0: everything is visible. */
 export function lastTop(state: ChatState): number {
-  const { columns, panel, tree } = state;
+  const { columns, panel } = state;
   const room = panelRoom(state);
   switch (panel.is) {
     case "help":
       return Math.max(0, helpLines(state).length - room);
-    case "tree":
-      return Math.max(0, tree.length - room);
+    case "detail":
+      return Math.max(0, detailLines(state, panel.page, uncoloured).length - room);
     case "inbox": {
       const question = chosenQuestion(state, panel.chosen);
-      const lines = question === undefined ? 0 : wholeLines(question, columns).length;
+      const lines = question === undefined ? 0 : wholeLines(question, columns, uncoloured).length;
       const most = questionRoom(room);
       return lines <= most ? 0 : lines - most + 1;
     }
     case "none":
+    case "tree":
     case "sessions":
     case "interrupt":
     case "leaving":
@@ -99,6 +134,12 @@ export function lastTop(state: ChatState): number {
       return panel satisfies never;
   }
 }
+
+/** Only the number of lines counts. */
+const uncoloured = styleFor(
+  { isTerminal: false, write: () => undefined, writeExact: () => undefined, columns: 80, rows: 24 },
+  { environment: {} },
+);
 
 export interface HelpLine {
   /** Padded; blank where the line continues the one above. */

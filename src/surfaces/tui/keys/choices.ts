@@ -47,7 +47,7 @@ export function interruptChoices(
       text: "Leave it running",
       detail: "beside a new session; Ctrl+G comes back",
     },
-    { how: "go-on", text: "Go on", detail: "nothing was interrupted" },
+    { how: "go-on", text: "Continue", detail: "nothing is interrupted" },
   ];
 }
 

@@ -16,6 +16,7 @@ export type KeyAction =
   | "inbox"
   | "sessions"
   | "help"
+  | "search"
   | "redraw"
   | "suspend";
 
@@ -34,10 +35,11 @@ export const keyTable: readonly KeyRow[] = [
     action: "newline",
     help: "new line (also \\ then Enter)",
   },
-  { keys: ["tab"], action: "tab", help: "complete /command; answer what is asked" },
+  { keys: ["tab"], action: "tab", help: "complete /command or @file; answer what is asked" },
   { keys: ["up", "ctrl+p"], action: "up", help: "line above; what you said before" },
+  { keys: ["ctrl+r"], action: "search", help: "search what you said before, in other chats too" },
   { keys: ["down", "ctrl+n"], action: "down" },
-  { keys: ["escape"], action: "escape", help: "close; interrupt what works" },
+  { keys: ["escape"], action: "escape", help: "close; a message, no answer; interrupt" },
   { keys: ["ctrl+c"], action: "interrupt", help: "interrupt; again: leave" },
   { keys: ["ctrl+d"], action: "leave", help: "leave, when nothing is typed" },
   { keys: ["ctrl+t"], action: "tree", help: "tree of agents" },

@@ -3,11 +3,13 @@ import {
   inboxOrder,
   noPanel,
   openQuestions,
+  type PanelOf,
   type Stepped,
   stay,
 } from "../chat-state.ts";
-import { lastTop, type PanelOf } from "../draw/panel-frame.ts";
+import { lastTop, placeIn } from "../draw/panel-frame.ts";
 import { leaveChoices } from "./choices.ts";
+import { editorWith } from "./editor.ts";
 import { actionOf } from "./keys.ts";
 import { answer } from "./press-key.ts";
 
@@ -23,6 +25,9 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
       : stay(closed);
   }
   if (action === "leave" && panel.is === "leaving") return { state, effects: [{ do: "leave" }] };
+  if (panel.is === "detail" && (chord === "escape" || chord === "backspace" || chord === "left")) {
+    return stay({ ...state, panel: panel.back, detail: null });
+  }
   if (chord === "escape" || chord === "q" || action === panel.is) return stay(closed);
   if (action === "suspend") return { state: closed, effects: [{ do: "suspend" }] };
   if (action === "redraw") return { state, effects: [{ do: "redraw" }] };
@@ -32,7 +37,9 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
     case "help":
       return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
     case "tree":
-      return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
+      return pressInTree(state, panel, chord);
+    case "detail":
+      return pressInDetail(state, panel, chord);
     case "inbox":
       return pressInInbox(state, panel, chord);
     case "sessions":
@@ -44,6 +51,45 @@ export function pressInPanel(state: ChatState, chord: string): Stepped {
     default:
       return panel satisfies never;
   }
+}
+
+function pressInTree(state: ChatState, panel: PanelOf<"tree">, chord: string): Stepped {
+  const { tree } = state;
+  const place = placeIn(tree, panel.chosen);
+  const row = tree[place];
+  if (row !== undefined && (chord === "enter" || chord === "right")) {
+    return openDetail(state, { id: row.id, label: `${row.who}#${row.id}` }, panel);
+  }
+  const next = tree[moved(place, chord, tree.length)];
+  return stay({ ...state, panel: { ...panel, chosen: next?.id ?? panel.chosen } });
+}
+
+/** Opens the page of a delegation. Its content is read, and comes later. */
+function openDetail(
+  state: ChatState,
+  about: { readonly id: string; readonly label: string },
+  back: PanelOf<"detail">["back"],
+): Stepped {
+  const panel = { is: "detail", page: 0, top: 0, back } as const;
+  const opened = { ...state, panel, detail: { ...about, pages: [] } };
+  return { state: opened, effects: [{ do: "read-detail", id: about.id }] };
+}
+
+function pressInDetail(state: ChatState, panel: PanelOf<"detail">, chord: string): Stepped {
+  const { detail } = state;
+  const pages = detail?.pages ?? [];
+  if (detail !== null && (chord === "m" || chord === "d")) {
+    // The command is written and not sent: the person reads it first.
+    const command = `/${chord === "m" ? "merge" : "discard"} ${detail.id}`;
+    return stay({ ...state, panel: noPanel, answering: null, editor: editorWith(command) });
+  }
+  if (chord === "tab" || chord === "right") {
+    const page = (panel.page + 1) % Math.max(1, pages.length);
+    return stay({ ...state, panel: { ...panel, page, top: 0 } });
+  }
+  const place = pages.findIndex(({ title }) => title.startsWith(chord));
+  if (place >= 0) return stay({ ...state, panel: { ...panel, page: place, top: 0 } });
+  return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
 }
 
 function stepOf(chord: string): number {
@@ -79,6 +125,11 @@ function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string):
     if (lastTop(state) > 0 && (chord === "pageup" || chord === "pagedown" || chord === " ")) {
       return stay({ ...state, panel: { ...panel, top: scrolled(state, panel.top, chord) } });
     }
+  }
+  const item = items[place];
+  if (item?.delegationId !== undefined && (chord === "enter" || chord === "right")) {
+    const about = { id: item.delegationId, label: `#${item.delegationId}` };
+    return openDetail(state, about, panel);
   }
   const next = items[place < 0 ? 0 : moved(place, chord, items.length)]?.id ?? null;
   return stay({

@@ -12,6 +12,14 @@ import {
 } from "../chat-state.ts";
 import { type ChatWord, chatWordOf } from "../chat-words.ts";
 import { interruptChoices } from "./choices.ts";
+import {
+  completed,
+  endSearch,
+  isCompletable,
+  mentionAt,
+  search,
+  searched,
+} from "./completing.ts";
 import { type Editor, editorWith, edits, emptyEditor, insert, isEdit, moveLine } from "./editor.ts";
 import { actionOf, type KeyAction } from "./keys.ts";
 
@@ -43,13 +51,15 @@ function perform(state: ChatState, action: Exclude<KeyAction, keyof typeof edits
     case "leave":
       return state.editor.text === "" ? leave(state) : stay(state);
     case "tree":
-      return act({ ...state, panel: { is: "tree", top: 0 } }, { do: "read-tree" });
+      return act({ ...state, panel: { is: "tree", chosen: null } }, { do: "read-tree" });
     case "inbox":
       return openInbox(state);
     case "sessions":
       return act({ ...state, panel: { is: "sessions", chosen: 0 } }, { do: "list-sessions" });
     case "help":
       return open(state, { is: "help", top: 0 });
+    case "search":
+      return stay(search(state));
     case "redraw":
       return act(state, { do: "redraw" });
     case "suspend":
@@ -70,38 +80,66 @@ function open(state: ChatState, panel: Panel): Stepped {
 /** The state with a new text in the editor; a command is completed while it is typed. */
 export function typed(state: ChatState, editor: Editor): Stepped {
   if (editor.text === state.editor.text) return stay({ ...state, editor });
+  if (state.search !== null) return stay(searched(state, editor));
   const next = { ...state, editor, completion: null, history: { ...state.history, place: null } };
-  const isCommand = editor.text.startsWith("/") && !editor.text.includes("\n");
-  return isCommand && state.answering === null
-    ? act(next, { do: "complete", text: editor.text })
-    : stay(next);
+  return isCompletable(editor) ? act(next, { do: "complete", editor }) : stay(next);
 }
 
 function send(state: ChatState): Stepped {
-  const { answering, completion, editor, turn } = state;
-  if (completion && completion.chosen > 0) return accept(state);
+  const { answering, completion, editor } = state;
+  if (state.search !== null) return stay(endSearch(state, true));
+  if (completion && (completion.chosen > 0 || isPartOfPath(state))) return accept(state);
   if (editor.text.endsWith("\\") && editor.cursor === editor.text.length) {
     return typed(state, insert(edits.backspace(editor), "\n"));
   }
   const { text } = editor;
   if (text.trim() === "") return stay(state);
-  if (answering !== null) {
-    const sent = { ...state, answering: null, editor: answering.draft };
-    return act(sent, { do: "answer", askId: answering.question.askId, text });
+  const isOrder = /^[/!]/.test(text);
+  if (answering !== null && !isOrder) {
+    const { askId } = answering.question;
+    const sent = { ...state, answering: null, editor: answering.draft, completion: null };
+    return act({ ...sent, passed: withAsk(state, askId) }, { do: "answer", askId, text });
   }
   const cleared = remember({ ...state, editor: emptyEditor, completion: null }, text);
+  const { effects, state: next } = isOrder ? order(cleared, text) : sayNext(cleared, text);
+  return act(next, { do: "remember", text }, ...effects);
+}
+
+/** A mentioned file is completed by Enter, unless its path is there already. */
+function isPartOfPath({ completion, editor }: ChatState): boolean {
+  const mention = mentionAt(editor);
+  return mention !== undefined && completion?.candidates[0]?.label !== `@${mention.wanted}`;
+}
+
+function withAsk({ passed }: ChatState, askId: string): ReadonlySet<string> {
+  return new Set(passed).add(askId);
+}
+
+/** A command of the chat, of every surface, or of the person's shell. */
+function order(state: ChatState, text: string): Stepped {
   const word = chatWordOf(text);
-  if (word !== undefined) return sayChatWord(cleared, word);
-  if (text.startsWith("/")) return act(cleared, { do: "command", text: text.trimEnd() });
-  // The agent is at work: the message is queued until the turn ends.
-  if (turn !== null || state.isSending) {
-    return stay({ ...cleared, queued: [...state.queued, text] });
+  if (word !== undefined) return sayChatWord(state, word);
+  if (text.startsWith("!")) return runInShell(state, text.slice(1).trim());
+  return act(state, { do: "command", text: text.trimEnd() });
+}
+
+function runInShell(state: ChatState, text: string): Stepped {
+  if (text === "") return stay(state);
+  if (state.shell === null) return act(state, { do: "shell", text });
+  const notice = { tone: "warn", text: "A command runs already. Esc stops it." } as const;
+  return stay({ ...state, notice, editor: editorWith(`!${text}`) });
+}
+
+/** A message: queued while the agent is at work, until the turn ends. */
+function sayNext(state: ChatState, text: string): Stepped {
+  if (state.turn !== null || state.isSending) {
+    return stay({ ...state, queued: [...state.queued, text] });
   }
-  const sending = { ...cleared, isSending: true, leavesAfterChildren: false };
+  const sending = { ...state, isSending: true, leavesAfterChildren: false };
   return act(sending, { do: "send", text });
 }
 
-function sayChatWord(state: ChatState, { does }: ChatWord): Stepped {
+function sayChatWord(state: ChatState, does: Exclude<ChatWord["does"], "command">): Stepped {
   switch (does) {
     case "leave":
       return leave(state);
@@ -109,25 +147,28 @@ function sayChatWord(state: ChatState, { does }: ChatWord): Stepped {
       return open(state, { is: "help", top: 0 });
     case "begin-session":
       return act(state, { do: "open-session", id: null });
+    case "clear":
+      return act(state, { do: "clear" });
     default:
       return does satisfies never;
   }
 }
 
-function remember(state: ChatState, text: string): ChatState {
+/** The history of this chat with a further text. */
+export function remember(state: ChatState, text: string): ChatState {
   const said = [...state.history.said.filter((one) => one !== text), text].slice(-mostRemembered);
   return { ...state, history: { said, place: null, draft: "" } };
 }
 
 function tab(state: ChatState): Stepped {
+  if (state.search !== null) return stay(endSearch(state, true));
   if (state.completion !== null) return accept(state);
   const [question] = openQuestions(state);
   if (question !== undefined && state.editor.text === "" && state.answering === null) {
     return stay(answer(state, question));
   }
-  return state.editor.text.startsWith("/")
-    ? act(state, { do: "complete", text: state.editor.text })
-    : stay(state);
+  const { editor } = state;
+  return isCompletable(editor) ? act(state, { do: "complete", editor }) : stay(state);
 }
 
 /** Switches the editor to the answer of this question. */
@@ -140,23 +181,31 @@ function accept(state: ChatState): Stepped {
   const { completion } = state;
   const chosen = completion?.candidates[completion.chosen];
   if (chosen === undefined) return stay(state);
-  return typed(state, editorWith(`${chosen.text} `));
+  return typed(state, completed(chosen));
 }
 
 function pressEscape(state: ChatState): Stepped {
+  if (state.search !== null) return stay(endSearch(state, false));
   if (state.completion !== null) return stay({ ...state, completion: null });
   if (state.answering !== null) {
-    return stay({ ...state, answering: null, editor: state.answering.draft });
+    const { draft, question } = state.answering;
+    // What was typed becomes a message.
+    const editor = draft.text === "" ? state.editor : draft;
+    const passed = withAsk(state, question.askId);
+    return stay({ ...state, answering: null, passed, editor });
   }
+  if (state.shell !== null) return act(state, { do: "stop-shell" });
   if (state.leavesAfterChildren) return stay({ ...state, leavesAfterChildren: false });
   return state.turn === null ? stay(state) : interruptTurn(state);
 }
 
 function interrupt(state: ChatState): Stepped {
+  if (state.search !== null) return stay(endSearch(state, false));
+  if (state.shell !== null) return act(state, { do: "stop-shell" });
   if (state.turn !== null && state.turn.ending === "no") return interruptTurn(state);
-  if (state.editor.text !== "" || state.answering !== null) {
-    const editor = state.answering?.draft ?? emptyEditor;
-    return stay({ ...state, editor, answering: null, completion: null });
+  const draft = state.answering?.draft ?? emptyEditor;
+  if (state.editor.text !== "" || draft.text !== "") {
+    return stay({ ...state, editor: draft, answering: null, completion: null });
   }
   if (state.isLeaving) return leave(state);
   return stay({ ...state, isLeaving: true });
@@ -189,7 +238,7 @@ function openInbox(state: ChatState): Stepped {
 /** A hotkey acts as if its command was typed. */
 function pressHotkey(state: ChatState, chord: string): Stepped {
   const hotkey = state.hotkeys.find(({ chords }) => chords.includes(chord));
-  if (hotkey === undefined || state.answering !== null) return stay(state);
+  if (hotkey === undefined || state.search !== null) return stay(state);
   if (!hotkey.needsText) return act(state, { do: "command", text: hotkey.command });
   return typed(state, editorWith(hotkey.command + state.editor.text));
 }
