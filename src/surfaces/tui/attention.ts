@@ -1,5 +1,5 @@
-import { printableLine } from "../cli/printable.ts";
 import type { Io } from "../cli/io.ts";
+import { printableLine } from "../cli/printable.ts";
 import { terminalLetters } from "../cli/style.ts";
 import { type ChatState, openQuestions } from "./chat-state.ts";
 import type { ChatStore } from "./chat-store.ts";
@@ -48,7 +48,7 @@ export class Attention {
 }
 
 /** The state comes first: titles are cut at their end. */
-export function titleOf(state: ChatState, folder: string): string {
+function titleOf(state: ChatState, folder: string): string {
   const where = printableLine(folder).slice(0, 60);
   const open = openQuestions(state).length;
   const isAtWork = state.turn !== null || state.isSending;

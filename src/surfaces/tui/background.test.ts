@@ -76,7 +76,7 @@ describe("Leaving while a child runs in the background", () => {
   test("asks what becomes of it, and Esc stays", async () => {
     const chat = await answered(never);
     await chat.press(ctrlD);
-    await chat.see("leave: what about the sub-agents in the background?");
+    await chat.see("Leave: what should happen to the sub-agents in the background?");
     await chat.see(/Open: researcher#\w+ \(cancel\)/);
     await chat.see("1 Wait for them");
     await chat.press(escapeKey);

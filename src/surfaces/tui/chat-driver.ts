@@ -7,9 +7,9 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
+import type { StartedRun } from "../cli/work-on.ts";
 import { ChatCommands } from "./chat-commands.ts";
 import { ChatRuns } from "./chat-runs.ts";
-import type { StartedRun } from "../cli/work-on.ts";
 import type { ChatCandidate, ChatEffect, ChatInput, Departure } from "./chat-state.ts";
 import { type ChatStore, InputQueue } from "./chat-store.ts";
 import { type ChatSetting, Conversation } from "./conversation.ts";
@@ -239,10 +239,17 @@ export class ChatDriver {
         const detail = await readDetail(runtime.store, effect.id, this.#setting.io);
         return this.#store.dispatch({ type: "detail", detail });
       }
-      case "answer":
-        await this.#reader.inbox.answer(effect.askId, effect.text);
-        await this.#reader.noteAnswered(effect.askId);
+      case "answer": {
+        const { askId, text } = effect;
+        try {
+          await this.#reader.inbox.answer(askId, text);
+        } catch (error) {
+          this.#store.dispatch({ type: "unanswered", askId, text });
+          throw error;
+        }
+        await this.#reader.noteAnswered(askId);
         return this.#reader.refresh();
+      }
       case "interrupt":
         return this.#conversation.interrupt(effect.how);
       case "list-sessions": {

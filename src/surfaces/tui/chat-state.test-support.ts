@@ -26,7 +26,15 @@ export const opened = openedAt(80, 24);
 
 /** At a terminal of this size. */
 export function openedAt(columns: number, rows: number): ChatState {
-  return openChatState({ columns, rows, now: 0, session, hotkeys: [] });
+  return openChatState({
+    columns,
+    rows,
+    now: 0,
+    session,
+    hotkeys: [],
+    model: "office/large",
+    said: [],
+  });
 }
 
 export function key(chord: string): ChatInput {
@@ -61,6 +69,7 @@ export function agent(about: Partial<AgentLine>): AgentLine {
     isBackground: false,
     isWatching: false,
     isAsking: false,
+    isHere: true,
     ...about,
   };
 }

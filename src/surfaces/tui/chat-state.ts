@@ -296,6 +296,8 @@ export type ChatInput =
   | { readonly type: "delta"; readonly delegationId: string; readonly text: string }
   /** The message could not be sent, or another process has the run now. */
   | { readonly type: "stopped"; readonly reason: string; readonly giveBack: string }
+  /** The text was no answer: it may be corrected, if the question is still open. */
+  | { readonly type: "unanswered"; readonly askId: string; readonly text: string }
   | { readonly type: "entries"; readonly entries: readonly Entry[] }
   | { readonly type: "agents"; readonly agents: readonly AgentLine[] }
   | { readonly type: "figures"; readonly figures: Figures }

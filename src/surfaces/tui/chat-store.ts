@@ -64,8 +64,8 @@ export class InputQueue {
 
   /** Delivers what waits, and then this: a line must not come before what happened earlier. */
   deliver(...inputs: readonly ChatInput[]): void {
-    if (this.#holds > 0) return this.push(...inputs);
-    this.#deliver([...this.takeAll(), ...inputs]);
+    if (this.#holds > 0) this.push(...inputs);
+    else this.#deliver([...this.takeAll(), ...inputs]);
   }
 
   /** Removes the waiting inputs, so that the caller can put others before them. */

@@ -63,6 +63,8 @@ export function completeChatWord(typed: string): readonly ChatWord[] {
 /** Below the help of commands. */
 export const chatWordsHelp = `Only here:\n${chatWords
   .map(({ description, form = "", text }) => `${`${text} ${form}`.trimEnd()}: ${description}`)
-  .join("\n")}\n!command: runs it in your shell, as you; the agent gets the output with your next message
+  .join(
+    "\n",
+  )}\n!command: runs it in your shell, as you; the agent gets the output with your next message
 @file: names a file of this folder
 ? on an empty line lists the keys.`;

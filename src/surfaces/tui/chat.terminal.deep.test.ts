@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { until } from "../../testing/until.ts";
 import { hasTmux, sitDownAtTerminalWith } from "./terminal.test-support.ts";
 
 const playbook = `
@@ -12,6 +13,10 @@ replies:
     calls: [{ tool: ask_user, input: { message: "Which colour?" } }]
   - when: { depth: 0, turn: 1, last: "long" }
     calls: [{ tool: delegate_task, input: { profile: researcher, task: "Take long" } }]
+  - when: { depth: 0, last: "a tale" }
+    text: "${Array.from({ length: 40 }, (_each, index) => `Paragraph ${index + 1} of it.`).join("\\n\\n")}"
+    latency_ms: 6000
+    chunks: 60
   - when: { depth: 0, last: "Take long" }
     text: "It took long."
   - when: { depth: 0, tool: delegate_task }
@@ -41,8 +46,6 @@ describe.skipIf(!hasTmux)(
       await person.see("● Counted.");
 
       person.say("I have a question");
-      await person.see("Tab answers");
-      person.press("Tab");
       await person.see("your answer to");
       person.say("blue");
       await person.see("● So it is");
@@ -221,7 +224,8 @@ describe.skipIf(!hasTmux)(
       person.press("C-c");
       expect(await person.see("left with 3")).toContain("Nothing was started");
       person.start("", "", "");
-      await person.see("Enter: no");
+      // What is typed before the question is there does not answer it.
+      await person.see(/^(?![\s\S]*left with)[\s\S]*Enter: no/);
       person.say("1");
       await person.see("say something");
       person.say("Hello");
@@ -268,6 +272,25 @@ describe.skipIf(!hasTmux)(
       person.resize(80, 24);
       await person.see("● Heard.");
       await person.see("say something");
+    }, 120_000);
+
+    test("a long answer is read while it comes, and leaves no old frame in the history", async () => {
+      const person = sitDown(80, 24);
+      person.start();
+      // Typed before the screen is up.
+      person.say("Tell me a tale");
+      await until("the beginning is in the history", () =>
+        /● Paragraph 1 [\s\S]*Paragraph 3 [\s\S]*Esc interrupts/.test(person.screen(true)),
+      );
+      expect(person.screen(true)).not.toContain("Paragraph 40 ");
+      person.say("/status");
+      await person.see("Paragraph 40 ");
+      await person.see("say something");
+      const all = person.screen(true);
+      expect(all.match(/\^O inbox/g)).toHaveLength(1);
+      const order = [...all.matchAll(/Paragraph (\d+) /g)].map(([, number]) => Number(number));
+      expect(order).toEqual(Array.from({ length: 40 }, (_each, index) => index + 1));
+      expect(all).toMatch(/› Tell me a tale\n\n● Paragraph 1 /);
     }, 120_000);
 
     test("a paste of many lines is one message, as it was", async () => {

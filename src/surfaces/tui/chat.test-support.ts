@@ -121,6 +121,8 @@ export class ChatDesk {
         now: io.now(),
         session: { id: null, title: "", profile: "general", modelNotice: "" },
         hotkeys: usableHotkeys(hotkeysOf(runtime.profiles.all()).hotkeys),
+        model: "scripted/playbook",
+        said: [],
       }),
     );
     const driver = new ChatDriver(
@@ -130,6 +132,7 @@ export class ChatDesk {
         workspace: folder,
         profile: "general",
         modelNotice: "",
+        model: "scripted/playbook",
         modelOverride: undefined,
         readOnly: false,
         place: "chat-test",
@@ -232,7 +235,7 @@ function ioFor(cwd: string, columns: number, rows: number): Io {
   return {
     stdout: writer,
     stderr: writer,
-    environment: { LANG: "C.UTF-8" },
+    environment: { LANG: "C.UTF-8", MANDATE_HOME: join(dirname(cwd), "home") },
     cwd,
     program: "mandate",
     pid: process.pid,

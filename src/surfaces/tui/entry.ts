@@ -1,6 +1,6 @@
-import type { Progress } from "../cli/markdown/stream-markdown.ts";
 import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
+import type { Progress } from "../cli/markdown/stream-markdown.ts";
 import { printableLine } from "../cli/printable.ts";
 
 /** One entry of a conversation, drawn once. Texts are raw. */
@@ -47,7 +47,12 @@ export type Entry =
   | { readonly kind: "page"; readonly text: string }
   | { readonly kind: "patch"; readonly text: string }
   /** The output of a command that the person ran. */
-  | { readonly kind: "output"; readonly command: string; readonly text: string; readonly code: number | null }
+  | {
+      readonly kind: "output";
+      readonly command: string;
+      readonly text: string;
+      readonly code: number | null;
+    }
   | { readonly kind: "note"; readonly tone: NoteTone; readonly text: string }
   | { readonly kind: "rule"; readonly text: string };
 
@@ -164,7 +169,8 @@ export function patchOf(input: unknown, output: string): { readonly patch?: stri
   const at = output.search(/^--- .*\n\+\+\+ /m);
   if (at >= 0) return { patch: output.slice(at) };
   const patch = patchOfCall(input);
-  return patch === undefined ? {} : { patch };
+  // The line of the call has the path.
+  return patch === undefined ? {} : { patch: patch.slice(patch.indexOf("\n") + 1) };
 }
 
 const edit = ["path", "old_text", "new_text", "replace_all"];
@@ -182,13 +188,23 @@ export function patchOfCall(input: unknown): string | undefined {
   if (typeof path !== "string") return undefined;
   if (typeof old === "string" && typeof next === "string" && has(edit)) {
     const where = all === true ? "wherever it occurs" : "where it occurs";
-    return [`diff --git a/${path} b/${path}`, `@@ ${where} @@`, ...signed("-", old), ...signed("+", next)].join("\n");
+    return [
+      `diff --git a/${path} b/${path}`,
+      `@@ ${where} @@`,
+      ...signed("-", old),
+      ...signed("+", next),
+    ].join("\n");
   }
   if (typeof content !== "string" || !has(write)) return undefined;
-  return [`diff --git a/${path} b/${path}`, "@@ the whole file @@", ...signed("+", content)].join("\n");
+  return [`diff --git a/${path} b/${path}`, "@@ the whole file @@", ...signed("+", content)].join(
+    "\n",
+  );
 }
 
 function signed(sign: string, text: string): readonly string[] {
   if (text === "") return [];
-  return text.replace(/\n$/, "").split("\n").map((line) => sign + line);
+  return text
+    .replace(/\n$/, "")
+    .split("\n")
+    .map((line) => sign + line);
 }

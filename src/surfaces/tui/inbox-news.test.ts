@@ -68,14 +68,14 @@ test("The badge does not light up for a moment, either", async () => {
 test("A question that was answered in the chat is no news, nor is one of another run", async () => {
   const chat = await sitDown();
   await chat.say("I have a question");
-  await chat.see("Tab answers");
-  await chat.press("\t", "blue", enter);
+  await chat.see("your answer to");
+  await chat.press("blue", enter);
   await chat.see("● Heard it.");
   await seeStatus(chat, /\^O inbox {2}\^T/);
   expect(await news(chat)).toEqual([]);
   const elsewhere = runElsewhere(chat, "a question");
-  await chat.see("Tab answers");
-  await chat.press("\t", "green", enter);
+  await chat.see("in another run: a question");
+  await chat.press("\t", enter, "green", enter);
   await elsewhere;
   // That it was answered is known; how it ended was told by nobody.
   await seeStatus(chat, "^O inbox (2 new)");
@@ -88,7 +88,7 @@ test("A question that was answered in the chat is no news, nor is one of another
 test("A question that was answered by a command is no news", async () => {
   const chat = await sitDown();
   const elsewhere = runElsewhere(chat, "a question");
-  await chat.see("Tab answers");
+  await chat.see("Ctrl+O shows it");
   const [asked] = await new Inbox(chat.runtime.store).open();
   await chat.say(`/answer ${asked?.ask?.id} red`);
   await elsewhere;

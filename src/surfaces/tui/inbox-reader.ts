@@ -1,6 +1,6 @@
-import type { Clock, Timer } from "../../ports/clock.ts";
 import type { RecordedCall } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
+import type { Clock, Timer } from "../../ports/clock.ts";
 import { mostInboxItems, type Store } from "../../ports/store.ts";
 import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import { Inbox } from "../../sessions/inbox.ts";

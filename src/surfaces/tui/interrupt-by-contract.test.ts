@@ -35,7 +35,7 @@ async function interrupt(child: string, childrenAfter: Promise<void>): Promise<C
 test("Who continues by its contract comes to its end, and the turn ends after it", async () => {
   const mayEnd = Promise.withResolvers<void>();
   const chat = await interrupt("goer", mayEnd.promise);
-  await chat.see("ending when those who go on have finished");
+  await chat.see("stopping after its sub-agents have finished");
   mayEnd.resolve();
   await chat.see(/✓ goer#\w+ {2}Goes on/);
   await chat.see("Interrupted.");

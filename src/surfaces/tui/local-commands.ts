@@ -68,8 +68,10 @@ export class LocalCommands {
   async #diffOfFolder(): Promise<readonly Entry[]> {
     const { runtime, workspace } = this.#setting;
     const { text, truncated } = await new EngineSteering(runtime, { workspace }).changes(undefined);
-    const kept = (await this.#kept()).map((id) => `Changes kept by ${id}: /diff ${id}, /merge ${id}`);
-    const state = text === "" ? ["Nothing in this folder is uncommitted."] : [];
+    const kept = (await this.#kept()).map(
+      (id) => `Changes kept by ${id}: /diff ${id}, /merge ${id}`,
+    );
+    const state = [text === "" ? "Nothing in this folder is uncommitted." : "Not committed here:"];
     const cut = truncated ? ["The diff was cut: git diff shows all of it."] : [];
     const said = replied("/diff", [...state, ...cut, ...kept].join("\n"));
     return text === "" ? [said] : [said, { kind: "patch", text }];
@@ -80,9 +82,13 @@ export class LocalCommands {
     const { delegationId, files, problems, source, status, text, truncated } = diff;
     const isKept = source === "copy" && status === "failed" && files.length > 0;
     const notes = [
-      ...(files.length === 0 ? [`${delegationId} has changed nothing.`] : [countOf(files.length, "file")]),
+      ...(files.length === 0
+        ? [`${delegationId} has changed nothing.`]
+        : [countOf(files.length, "file")]),
       ...problems,
-      ...(truncated ? [`Cut here. All of it: ${this.#setting.io.program} diff ${delegationId}`] : []),
+      ...(truncated
+        ? [`Cut here. All of it: ${this.#setting.io.program} diff ${delegationId}`]
+        : []),
       ...(isKept ? [`Not merged yet: /merge ${delegationId} or /discard ${delegationId}`] : []),
     ];
     const said = replied(`/diff ${delegationId}`, notes.join("\n"));
@@ -121,7 +127,8 @@ export class LocalCommands {
       const text = `${result.sentence}\nDelete them for good: ${command} --yes`;
       return [{ kind: "reply", command, ok: false, text }];
     }
-    const lost = result.files.length === 0 ? "" : `, with ${countOf(result.files.length, "changed file")}`;
+    const lost =
+      result.files.length === 0 ? "" : `, with ${countOf(result.files.length, "changed file")}`;
     return [replied(command, `Discarded the copy of ${result.delegationId}${lost}.`)];
   }
 
@@ -130,14 +137,18 @@ export class LocalCommands {
     const flags = new Set(words.filter((word) => word.startsWith("-")));
     for (const flag of flags) {
       if (known.includes(flag)) continue;
-      throw new MandateError("usage", `${command} has no option ${flag}. Options: ${known.join(", ")}`);
+      throw new MandateError(
+        "usage",
+        `${command} has no option ${flag}. Options: ${known.join(", ")}`,
+      );
     }
     const [named, ...more] = words.filter((word) => !word.startsWith("-"));
     if (more.length > 0) throw new MandateError("usage", `${command} takes one id.`);
     if (named !== undefined) return { flags, id: named };
     const [id, ...others] = await this.#kept();
     if (id !== undefined && others.length === 0) return { flags, id };
-    const which = id === undefined ? "This session kept no changes" : `Name one: ${[id, ...others].join(", ")}`;
+    const which =
+      id === undefined ? "This session kept no changes" : `Name one: ${[id, ...others].join(", ")}`;
     throw new MandateError("usage", `${which}. ${command} takes the id of a delegation.`);
   }
 
@@ -168,9 +179,13 @@ export class LocalCommands {
 
   async #listModels(): Promise<readonly Entry[]> {
     const { model } = this.#figures.figures;
+    const { modelNotice } = this.#setting;
+    if (modelNotice !== "") return [replied("/model", `Answers come from the ${modelNotice}.`)];
     const others = this.#models().map((name) => `${name === model ? "* " : "  "}${name}`);
     const how = "/model provider/model has another one answer your next messages.";
-    return [replied("/model", [`Answers come from ${model || "no model"}.`, ...others, how].join("\n"))];
+    return [
+      replied("/model", [`Answers come from ${model || "no model"}.`, ...others, how].join("\n")),
+    ];
   }
 
   async #choose(name: string): Promise<readonly Entry[]> {
@@ -196,13 +211,14 @@ export class LocalCommands {
     const amounts = (sum: ReturnType<typeof sumOf>) =>
       `${atMost(`${formatTokens(sum.tokens)} tokens`, sum)}, ${atMostCost(formatCost(sum.cost), sum)}`;
     const window = context?.window === undefined ? "" : ` of ${formatTokens(context.window)}`;
+    const share = window === "" || context === null ? "" : ` (${describeContext(context)})`;
     const lines = [
       `This session: ${amounts(spent)} in ${countOf(this.#figures.runIds.size, "run")}`,
       ...[...byProfile].map(([name, all]) => `- ${name}: ${amounts(sumOf(all))}`),
       `Model: ${model || "none"}`,
       ...(context === null
         ? []
-        : [`Context: ${formatTokens(context.tokens)} tokens${window} (${describeContext(context)})`]),
+        : [`Context: ${formatTokens(context.tokens)} tokens${window}${share}`]),
     ];
     return [replied("/cost", lines.join("\n"))];
   }

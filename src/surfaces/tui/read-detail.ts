@@ -1,3 +1,4 @@
+import { labelOf } from "../../application/commands/describe-run.ts";
 import { KeptWork } from "../../application/kept-work/kept-work.ts";
 import { findPlaces } from "../../control/places.ts";
 import { MandateError, NoKeptWork } from "../../ports/mandate-error.ts";
@@ -8,7 +9,6 @@ import { describeDelegation } from "../cli/describe-delegation.ts";
 import type { Io } from "../cli/io.ts";
 import { RunView } from "../cli/run-view.ts";
 import { styleFor } from "../cli/style.ts";
-import { labelOf } from "../../application/commands/describe-run.ts";
 import type { Detail, DetailPage } from "./chat-state.ts";
 import { entriesOfSession } from "./entry.ts";
 

@@ -38,7 +38,8 @@ export class SaidFile {
     if (text.length > longest) return;
     try {
       // A link in its place is not followed.
-      const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
+      const flags =
+        constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NOFOLLOW;
       const file = openSync(this.#path, flags, 0o600);
       appendFileSync(file, `${JSON.stringify(text)}\n`);
       closeSync(file);

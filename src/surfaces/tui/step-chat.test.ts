@@ -18,7 +18,10 @@ import type { ChatInput } from "./chat-state.ts";
 describe("What is typed", () => {
   test("goes out with Enter, and the line is empty again", () => {
     const { effects, state } = step(opened, text("hello"), key("enter"));
-    expect(effects).toEqual([{ do: "send", text: "hello" }]);
+    expect(effects).toEqual([
+      { do: "remember", text: "hello" },
+      { do: "send", text: "hello" },
+    ]);
     expect(state.editor.text).toBe("");
   });
 
@@ -50,7 +53,7 @@ describe("What is typed", () => {
 
   test("is not sent twice while the first run has not begun", () => {
     const { effects, state } = step(opened, text("a"), key("enter"), text("b"), key("enter"));
-    expect(effects).toEqual([{ do: "send", text: "a" }]);
+    expect(effects.filter((effect) => effect.do === "send")).toEqual([{ do: "send", text: "a" }]);
     expect(state.queued).toEqual(["b"]);
   });
 
@@ -93,7 +96,7 @@ describe("While an agent works", () => {
 
   test("messages that wait are given back when the person interrupted it", () => {
     const queued = step(working, text("one"), key("enter"), key("escape"));
-    expect(queued.effects).toEqual([{ do: "interrupt", how: "cancel" }]);
+    expect(queued.effects.at(-1)).toEqual({ do: "interrupt", how: "cancel" });
     const ended = step(queued.state, { type: "event", event: finished });
     expect(ended.effects).toEqual([{ do: "note-told", items: [1] }]);
     expect(ended.state.editor.text).toBe("one");
@@ -193,10 +196,31 @@ describe("Ctrl-C", () => {
 });
 
 describe("A question", () => {
-  test("takes what is typed only after a key said so, and the draft is there again", () => {
+  test("of this conversation is answered by Enter, and by a message after Esc", () => {
+    const asking = step(working, inbox([asked])).state;
+    expect(asking.answering?.question.askId).toBe("a1");
+    const { effects, state } = step(asking, text("yes"), key("enter"), text("go on"), key("enter"));
+    expect(effects.at(0)).toEqual({ do: "answer", askId: "a1", text: "yes" });
+    expect(state.queued).toEqual(["go on"]);
+    const message = step(asking, text("first this"), key("escape"), key("enter"));
+    expect(message.state.queued).toEqual(["first this"]);
+    expect(step(message.state, key("tab")).state.answering?.question.askId).toBe("a1");
+    const ordered = step(asking, text("/status"), key("enter"));
+    expect(ordered.effects).toContainEqual({ do: "command", text: "/status" });
+    expect(ordered.state.answering?.question.askId).toBe("a1");
+  });
+
+  test("that comes while something is typed does not take the text as its answer", () => {
+    const { effects, state } = step(working, text("yes"), inbox([asked]), key("enter"));
+    expect(effects.some((effect) => effect.do === "answer")).toBe(false);
+    expect(state.queued).toEqual(["yes"]);
+    expect(state.answering?.question.askId).toBe("a1");
+  });
+
+  test("of another run takes what is typed only from the inbox, and the draft is there again", () => {
     const waiting = step(opened, inbox([asked])).state;
     const sent = step(waiting, text("draft"), key("enter"));
-    expect(sent.effects).toEqual([{ do: "send", text: "draft" }]);
+    expect(sent.effects.at(-1)).toEqual({ do: "send", text: "draft" });
     const answering = step(
       waiting,
       text("dra"),
@@ -217,10 +241,11 @@ describe("A question", () => {
   });
 
   test("that others answered takes its half-typed answer with it, and never sends it", () => {
-    const answering = step(opened, inbox([asked]), key("tab"), text("yes")).state;
+    const answering = step(working, inbox([asked]), text("yes")).state;
     const { effects, state } = step(answering, inbox([{ ...asked, isOpen: false }]), key("enter"));
     expect(state.answering).toBeNull();
     expect(effects).toEqual([]);
+    expect(step(state, key("up")).state.editor.text).toBe("yes");
   });
 });
 
@@ -236,7 +261,7 @@ describe("Completion", () => {
 
   test("is asked for with every letter of a command, and taken with Tab", () => {
     const typed = step(opened, text("/s"));
-    expect(typed.effects).toEqual([{ do: "complete", text: "/s" }]);
+    expect(typed.effects).toEqual([{ do: "complete", editor: { text: "/s", cursor: 2 } }]);
     const { state } = step(typed.state, offered, key("down"), key("tab"));
     expect(state.editor.text).toBe("/sessions ");
   });

@@ -28,7 +28,7 @@ export function stepChat(state: ChatState, input: ChatInput): Stepped {
  */
 function offerAnswer(state: ChatState): ChatState {
   const { answering, editor, inbox, passed, search } = state;
-  if (answering !== null || search !== null || editor.text !== "" || inbox.questions.size === 0) {
+  if (answering !== null || search !== null || editor.text !== "" || inbox.items.length === 0) {
     return state;
   }
   const asked = openQuestions(state).find(({ askId, isHere }) => isHere && !passed.has(askId));
@@ -216,6 +216,12 @@ function takeFact(state: ChatState, input: Fact): ChatState {
         entries: [...state.entries, said],
       };
       return giveBack(next, back);
+    }
+    case "unanswered": {
+      const passed = new Set([...state.passed].filter((askId) => askId !== input.askId));
+      const question = openQuestions(state).find(({ askId }) => askId === input.askId);
+      if (question === undefined || state.editor.text !== "") return { ...state, passed };
+      return { ...answer({ ...state, passed }, question), editor: editorWith(input.text) };
     }
     case "entries":
       return { ...state, entries: [...state.entries, ...input.entries] };

@@ -256,8 +256,7 @@ function foldOutput(turn: Turn, running: readonly string[]): Folded {
 
 function foldClosed(turn: Turn, event: StoredEvent<"agent.subagent_closed">): Folded {
   const { close_reason: reason, final_status: status, sub_agent_id: id } = event.payload;
-  if (id === turn.rootId)
-    return unchanged(unstreamed(turn), endOfRoot(turn, status, reason));
+  if (id === turn.rootId) return unchanged(unstreamed(turn), endOfRoot(turn, status, reason));
   const child = turn.children.find((each) => each.id === id);
   if (child === undefined) return unchanged(turn);
   const children = turn.children.filter((each) => each.id !== id);

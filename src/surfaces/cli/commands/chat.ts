@@ -1,6 +1,7 @@
 import { basename, resolve } from "node:path";
 import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { TypedAhead } from "../../tui/typed-ahead.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
 import { PlainDisplay } from "../display.ts";
@@ -21,7 +22,6 @@ import {
   runtimeOptions,
   sessionOption,
 } from "../open-runtime.ts";
-import { TypedAhead } from "../../tui/typed-ahead.ts";
 import { startDetached } from "../start-detached.ts";
 import { withStore } from "../with-store.ts";
 

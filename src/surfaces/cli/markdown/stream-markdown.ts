@@ -38,18 +38,33 @@ export function streamMarkdown(
   readonly open: readonly string[];
   readonly progress: Progress;
 } {
-  const finished: string[] = [];
-  let from = progress;
-  for (;;) {
-    const next = nextProgress(text, from);
-    if (next === null) break;
-    for (const line of drawPart(text.slice(from.at, next.at), from, look)) finished.push(line);
-    from = next;
-  }
-  return { finished, open: drawPart(text.slice(from.at), from, look), progress: from };
+  const parts = finishedParts(text, progress);
+  const finished = parts.flatMap(({ from, to }) => {
+    return drawPart(text.slice(from.at, to.at), from, look);
+  });
+  const last = parts.at(-1)?.to ?? progress;
+  return { finished, open: drawPart(text.slice(last.at), last, look), progress: last };
 }
 
-function drawPart(part: string, from: Progress, look: MarkdownLook): readonly string[] {
+/** The parts of a growing text that have become final since `progress`. */
+export function finishedParts(text: string, progress: Progress): readonly FinishedPart[] {
+  const parts: FinishedPart[] = [];
+  let from = progress;
+  for (;;) {
+    const to = nextProgress(text, from);
+    if (to === null) return parts;
+    parts.push({ from, to });
+    from = to;
+  }
+}
+
+interface FinishedPart {
+  readonly from: Progress;
+  readonly to: Progress;
+}
+
+/** Draws a part of a text that was drawn up to `from` before. */
+export function drawPart(part: string, from: Progress, look: MarkdownLook): readonly string[] {
   const tokens = parseMarkdown(from.opening + part);
   if (tokens === null) return renderMarkdown(part, look);
   return drawBlocks(tokens, look, { hasGap: from.hasGap, isContinued: from.opening !== "" });

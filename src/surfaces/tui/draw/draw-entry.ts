@@ -1,8 +1,11 @@
 import { displayWidth, shorten } from "../../cli/display-width.ts";
+import { type MarkdownLook, renderMarkdown } from "../../cli/markdown/render-markdown.ts";
+import { drawPart, type Progress } from "../../cli/markdown/stream-markdown.ts";
 import { printable, printableLine } from "../../cli/printable.ts";
 import type { Style } from "../../cli/style.ts";
 import type { Entry, EntryMark, NoteTone } from "../entry.ts";
 import { drawPatch } from "./draw-patch.ts";
+import { wholeLines } from "./draw-whole.ts";
 import { wrapText } from "./wrap-text.ts";
 
 /** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
@@ -31,7 +34,9 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
       return [
         `${mark} ${paint.strong(who)}${text === "" ? "" : `  ${text}`}`,
         ...detail.map((line) => `  ${paint.dim(line)}`),
-        ...(entry.patch === undefined ? [] : indent(firstOf(drawPatch(entry.patch, room - 2, style), style))),
+        ...(entry.patch === undefined
+          ? []
+          : indent(firstOf(drawPatch(entry.patch, room - 2, style), style))),
       ];
     }
     case "patch":
@@ -42,20 +47,21 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
         .flatMap((line) => wrapText(line, room))
         .map((line) => (/^\S/.test(line) ? ` ${paint.strong(line)}` : ` ${line}`));
     case "output": {
-      const failed = entry.code === 0 ? "" : ` (${entry.code === null ? "stopped" : `exit ${entry.code}`})`;
+      const failed =
+        entry.code === 0 ? "" : ` (${entry.code === null ? "stopped" : `exit ${entry.code}`})`;
       const lines = wrapText(bounded(entry.text.trimEnd()), room - 2);
       return [
         `${paint.accent(`! ${cut(entry.command)}`)}${paint.bad(failed)}`,
         ...(lines.join("") === "" ? [] : lines.map((line) => `  ${bar(style)} ${line}`)),
+        `  ${paint.dim(cut("The agent gets this with your next message, as untrusted input."))}`,
       ];
     }
     case "question": {
       const answer = entry.answer === null ? "not answered" : printableLine(entry.answer);
+      const asked = firstOf(wholeLines({ text: entry.text }, columns, style), style);
       return [
-        ...hang(
-          wrapText(`${printableLine(entry.who)} asked: ${printableLine(entry.text)}`, room),
-          `${glyphs.asking} `,
-        ),
+        `${glyphs.asking} ${cut(`${entry.who} asked`)}`,
+        ...asked.map((line) => `  ${bar(style)} ${line}`),
         ...hang(wrapText(answer, room - 3), `  ${glyphs.arrow} `, paint.accent),
       ];
     }
@@ -78,6 +84,15 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
     default:
       return entry satisfies never;
   }
+}
+
+/** Markdown of an agent; `from`: how far the text was drawn before. */
+export function drawMarkdown(
+  text: string,
+  from: Progress | undefined,
+  look: MarkdownLook,
+): readonly string[] {
+  return from === undefined ? renderMarkdown(text, look) : drawPart(text, from, look);
 }
 
 /** What an agent said. The first line of an answer has a mark; what comes later stands in its margin. */

@@ -45,13 +45,7 @@ function headOf({ answering, search, session, turn }: ChatState, lines: number):
   return `${name}${state}${many}`;
 }
 
-function hintOf({
-  answering,
-  isLeaving,
-  leavesAfterChildren,
-  search,
-  turn,
-}: ChatState): string {
+function hintOf({ answering, isLeaving, leavesAfterChildren, search, turn }: ChatState): string {
   if (search !== null) return "type to search, Ctrl+R for earlier, Enter takes it, Esc closes";
   if (answering !== null) {
     const isApproval = answering.question.kind === "approval";

@@ -60,10 +60,11 @@ export function drawStatus(state: ChatState, style: Style): readonly string[] {
   const badge = open > 0 ? `${open} to answer` : unread > 0 ? `${unread} new` : "";
   const inbox = badge === "" ? "^O inbox" : `^O inbox (${badge})`;
   const figures = figuresOf(state).join(` ${glyphs.dot} `);
-  const keys = ["? keys", "^T tree", "^G sessions"];
   // Hints that do not fit beside the figures are dropped, then the end of the figures.
-  while (keys.length > 0 && displayWidth([figures, inbox, ...keys].join("  ")) > room) keys.pop();
-  const right = [inbox, ...keys].join("  ");
+  const right =
+    hints
+      .map((keys) => [inbox, ...keys].join("  "))
+      .find((hint) => displayWidth(`${figures}  ${hint}`) <= room) ?? inbox;
   const free = room - displayWidth(right) - 2;
   const left = free < 8 ? "" : shorten(figures, free, glyphs.ellipsis);
   const gap = room - displayWidth(left) - displayWidth(right);
@@ -72,6 +73,8 @@ export function drawStatus(state: ChatState, style: Style): readonly string[] {
   if (gap < 0) return [` ${tone(shorten(inbox, room, glyphs.ellipsis))}`];
   return [` ${paint.dim(left)}${" ".repeat(gap)}${drawn}`];
 }
+
+const hints = [["^T tree", "^G sessions", "? keys"], ["^T tree", "? keys"], ["? keys"]];
 
 /** The model, what the session cost, how full the context is, and how many sub-agents work. */
 function figuresOf({ agents, figures, session }: ChatState): readonly string[] {
@@ -88,7 +91,7 @@ function figuresOf({ agents, figures, session }: ChatState): readonly string[] {
 }
 
 /** A model without a price costs nothing that is known: then its tokens count. */
-export function describeSpent(spent: Spent): string {
+function describeSpent(spent: Spent): string {
   if (spent.cost > 0) return atMost(formatCost(spent.cost), spent);
   return atMost(`${formatTokens(spent.tokens)} tokens`, spent);
 }

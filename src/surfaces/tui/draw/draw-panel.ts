@@ -23,7 +23,6 @@ import {
   detailLines,
   framed,
   helpLines,
-
   placeIn,
   pointerAt,
   questionRoom,
@@ -238,7 +237,11 @@ function drawInboxPanel(
         how: "PgDn and PgUp read on",
       };
       const task = question.isHere || question.task === "" ? [] : [runOf(question.task)];
-      return [head, ...task, ...drawWhole(wholeLines(question, state.columns, style), frame, style)];
+      return [
+        head,
+        ...task,
+        ...drawWhole(wholeLines(question, state.columns, style), frame, style),
+      ];
     }
     const text = shorten(printableLine(item.text), room - 1, glyphs.ellipsis);
     return text === "" ? [head] : [head, `    ${paint.dim(text)}`];

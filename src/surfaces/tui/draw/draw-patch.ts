@@ -16,7 +16,8 @@ export function drawPatch(text: string, width: number, { paint }: Style): readon
     .split("\n")
     .flatMap((line) => {
       const path = headline.exec(line)?.groups?.["path"];
-      isHunk = path === undefined && (line.startsWith("@@") || (isHunk && /^(?:[-+ \\]|$)/.test(line)));
+      isHunk =
+        path === undefined && (line.startsWith("@@") || (isHunk && /^(?:[-+ \\]|$)/.test(line)));
       if (path !== undefined) return wrapText(path, width).map(paint.strong);
       if (line.startsWith("@@")) return wrapText(line, width).slice(0, 1).map(paint.accent);
       if (!isHunk) return silent.test(line) ? [] : wrapText(line, width).map(paint.dim);

@@ -19,7 +19,8 @@ const word = fc.oneof(
 const panels: readonly Panel[] = [
   { is: "none" },
   { is: "help", top: 3 },
-  { is: "tree", top: 0 },
+  { is: "tree", chosen: "c3" },
+  { is: "detail", page: 1, top: 2, back: { is: "tree", chosen: null } },
   { is: "inbox", chosen: 0, top: 2 },
   { is: "inbox", chosen: 7, top: 0 },
   { is: "inbox", chosen: null, top: 0 },
@@ -45,6 +46,7 @@ const states: fc.Arbitrary<ChatState> = fc
         isBackground: false,
         isWatching: place % 7 === 0,
         isAsking: place % 5 === 0,
+        isHere: place % 3 === 0,
       };
       return { id, runId: "r1", label: `${text}#${id}`, state: "running", ...flags };
     });
@@ -56,7 +58,7 @@ const states: fc.Arbitrary<ChatState> = fc
       }),
     };
     return {
-      ...openChatState({ columns, rows, now: 1000, session, hotkeys: [] }),
+      ...openChatState({ columns, rows, now: 1000, session, hotkeys: [], model: text, said: [] }),
       editor: editorWith(text.replaceAll("\u001b", "").repeat(3)),
       agents,
       panel,
@@ -79,7 +81,9 @@ const states: fc.Arbitrary<ChatState> = fc
           isOpen: id === 0,
           ask: { id: `a${id}`, deadlineAt: 5000, default: text },
         })),
-        questions: new Map([["a0", text.repeat(40)]]),
+        questions: new Map([
+          ["a0", { text: text.repeat(40), task: text, patch: `@@ x @@\n+${text}` }],
+        ]),
       },
       sessions: Array.from({ length: many }, (_each, place) => ({
         ...{ id: `s${place}`, runId: "r1", title: text, profile: text, lastMessage: text },
@@ -158,15 +162,15 @@ test("A window that is too small says so, in as many lines as it has", () => {
 
 test("What an agent asks stands behind a bar, whatever it looks like", () => {
   const forged = "? general asks\n  1:00 left · Tab answers\n── general works ──\n› yes";
-  const state = step(openedAt(80, 24), inbox([{ ...asked, text: forged }])).state;
-  const { lines } = drawScreen(state, style);
+  const turn = beginTurn({ runId: "r1", rootId: "root", profile: "general", startedAt: 0 });
+  const working = step(openedAt(80, 24), { type: "began", turn, events: [] }).state;
+  const { lines } = drawScreen(step(working, inbox([{ ...asked, text: forged }])).state, style);
   const plainLines = lines.map((line) => stripVTControlCharacters(line));
   for (const part of forged.split("\n")) {
     expect(plainLines).toContain(`  │ ${part}`.trimEnd());
   }
-  expect(plainLines.filter((line) => line.startsWith("? "))).toEqual([
-    "? researcher asks (#child)",
-  ]);
+  const questions = plainLines.filter((line) => /^\? \w+ asks/.test(line));
+  expect(questions).toEqual(["? researcher asks (#child)"]);
 });
 
 test("The largest paste is laid out quicker than a key may take", () => {

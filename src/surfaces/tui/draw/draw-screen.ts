@@ -53,10 +53,17 @@ export function drawScreen(state: ChatState, style: Style): DrawnScreen {
 }
 
 /** The command of the person that runs. */
-function drawShell({ columns, now, shell }: ChatState, { glyphs, paint }: Style): readonly string[] {
+function drawShell(
+  { columns, now, shell }: ChatState,
+  { glyphs, paint }: Style,
+): readonly string[] {
   if (shell === null) return [];
   const after = ` ${formatElapsed(now - shell.startedAt)}, Esc stops it`;
-  const command = shorten(printableLine(shell.command), columns - after.length - 4, glyphs.ellipsis);
+  const command = shorten(
+    printableLine(shell.command),
+    columns - after.length - 4,
+    glyphs.ellipsis,
+  );
   return ["", `${paint.accent("!")} ${command}${paint.dim(after)}`];
 }
 
@@ -98,9 +105,13 @@ function drawTurn(state: ChatState, style: Style, room: number): readonly string
   const idle = `${paint.accent(spinner)} ${paint.dim(`${word} ${formatElapsed(state.now - turn.startedAt)}`)}`;
   // The open part of an answer continues what stands above it.
   const gap = said.length > 0 && turn.progress.at > 0 ? [] : [""];
-  return [...gap, ...said, ...doing, ...(waits || turn.ending !== "no" ? [idle] : []), ...queued].slice(
-    -Math.max(1, room),
-  );
+  return [
+    ...gap,
+    ...said,
+    ...doing,
+    ...(waits || turn.ending !== "no" ? [idle] : []),
+    ...queued,
+  ].slice(-Math.max(1, room));
 }
 
 function wordOf({ agents }: ChatState, { ending, rootId }: Turn): string {

@@ -1,5 +1,4 @@
 import { displayWidth, graphemesOf } from "../../cli/display-width.ts";
-import type { Style } from "../../cli/style.ts";
 
 const tab = "    ";
 
@@ -67,33 +66,4 @@ function cutWord(word: string, width: number): readonly string[] {
     used += size;
   }
   return [...pieces, piece];
-}
-
-const fence = /^\s*(?:```|~~~)/;
-const heading = /^#{1,6} /;
-const strong = /\*\*(?<inner>[^*\n]+)\*\*/g;
-const code = /`(?<inner>[^`\n]+)`/g;
-
-/**
- * Agent output with a little Markdown: headings and bold text are highlighted, code keeps its lines.
- * Everything else stays as written.
- */
-export function drawProse(text: string, width: number, { paint }: Style): readonly string[] {
-  let isCode = false;
-  return text
-    .trim()
-    .split("\n")
-    .flatMap((line) => {
-      if (fence.test(line)) {
-        isCode = !isCode;
-        return wrapText(line, width).map(paint.dim);
-      }
-      if (isCode) return wrapText(line, width).map(paint.accent);
-      if (heading.test(line)) return wrapText(line, width).map(paint.strong);
-      return wrapText(line, width).map((piece) =>
-        piece
-          .replaceAll(code, (_all, inner: string) => paint.accent(inner))
-          .replaceAll(strong, (_all, inner: string) => paint.strong(inner)),
-      );
-    });
 }

@@ -12,14 +12,7 @@ import {
 } from "../chat-state.ts";
 import { type ChatWord, chatWordOf } from "../chat-words.ts";
 import { interruptChoices } from "./choices.ts";
-import {
-  completed,
-  endSearch,
-  isCompletable,
-  mentionAt,
-  search,
-  searched,
-} from "./completing.ts";
+import { completed, endSearch, isCompletable, mentionAt, search, searched } from "./completing.ts";
 import { type Editor, editorWith, edits, emptyEditor, insert, isEdit, moveLine } from "./editor.ts";
 import { actionOf, type KeyAction } from "./keys.ts";
 
@@ -165,7 +158,8 @@ function tab(state: ChatState): Stepped {
   if (state.completion !== null) return accept(state);
   const [question] = openQuestions(state);
   if (question !== undefined && state.editor.text === "" && state.answering === null) {
-    return stay(answer(state, question));
+    // What another run asks is read in the inbox first.
+    return question.isHere ? stay(answer(state, question)) : openInbox(state);
   }
   const { editor } = state;
   return isCompletable(editor) ? act(state, { do: "complete", editor }) : stay(state);
