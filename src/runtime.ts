@@ -210,7 +210,6 @@ export async function wireRuntime(
   const shipped = [
     ...builtInTools(config, {
       environment,
-      profileNames: () => profiles.offered().map(({ name }) => name),
       profiles,
       skills: control.hasSkills ? skills : null,
       memories: store,

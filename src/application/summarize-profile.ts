@@ -1,5 +1,4 @@
 import type { ModelPolicy, Profile } from "../agents/profiles/profile.ts";
-import { spawnProfilesBlock } from "../agents/profiles/spawn-profiles-block.ts";
 import { offeredSkills, type SkillRegistry } from "../agents/skills/skill.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import { claimedServers } from "../contracts/narrow-tools.ts";
@@ -7,6 +6,7 @@ import { agentsBlock } from "../control/records/agent-registry.ts";
 import { agentsFor } from "../control/records/resolve-profile.ts";
 import type { EngineParts } from "../delegations/engine-parts.ts";
 import { MandateError } from "../ports/mandate-error.ts";
+import { listProfiles, type ProfileQuery } from "../tools/delegation/list-profiles.ts";
 import type { ProfileSummary } from "./commands/command.ts";
 
 /** The profiles, models, skills and servers of a runtime. */
@@ -46,17 +46,17 @@ function modelOf(
   }
 }
 
-/** The profiles that another program's agent can delegate to, as a prompt; empty: none. */
-export function describeOfferedProfiles({
-  profiles,
-  toolbox,
-}: Pick<EngineParts, "profiles" | "toolbox">): string {
-  const isGrantable = (tool: string): boolean =>
-    toolbox.get(tool) !== undefined || tool.startsWith("mcp__");
-  return spawnProfilesBlock(profiles.offered(), isGrantable);
+type Offering = Pick<EngineParts, "agents" | "profiles">;
+
+/** The profiles that another program's agent can delegate to, the best match of the query first. */
+export function findOfferedProfiles({ profiles }: Pick<Offering, "profiles">, input: ProfileQuery) {
+  return listProfiles(profiles.offered(), input);
 }
 
+const agentListBytes = 2000;
+
 /** The registered agents that another program's agent can delegate to, as a prompt. */
-export function describeOfferedAgents(parts: Pick<EngineParts, "agents" | "profiles">): string {
-  return agentsBlock(agentsFor(parts, "delegate"));
+export function describeOfferedAgents(parts: Offering): string {
+  const finder = "A call with another handle names the nearest ones.";
+  return agentsBlock(agentsFor(parts, "delegate"), { bytes: agentListBytes, task: "", finder });
 }

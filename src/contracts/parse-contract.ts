@@ -178,8 +178,12 @@ export function parseContract(json: string): Contract {
   }
   requireKnownVersion(value);
   const parsed = contractSchema.safeParse(value);
-  if (!parsed.success) throw invalid(z.prettifyError(parsed.error), parsed.error);
+  if (!parsed.success) throw invalid(sentencesOf(parsed.error), parsed.error);
   return parsed.data as Contract;
+}
+
+function sentencesOf({ issues }: z.ZodError): string {
+  return issues.map(({ message, path }) => `${path.join(".")}: ${message}`).join("; ");
 }
 
 /** Workers are upgraded one after the other: another worker may know a version that this one does not. */

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { describeIssues } from "../agents/documents/describe-problem.ts";
 import { type Contract, modelName } from "../contracts/contract.ts";
 import type { Cause, ChildName, Reminder } from "../events/cause.ts";
 import type { NewEvent } from "../events/event.ts";
@@ -210,7 +211,7 @@ function validate(
   const about = byTool ? (value as { outputs?: unknown } | null)?.outputs : value;
   const parsed = compiled(schema).safeParse(about);
   if (parsed.success) return null;
-  return `${z.prettifyError(parsed.error).replaceAll("\n", " ")}.`;
+  return `${describeIssues(parsed.error, compiled(schema))}.`;
 }
 
 /** Models like to wrap JSON in a code fence; that is spelling, not structure. */

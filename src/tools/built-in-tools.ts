@@ -1,9 +1,11 @@
+import type { Profile } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
 import type { Config } from "../control/config.ts";
 import { type Clock, systemClock } from "../ports/clock.ts";
 import { delegateTaskTool, delegateToAgentTool } from "./delegation/delegate-task.ts";
 import { askUserTool, completeTaskTool, submitForReviewTool } from "./delegation/leave.ts";
+import { listProfilesTool } from "./delegation/list-profiles.ts";
 import {
   cancelDelegationTool,
   getDelegationResultTool,
@@ -37,8 +39,7 @@ export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"])
 export interface ToolSources {
   /** Where search services are named. */
   readonly environment: Readonly<Record<string, string | undefined>>;
-  readonly profileNames: () => readonly string[];
-  /** Profiles that plans may name; absent: there are no plans. */
+  /** Absent: nothing is offered, and there are no plans. */
   readonly profiles?: ProfileRegistry;
   /** Null where there is no place for any. */
   readonly skills: SkillRegistry | null;
@@ -47,12 +48,15 @@ export interface ToolSources {
   readonly clock?: Clock;
 }
 
+const none: readonly Profile[] = [];
+
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(
   config: Config,
-  { clock = systemClock, environment, memories, profileNames, profiles, skills }: ToolSources,
+  { clock = systemClock, environment, memories, profiles, skills }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
+  const offered = (): readonly Profile[] => profiles?.offered() ?? none;
   // Offered to other programs' agents unless disabled; to our own agents only when enabled.
   const spawn = config.tools.spawn.enabled !== false;
   return [
@@ -75,9 +79,10 @@ export function builtInTools(
       ? [delegateTaskTool, delegateToAgentTool, spawnSubagentTool, requestReviewTool]
       : []),
     ...(delegation && profiles ? [planToolOf(config, profiles)] : []),
-    ...(spawn ? [spawnTool(profileNames), spawnAwaitTool] : []),
+    ...(spawn ? [spawnTool(offered), spawnAwaitTool] : []),
     ...(delegation || spawn
       ? [
+          listProfilesTool({ offered }),
           listSubAgentsTool,
           getDelegationResultTool,
           cancelDelegationTool,

@@ -172,7 +172,7 @@ test(`${attacksOnEach} hostile paths as the id of a working copy reach nothing b
 test("every parameter of every tool that could be a path is among those attacked", () => {
   const environment = { BRAVE_API_KEY: "x", PATH: process.env["PATH"] };
   const registry = loadSkills({ directories: [] });
-  const sources = { environment, profileNames: () => [], skills: registry };
+  const sources = { environment, skills: registry };
   const shell = createShellTool({ sandbox, environment }).tool;
   const found = [
     ...builtInTools({ ...defaultConfig, profiles: [], files: [] }, sources),

@@ -1,5 +1,4 @@
-import { z } from "zod";
-import { withoutEmpty } from "../agents/documents/without-empty.ts";
+import { readInput } from "../agents/documents/tool-input.ts";
 import type { Contract } from "../contracts/contract.ts";
 import { includes } from "../contracts/selection.ts";
 import type { ToolCall } from "../ports/model.ts";
@@ -84,11 +83,11 @@ export function judgeCall(
       `The arguments of ${tool.name} are not JSON: ${clip(call.malformed, 201)}`,
     );
   }
-  const parsed = tool.input.safeParse(withoutEmpty(tool.input, call.input ?? {}));
-  if (!parsed.success) {
-    return refuse("invalid_input", describeIssues(tool.name, parsed.error));
+  const read = readInput(tool, call.input ?? {});
+  if ("problem" in read) {
+    return refuse("invalid_input", `The arguments of ${tool.name} do not fit: ${read.problem}`);
   }
-  return { allowed: true, tool, input: parsed.data };
+  return { allowed: true, tool, input: read.input };
 }
 
 function refuse(rule: CallRule, reason: string): CallJudgement {
@@ -106,10 +105,4 @@ function offer({ permissions }: Contract): string {
   return permissions.allowed_tools.length > 0
     ? `The contract grants: ${permissions.allowed_tools.join(", ")}.`
     : "The contract grants no tools.";
-}
-
-/** Clipped: the sentence names every unknown key, and a model can invent thousands. */
-function describeIssues(tool: string, error: z.ZodError): string {
-  const issues = z.prettifyError(error).replaceAll("\n", " ");
-  return `The arguments of ${tool} do not fit: ${clip(issues, 4001)}`;
 }

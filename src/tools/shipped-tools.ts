@@ -3,8 +3,15 @@ export const shippedTools: ReadonlySet<string> = new Set([
   ...["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "document_query"],
   ...["shell", "web_fetch", "web_search", "search", "load_skill", "memory_load", "memory_save"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
-  ...["request_review", "submit_plan", "interject", "list_sub_agents", "get_delegation_result"],
-  ...["cancel_delegation", "send_message", "peek_result", "search_result", "slice_result"],
+  ...["request_review", "submit_plan", "interject", "list_profiles", "list_sub_agents"],
+  ...[
+    "get_delegation_result",
+    "cancel_delegation",
+    "send_message",
+    "peek_result",
+    "search_result",
+    "slice_result",
+  ],
   ...["complete_task", "submit_for_review", "ask_user"],
 ]);
 

@@ -33,6 +33,8 @@ export interface Tool<Input = unknown> {
   /** All of these must be in the contract's scopes. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
+  /** Names that are accepted for parameters of other names, and shown to no model. */
+  readonly aliases?: Readonly<Record<string, string>>;
   /**
    * The output of the delegation, when its exit rule names this tool. When the rule names other
    * tools, a call is refused unless the tool is also useful without completing.
@@ -262,6 +264,7 @@ const toolKeys = {
   exposure: true,
   scopes: true,
   input: true,
+  aliases: true,
   ends: true,
   mayComeBack: true,
   isAlsoUseful: true,

@@ -1,4 +1,4 @@
-import { z } from "zod";
+import { shownSchema } from "../agents/documents/tool-input.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { ToolDescription } from "../ports/model.ts";
 import { requireTool, type Tool } from "./tool.ts";
@@ -92,7 +92,7 @@ export function describeTool(tool: Tool): DescribedTool {
   const description = {
     name: tool.name,
     description: tool.description,
-    parameters: tool.parameters ?? schemaOf(tool),
+    parameters: tool.parameters ?? shownSchema(tool.shown ?? tool.input, "input"),
   };
   // Others wrote it, in whatever characters: a token has at least one byte.
   return { description, tokens: Buffer.byteLength(JSON.stringify(description)) };
@@ -105,11 +105,6 @@ export function describeTool(tool: Tool): DescribedTool {
 function boundOf(text: string): number {
   const bytes = Buffer.byteLength(text);
   return bytes === text.length ? Math.ceil(bytes / 2) : bytes;
-}
-
-function schemaOf(tool: Tool): Readonly<Record<string, unknown>> {
-  const { $schema, ...parameters } = z.toJSONSchema(tool.shown ?? tool.input, { io: "input" });
-  return parameters;
 }
 
 export interface DescribedTool {

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { clip } from "../../text.ts";
 import { nearestKey } from "./nearest-key.ts";
 import type { YamlPath } from "./read-yaml.ts";
 
@@ -20,7 +21,9 @@ const maximumProblems = 10;
 export function describeProblem(error: z.core.$ZodError, source: ProblemSource): string {
   // The search for a line parses the file again: a file with thousands of errors must not take
   // minutes.
-  const all = error.issues.slice(0, 1000).flatMap((issue) => explain(issue, [source.schema], []));
+  const all = error.issues
+    .slice(0, 1000)
+    .flatMap((issue) => explain(issue, { schemas: [source.schema], above: [], noun: "key" }));
   const problems = all
     .slice(0, 10 * maximumProblems)
     .map(({ path, text }) => ({ line: source.lineOf?.(path) ?? null, text }))
@@ -31,6 +34,17 @@ export function describeProblem(error: z.core.$ZodError, source: ProblemSource):
   return shown.join("\n");
 }
 
+/** The validation errors of an input in one line; clipped, because there can be thousands. */
+export function describeIssues(
+  error: z.core.$ZodError,
+  schema: z.core.$ZodType,
+  noun: Place["noun"] = "key",
+): string {
+  const place = { schemas: [schema], above: [], noun };
+  const problems = error.issues.slice(0, maximumProblems).flatMap((issue) => explain(issue, place));
+  return clip(problems.map(({ text }) => text).join("; "), 4001);
+}
+
 interface Problem {
   readonly path: YamlPath;
   readonly text: string;
@@ -38,34 +52,42 @@ interface Problem {
 
 type Schemas = readonly z.core.$ZodType[];
 
-function explain(issue: z.core.$ZodIssue, schemas: Schemas, above: YamlPath): Problem[] {
+interface Place {
+  readonly schemas: Schemas;
+  readonly above: YamlPath;
+  /** What the author calls a key. */
+  readonly noun: "key" | "parameter";
+}
+
+function explain(issue: z.core.$ZodIssue, { above, noun, schemas }: Place): Problem[] {
   const own = issue.path as YamlPath;
   const path = [...above, ...own];
   if (issue.code === "unrecognized_keys") {
     const known = knownKeysAt(schemas, own);
     return issue.keys.slice(0, 1000).map((key) => {
-      return { path: [...path, key], text: unknownKey(key, known) };
+      return { path: [...path, key], text: `unknown ${noun} ${unknownKey(key, known)}` };
     });
   }
   if (issue.code === "invalid_union") {
     const branch = closestBranch(issue.errors);
     if (branch !== undefined) {
-      const inner = schemasAt(schemas, own);
-      return branch.flatMap((each) => explain(each, inner, path));
+      const inner = { schemas: schemasAt(schemas, own), above: path, noun };
+      return branch.flatMap((each) => explain(each, inner));
     }
     const kinds = issue.errors.flat().map(expectation).filter(isPresent);
     if (kinds.length > 0) return [{ path, text: place(path, `expected ${orList(kinds)}`) }];
   }
   if (issue.code === "invalid_type" && issue.message.endsWith("received undefined")) {
-    return [{ path, text: `missing key "${renderPath(path)}"` }];
+    return [{ path, text: `missing ${noun} "${renderPath(path)}"` }];
   }
   return [{ path, text: place(path, plainMessage(issue)) }];
 }
 
 function unknownKey(key: string, known: readonly string[]): string {
   const nearest = nearestKey(key, known);
-  if (nearest !== undefined) return `unknown key "${key}"; did you mean "${nearest}"?`;
-  return `unknown key "${key}"; known are ${known.join(", ")}`;
+  const named = JSON.stringify(clip(key, 80));
+  if (nearest !== undefined) return `${named}; did you mean "${nearest}"?`;
+  return `${named}; known are ${known.join(", ")}`;
 }
 
 /**

@@ -1,4 +1,5 @@
 import { clip, escapeXml, oneLine } from "../../text.ts";
+import { catalogueBlock, type ListRoom, rankByText } from "../catalogue.ts";
 import type { Profile } from "./profile.ts";
 
 const maximumDescription = 300;
@@ -11,13 +12,26 @@ const maximumDescription = 300;
 export function spawnProfilesBlock(
   profiles: readonly Profile[],
   isGrantable: (tool: string) => boolean = () => true,
+  room?: ListRoom,
 ): string {
-  if (profiles.length === 0) return "";
-  const lines = profiles.map((profile) => {
-    const text = escapeXml(describe(profile, isGrantable));
-    return `  <profile name="${escapeXml(profile.name)}">${text}</profile>`;
+  return catalogueBlock({
+    tag: "available_spawn_profiles",
+    items: profiles,
+    room,
+    lineOf: (profile) =>
+      `<profile name="${escapeXml(profile.name)}">${escapeXml(describe(profile, isGrantable))}</profile>`,
+    textOf,
   });
-  return ["<available_spawn_profiles>", ...lines, "</available_spawn_profiles>"].join("\n");
+}
+
+function textOf({ description, name, tools }: Profile): string {
+  // The name counts twice: a query that says it means it.
+  return [name, name, description, ...(tools === "*" ? [] : (tools ?? []))].join(" ");
+}
+
+/** The profiles that fit a query best; without a query all of them, by name. */
+export function searchProfiles(profiles: readonly Profile[], query: string): readonly Profile[] {
+  return query.trim() === "" ? profiles : rankByText(profiles, query, textOf);
 }
 
 function describe({ description, tools }: Profile, isGrantable: (tool: string) => boolean): string {

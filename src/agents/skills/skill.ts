@@ -1,5 +1,6 @@
 import type { Selection } from "../../contracts/selection.ts";
 import { escapeXml, oneLine } from "../../text.ts";
+import { catalogueBlock, type ListRoom, rankByText } from "../catalogue.ts";
 
 /** Knowledge that an agent loads on demand: a folder with a SKILL.md. */
 export interface Skill {
@@ -72,13 +73,22 @@ export function offeredSkills(skills: readonly Skill[], selection: Selection): r
  * providers cache by prefix. Empty when there are none. Names and texts come from files, so they
  * are escaped: a description cannot close the tag.
  */
-export function skillsBlock(skills: readonly Skill[]): string {
-  if (skills.length === 0) return "";
-  const lines = [...skills]
-    .sort((left, right) => (left.name < right.name ? -1 : 1))
-    .map(
-      ({ name, description }) =>
-        `  <skill name="${escapeXml(name)}">${escapeXml(oneLine(description))}</skill>`,
-    );
-  return ["<available_skills>", ...lines, "</available_skills>"].join("\n");
+export function skillsBlock(skills: readonly Skill[], room?: ListRoom): string {
+  return catalogueBlock({
+    tag: "available_skills",
+    items: skills.toSorted((left, right) => (left.name < right.name ? -1 : 1)),
+    room,
+    lineOf: ({ name, description }) =>
+      `<skill name="${escapeXml(name)}">${escapeXml(oneLine(description))}</skill>`,
+    textOf,
+  });
+}
+
+function textOf({ description, name }: Skill): string {
+  return `${name} ${name} ${description}`;
+}
+
+/** The skills that fit a query best. */
+export function searchSkills(skills: readonly Skill[], query: string): readonly Skill[] {
+  return rankByText(skills, query, textOf);
 }

@@ -1,3 +1,4 @@
+import { catalogueBlock, type ListRoom } from "../../agents/catalogue.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { escapeXml, oneLine } from "../../text.ts";
 import { countCharacters, findHiddenCharacter, nameCharacter, quote } from "./shown-text.ts";
@@ -193,15 +194,19 @@ export function agentIdProblem(text: string): string | undefined {
  * models. Sorted, so that the same registry gives the same text, which providers can cache. Empty
  * without agents.
  */
-export function agentsBlock(entries: readonly AgentEntry[]): string {
-  if (entries.length === 0) return "";
-  const lines = sortAgents(entries).map(({ agentId, description, tags = [] }) => {
-    const listed = tags.map(oneLine).join(", ");
-    const attribute = listed === "" ? "" : ` tags="${escapeXml(listed)}"`;
-    const text = escapeXml(oneLine(description));
-    return `  <agent id="${escapeXml(agentId)}"${attribute}>${text}</agent>`;
+export function agentsBlock(entries: readonly AgentEntry[], room?: ListRoom): string {
+  return catalogueBlock({
+    tag: "available_agents",
+    items: sortAgents(entries),
+    room,
+    lineOf({ agentId, description, tags = [] }) {
+      const listed = tags.map(oneLine).join(", ");
+      const attribute = listed === "" ? "" : ` tags="${escapeXml(listed)}"`;
+      const text = escapeXml(oneLine(description));
+      return `<agent id="${escapeXml(agentId)}"${attribute}>${text}</agent>`;
+    },
+    textOf: ({ agentId, description, tags = [] }) => [agentId, description, ...tags].join(" "),
   });
-  return ["<available_agents>", ...lines, "</available_agents>"].join("\n");
 }
 
 /** Sorts by handle. */

@@ -1,3 +1,4 @@
+import { rankByText } from "../../agents/catalogue.ts";
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { ModelPolicy, Profile } from "../../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";
@@ -128,20 +129,24 @@ export function agentsFor(
   });
 }
 
+/** The nearest name first. */
 function others(asked: string, known: readonly string[]): Pick<Unresolved, "hint" | "known"> {
   const name = nearestKey(asked, known);
-  return { known, ...(name !== undefined && { hint: `Did you mean '${name}'?` }) };
+  const similar = rankByText(known, asked, (each) => each);
+  const nearest = [...new Set([...(name === undefined ? [] : [name]), ...similar, ...known])];
+  return { known: nearest, ...(name !== undefined && { hint: `Did you mean '${name}'?` }) };
 }
 
 /** The valid names, to append to the fixed text of a refusal. */
 export function knownNames(known: readonly string[] | undefined): string {
   if (known === undefined) return "";
   if (known.length === 0) return " Known: none.";
-  const more = known.length > mostNames ? ` and ${known.length - mostNames} more` : "";
+  const rest = known.length - mostNames;
+  const more = rest > 0 ? ` and ${rest} more` : "";
   return ` Known: ${known.slice(0, mostNames).join(", ")}${more}.`;
 }
 
-const mostNames = 50;
+const mostNames = 20;
 
 /** The error for a refused run, which has no log. */
 export function refusal({

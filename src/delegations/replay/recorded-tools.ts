@@ -218,7 +218,7 @@ class ToolFlags {
     const { tools } = defaultConfig;
     const spawn = { ...tools.spawn, enabled: true };
     const config = { ...defaultConfig, tools: { ...tools, spawn }, profiles: [], files: [] };
-    const sources = { environment: {}, profileNames: () => [], skills: null };
+    const sources = { environment: {}, skills: null };
     this.#known = new Map(builtInTools(config, sources).map((tool) => [tool.name, tool]));
     for (const own of Map.groupBy(events, ({ sub_agent_id: id = "" }) => id).values()) {
       this.#learn(own);

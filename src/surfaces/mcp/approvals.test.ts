@@ -89,8 +89,8 @@ replies:
     const { text: id } = await callTool(client, "spawn", { profile: "careful", task: "Look" });
     const askId = await until("the question is in the inbox", async () => {
       const { structuredContent } = await callTool(client, "read_inbox", { keep: true });
-      const { open } = structuredContent as { open: readonly { ask: { id: string } }[] };
-      return open[0]?.ask.id;
+      const { open } = structuredContent as { open: readonly { askId: string }[] };
+      return open[0]?.askId;
     });
     const answered = await callTool(client, "answer", { askId, text: "yes" });
     expect(answered).toMatchObject({
@@ -98,6 +98,6 @@ replies:
       text: expect.stringMatching(/person's approval/),
     });
     const waiting = await callTool(client, "spawn_await", { job_ids: id, max_wait_ms: 50 });
-    expect(waiting.text).toBe(`[${id}: RUNNING]`);
+    expect(waiting.text).toBe(`[${id}: RUNNING] Call spawn_await again to wait for it.`);
   });
 });

@@ -29,8 +29,10 @@ export const unnamedClient = "unknown client";
 
 const longestName = 100;
 
-/** The client's own name, which is shown in the run's name. */
-export function clientNameOf(server: Server): string {
-  const name = server.getClientVersion()?.name.replaceAll(/\p{C}/gu, "").trim() ?? "";
-  return name === "" ? unnamedClient : headOf(name, longestName);
+/** The client's own name, which is untrusted; it is shown in the run's name. */
+export function clientNameOf(info: unknown): string {
+  const { name } = (info ?? {}) as { readonly name?: unknown };
+  const shown =
+    typeof name === "string" ? name.slice(0, 1000).replaceAll(/\p{C}/gu, "").trim() : "";
+  return shown === "" ? unnamedClient : headOf(shown, longestName);
 }

@@ -6,11 +6,11 @@ import {
   type Server,
   type Tool,
 } from "@modelcontextprotocol/server";
-import { z } from "zod";
+import { shownSchema } from "../../agents/documents/tool-input.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { productVersion } from "../../product-version.ts";
 import { handleToolCall, roundState } from "./calls/handle-tool-call.ts";
-import { abilitiesOf, clientNameOf, type Era } from "./client-abilities.ts";
+import { abilitiesOf, type Era } from "./client-abilities.ts";
 import type { ClientSession } from "./client-session.ts";
 import type { McpTool } from "./mcp-tool.ts";
 import {
@@ -30,7 +30,7 @@ export interface McpServerOptions {
   /** Known before the runtime is opened. */
   readonly ways: OfferedWays;
   /** Opens the client's session with the first request that needs it; the same for all requests. */
-  session(client: string): Promise<ClientSession>;
+  session(): Promise<ClientSession>;
   /**
    * True: the server lives as long as its client is connected, and notifies it of changes. False:
    * it answers a single request.
@@ -60,7 +60,7 @@ export function createMcpServer(options: McpServerOptions): TaskServer {
   );
   let told: ClientSession | undefined;
   const open = async (): Promise<ClientSession> => {
-    const session = await options.session(clientNameOf(server));
+    const session = await options.session();
     if (isConnected && told === undefined) tellChanges(server, session, { era, subscribed });
     told = session;
     return session;
@@ -109,15 +109,10 @@ function describeTool({ annotations, description, input, name, output, title }: 
     name,
     title,
     description,
-    inputSchema: schemaOf(input, "input"),
-    outputSchema: schemaOf(output, "output"),
+    inputSchema: { ...shownSchema(input, "input"), type: "object" },
+    outputSchema: { ...shownSchema(output, "output"), type: "object" },
     annotations: { title, ...annotations },
   };
-}
-
-function schemaOf(schema: z.ZodType, io: "input" | "output"): Tool["inputSchema"] {
-  const { $schema: _dialect, ...rest } = z.toJSONSchema(schema, { io });
-  return { ...rest, type: "object" } as Tool["inputSchema"];
 }
 
 function servePrompts(server: Server, open: () => Promise<ClientSession>): void {

@@ -35,7 +35,7 @@ replies:
 `;
 
 interface ListedTool {
-  readonly inputSchema: { readonly properties?: Record<string, { readonly enum?: string[] }> };
+  readonly inputSchema: { readonly properties?: Record<string, object> };
 }
 
 describe.each(eras)("a client of %s", (era) => {
@@ -49,8 +49,8 @@ describe.each(eras)("a client of %s", (era) => {
       "spawn",
       "spawn_subagent",
       "request_review",
-      "delegate_to_agent",
       "spawn_await",
+      "list_profiles",
       "list_sub_agents",
       "get_delegation_result",
       "cancel_delegation",
@@ -74,14 +74,20 @@ describe.each(eras)("a client of %s", (era) => {
     }
     const [delegate, spawn] = tools as readonly ListedTool[];
     for (const tool of [delegate, spawn]) {
-      expect(tool?.inputSchema.properties?.["profile"]?.enum).toContain("researcher");
+      // Clients that check an enum refuse other names without naming the known ones.
+      expect(tool?.inputSchema.properties?.["profile"]).toEqual({
+        type: "string",
+        description: expect.stringContaining("researcher"),
+      });
     }
     expect(tools[0]).toMatchObject({
-      description: expect.stringMatching(/50 seconds[\s\S]*<available_spawn_profiles>/),
+      description: expect.stringContaining("50 seconds"),
       annotations: { readOnlyHint: false, destructiveHint: true, openWorldHint: true },
     });
     const readers = tools.filter(({ annotations }) => annotations?.readOnlyHint);
     expect(readers.map(({ name }) => name)).toEqual([
+      "request_review",
+      "list_profiles",
       "list_sub_agents",
       "get_delegation_result",
       "peek_result",
@@ -125,15 +131,15 @@ describe.each(eras)("a client of %s", (era) => {
     const client = await desk.connect({ era, replyAfter: mayReply.promise });
     const spawned = await callTool(client, "spawn", { profile: "researcher", task: "brief" });
     const id = spawned.text;
-    expect(spawned.structuredContent).toEqual({ job_id: id });
+    expect(spawned.structuredContent).toMatchObject({ job_id: id });
     const early = await callTool(client, "spawn_await", { job_ids: "*", max_wait_ms: 50 });
-    expect(early.text).toBe(`[${id}: RUNNING]`);
+    expect(early.text).toBe(`[${id}: RUNNING] Call spawn_await again to wait for it.`);
     expect(early.structuredContent).toEqual({
       jobs: [{ job_id: id, status: "running" }],
       running: 1,
     });
     mayReply.resolve();
-    const late = await callTool(client, "spawn_await", { job_ids: `${id},ffffff` });
+    const late = await callTool(client, "spawn_await", { job_ids: [id, "ffffff"] });
     expect(late.text).toBe(`[${id}: OK]\nBrief and done\n\n[ffffff: NOT FOUND]`);
     expect(late.structuredContent).toEqual({
       jobs: [
@@ -181,7 +187,13 @@ describe.each(eras)("a client of %s", (era) => {
       /shell/,
     );
     expect(await wrong("answer", { askId: "q000000", text: "x" })).toMatch(/no question q000000/);
-    expect(await wrong("answer", { askId: 7 })).toMatch(/askId/);
+    expect(await wrong("answer", { askId: 7 })).toBe(
+      'Error: askId: expected string, received number; missing parameter "text"',
+    );
+    const misspelt = { profile: "general", task: "x", maxTokns: 1 };
+    expect(await wrong("delegate_task", misspelt)).toBe(
+      'The arguments of delegate_task do not fit: unknown parameter "maxTokns"; did you mean "maxTokens"?',
+    );
     expect(
       await wrong("delegate_task", { profile: "general", task: "x", workspace: "/etc" }),
     ).toMatch(/is not in the client's folders/);
@@ -248,8 +260,7 @@ describe.each(eras)("a client of %s", (era) => {
     await using desk = new McpDesk(playbook);
     const client = await desk.connect({ era });
     await callTool(client, "spawn", { profile: "general", task: "ask" });
-    const { ask } = await until("the question is in the inbox", () => firstOpen(client));
-    const askId = ask.id;
+    const { askId } = await until("the question is in the inbox", () => firstOpen(client));
     const answered = await callTool(client, "answer", { askId, text: "green" });
     expect(answered.structuredContent).toEqual({ accepted: true });
     expect((await callTool(client, "spawn_await", { job_ids: "*" })).text).toMatch(/It is green/);
@@ -330,7 +341,7 @@ describe.each(eras)("a client of %s", (era) => {
     });
     await callTool(client, "delegate_task", { profile: "researcher", task: "look" });
     const [run] = await desk.withStore((store) => store.listRuns({}));
-    expect(run?.workspace).toBe(desk.workspace);
+    expect(run).toMatchObject({ workspace: desk.workspace, task: "Session of desk" });
   });
 
   test("finds profiles as prompts, with their names completed", async () => {
@@ -365,6 +376,7 @@ describe.each(eras)("a client of %s", (era) => {
     const id = (done.structuredContent as { delegationId: string }).delegationId;
     const { resources } = await client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual([
+      "mandate://profiles",
       `mandate://delegations/${id}/result`,
       `mandate://delegations/${id}/transcript`,
       expect.stringMatching(/^mandate:\/\/runs\/r/),
@@ -381,7 +393,7 @@ describe.each(eras)("a client of %s", (era) => {
     expect(await read(`mandate://delegations/${id}/report`)).toBe("I looked into it: look");
     expect(await read(`mandate://delegations/${id}/transcript`)).toMatch(/I looked into it/);
     expect(await read(`mandate://delegations/${id}/events`)).toMatch(/agent\.subagent_created/);
-    expect(JSON.parse(await read(resources[2]?.uri ?? ""))).toMatchObject({
+    expect(JSON.parse(await read(resources[3]?.uri ?? ""))).toMatchObject({
       delegations: { length: 2 },
     });
     for (const uri of [
@@ -477,7 +489,7 @@ test("A client whose run somebody cancelled goes on in a new one", async () => {
 interface OpenItem {
   readonly kind: string;
   readonly isOpen: boolean;
-  readonly ask: { readonly id: string };
+  readonly askId: string;
 }
 
 async function firstOpen(client: Client): Promise<OpenItem | undefined> {

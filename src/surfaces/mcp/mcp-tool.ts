@@ -1,5 +1,7 @@
 import type { CallToolResult } from "@modelcontextprotocol/server";
 import { z } from "zod";
+import { describeIssues } from "../../agents/documents/describe-problem.ts";
+import { withParameterNames } from "../../agents/documents/tool-input.ts";
 import { holdsRole } from "../../control/records/principal.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { ClientSession } from "./client-session.ts";
@@ -14,6 +16,8 @@ export interface McpTool<Input = unknown, Output extends object = object> {
   readonly description: string;
   /** The schema that clients see. The tool itself may accept more, and validates its input. */
   readonly input: z.ZodType<Input>;
+  /** Names that are accepted for parameters of other names. */
+  readonly aliases?: Readonly<Record<string, string>> | undefined;
   readonly output: z.ZodType<Output>;
   /** Must be accurate: some clients refuse tools without annotations, and some trust them. */
   readonly annotations: {
@@ -73,13 +77,14 @@ export async function callTool(
   context: McpCallContext,
 ): Promise<McpToolResult> {
   const { principal } = context.session;
-  if (!holdsRole("operator", principal) && tool.annotations.destructiveHint) {
+  const isForOperators = tool.delegates === true || tool.annotations.destructiveHint;
+  if (!holdsRole("operator", principal) && isForOperators) {
     return failed(`Error: ${tool.name} needs an operator; this access is a viewer's.`);
   }
   try {
-    return await tool.call(input, context);
+    return await tool.call(withParameterNames(tool.input, tool.aliases, input), context);
   } catch (error) {
-    if (error instanceof z.ZodError) return failed(`Error: ${z.prettifyError(error)}`);
+    if (error instanceof z.ZodError) return failed(`Error: ${describeIssues(error, tool.output)}`);
     return failed(`Error: ${messageOf(error)}`);
   }
 }

@@ -98,6 +98,7 @@ const inputs: Readonly<Record<string, (ids: Ids) => object>> = {
   slice_result: ({ done }) => ({ delegationId: done, from: 1, lines: 10 }),
   answer: ({ askId }) => ({ askId, text: "the other one" }),
   list_sub_agents: () => ({}),
+  list_profiles: () => ({ query: "in" }),
   read_inbox: () => ({ keep: true }),
 };
 
@@ -159,7 +160,7 @@ test("operators who see all runs, and viewers, read and find the jobs of another
     );
     expect([principal.id, awaited.text]).toEqual([
       principal.id,
-      `[${ids.done}: OK]\n${secrets[2]}\n\n[${ids.asking}: RUNNING]`,
+      `[${ids.done}: OK]\n${secrets[2]}\n\n[${ids.asking}: RUNNING] Call spawn_await again to wait for it.`,
     ]);
     const input = { delegationId: ids.done };
     const result = await callTool(toolOf(engine, "get_delegation_result"), input, context);

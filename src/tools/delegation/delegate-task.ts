@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { nameList, namesIn } from "../../agents/documents/tool-input.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { ChildResults, DelegationResult } from "../../ports/delegator.ts";
 import { defineTool } from "../tool.ts";
@@ -9,28 +10,32 @@ import {
   fitResult,
   fits,
   joinedOutput,
+  longestMs,
   refusedStart,
+  taskAliases,
   transcriptReference,
 } from "./delegation-call.ts";
-
-const positive = z.int().positive();
 
 export const delegateTaskTool = defineTool({
   name: "delegate_task",
   description:
-    "Delegate a task to a sub-agent and wait for its result. It works in its own context and sees only the task and the context you give.",
+    "Delegate a task to a sub-agent and wait for its result. It works in its own context and sees only the task and the context you pass.",
   ...childTool,
   choosesFrom: "profiles",
   describesChildren: true,
   waits: true,
+  aliases: {
+    ...taskAliases({ profile: "profile", task: "task" }),
+    maxTokenBudget: "maxTokens",
+    timeout_ms: "timeout",
+  },
   input: z.strictObject({
-    profile: z.string().describe("Who does it."),
-    task: z.string().describe("What to do, complete in itself."),
-    context: z.string().optional().describe("What it needs to know in addition to the task."),
-    maxTokens: positive.optional().describe("Token budget; never more than you have left."),
-    maxTokenBudget: positive.optional().describe("The same as maxTokens."),
-    timeout: positive.optional().describe("Milliseconds."),
-    maxDepth: z.int().min(0).optional().describe("How many levels may follow below it."),
+    profile: z.string().describe("The sub-agent's profile, or a handle such as @writer."),
+    task: z.string().describe("The task, complete in itself."),
+    context: z.string().optional().describe("Facts that the task needs."),
+    maxTokens: z.int().min(1).max(1e9).optional().describe("Its token budget, within yours."),
+    timeout: z.int().min(1).max(longestMs).optional().describe("Its time limit in milliseconds."),
+    maxDepth: z.int().min(0).max(100).optional().describe("Levels of sub-agents below it."),
   }),
   about: ({ profile }, context) => delegateAbout(profile, context),
   async execute(input, { delegator }) {
@@ -40,7 +45,7 @@ export const delegateTaskTool = defineTool({
         task: input.task,
         profile: input.profile,
         context: input.context,
-        maxTokens: input.maxTokens ?? input.maxTokenBudget,
+        maxTokens: input.maxTokens,
         timeoutMs: input.timeout,
         maxDepth: input.maxDepth,
       },
@@ -91,27 +96,24 @@ function boundedBelow(below: readonly DelegationResult[], tokens: number): reado
   }));
 }
 
-/** Delegation by handle: the registry says who that is and what may be forwarded to it. */
+/** Delegation by handle: the registry has its profile, and what may be forwarded to it. */
 export const delegateToAgentTool = defineTool({
   name: "delegate_to_agent",
   description:
-    "Delegate a task to a registered agent and wait for its result. The agents are listed in your " +
-    "instructions; each runs on its own profile, whatever you ask for.",
+    "Delegate a task to a registered agent and wait for its result. The agents are listed in your instructions; each runs on its own profile.",
   ...childTool,
   choosesFrom: "agents",
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),
+  aliases: {
+    ...taskAliases({ profile: "agentId", task: "task_instructions" }),
+    skills: "forward_skills",
+    model: "model_override",
+  },
   input: z.strictObject({
     agentId: z.string().min(1).max(64).describe("The agent's handle, such as @writer."),
-    task_instructions: z
-      .string()
-      .min(1)
-      .describe("The task. The agent sees nothing else of this conversation."),
-    forward_skills: z
-      .array(z.string().min(1).max(128))
-      .max(100)
-      .optional()
-      .describe("Skills to forward, among those it may be given."),
+    task_instructions: z.string().min(1).describe("The task, complete in itself."),
+    forward_skills: nameList.optional().describe("Skills to forward, among those it may have."),
     model_override: z
       .string()
       .min(1)
@@ -119,12 +121,12 @@ export const delegateToAgentTool = defineTool({
       .optional()
       .describe("Another model, among those its profile allows."),
   }),
-  async execute(input, { delegator }) {
+  async execute({ forward_skills: skills, ...input }, { delegator }) {
     const outcome = await delegator.start(
       {
         agent: input.agentId,
         task: input.task_instructions,
-        forwardSkills: input.forward_skills,
+        forwardSkills: skills === undefined ? undefined : namesIn(skills),
         modelOverride: input.model_override,
       },
       "delegate",

@@ -1,3 +1,4 @@
+import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import type {
@@ -25,6 +26,25 @@ export const childTool = {
 
 /** Traits of tools that end a delegation or ask a person. */
 export const exitTool = { ...childTool, effect: "read" } as const;
+
+/** A sub-agent's id as a parameter, and the names of the same id in results of other tools. */
+export const subAgentId = z.string().max(100).describe("The sub-agent's id.");
+export const idAliases = {
+  id: "delegationId",
+  job_id: "delegationId",
+  session_id: "delegationId",
+  sub_agent_id: "delegationId",
+} as const;
+
+/** The parameters of a task, by the names that the tools that start sub-agents have for them. */
+export function taskAliases(names: { readonly task: string; readonly profile: string }) {
+  const { profile, task } = names;
+  const tasks = { task, prompt: task, task_instructions: task, instructions: task };
+  return { ...tasks, profile, agent: profile, agent_id: profile };
+}
+
+/** Timers of Node end here. */
+export const longestMs = 2 ** 31 - 1;
 
 /** Three bytes a token is on the safe side for prose and code alike. */
 export const bytesPerToken = 3;

@@ -11,7 +11,7 @@ export const completeTaskTool = defineTool({
   input: z.strictObject({
     summary: z.string().min(1).describe("What was done and found: this is what your caller reads."),
     outputs: z.unknown().optional().describe("Structured output, when it was asked for."),
-    confidence: z.number().min(0).max(1).optional(),
+    confidence: z.number().min(0).max(1).optional().describe("From 0 to 1."),
   }),
   ends: handedIn,
   execute: (input) => ({ text: "Handed in.", exit: handedIn(input) }),

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
 import { defineTool } from "../tool.ts";
 import { describeResult } from "./delegate-task.ts";
-import { childTool, exitTool } from "./delegation-call.ts";
+import { childTool, exitTool, idAliases, longestMs, subAgentId } from "./delegation-call.ts";
 
 export const listSubAgentsTool = defineTool({
   name: "list_sub_agents",
@@ -19,17 +19,18 @@ export const listSubAgentsTool = defineTool({
 export const getDelegationResultTool = defineTool({
   name: "get_delegation_result",
   description:
-    "Get the result of one of your sub-agents, or null while it still works. With wait_ms it waits so long for the end; null after that means that it still works: do other work, and call it again.",
+    "Get the result of one of your sub-agents, or null while it is running. With wait_ms it waits for the end; null after that means that it is still running: do other work, and call it again.",
   ...childTool,
   polls: "results",
   describesChildren: true,
   waits: true,
+  aliases: { ...idAliases, max_wait_ms: "wait_ms" },
   input: z.strictObject({
-    delegationId: z.string(),
+    delegationId: subAgentId,
     wait_ms: z
       .int()
-      .positive()
-      .max(2 ** 31 - 1)
+      .min(1)
+      .max(longestMs)
       .optional()
       .describe("Milliseconds to wait for the end; absent: none."),
   }),
@@ -47,7 +48,11 @@ export const cancelDelegationTool = defineTool({
   name: "cancel_delegation",
   description: "Cancel one of your sub-agents and everything below it. Safe to repeat.",
   ...childTool,
-  input: z.strictObject({ delegationId: z.string(), reason: z.string().optional() }),
+  aliases: idAliases,
+  input: z.strictObject({
+    delegationId: subAgentId,
+    reason: z.string().max(4000).optional().describe("Why, for the log."),
+  }),
   async execute({ delegationId, reason }, { delegator }) {
     if (!(await delegator.isMine(delegationId))) {
       return { text: `Error: you have no sub-agent ${delegationId}`, isError: true };
@@ -62,13 +67,14 @@ export const cancelDelegationTool = defineTool({
 export const sendMessageTool = defineTool({
   name: "send_message",
   description:
-    "Send a message to one of your sub-agents that still works: it reads the message before its next turn. Use it to correct or add to what you asked for. There is no answer but the sub-agent's result.",
+    "Send a message to one of your running sub-agents, to correct or extend its task. It reads the message before its next turn; its answer is its result.",
   effect: "spawn",
   exposure: noExposure,
   idempotent: true,
   scopes: [],
+  aliases: { ...idAliases, text: "message" },
   input: z.strictObject({
-    delegationId: z.string(),
+    delegationId: subAgentId,
     message: z.string().describe("What it should know or do, complete in itself."),
   }),
   async execute({ delegationId, message }, { delegator }) {
@@ -88,8 +94,8 @@ export const interjectTool = defineTool({
   ...exitTool,
   onlyFor: "watcher",
   input: z.strictObject({
-    severity: z.enum(["info", "warn", "critical"]),
-    message: z.string().trim().min(1).max(1000),
+    severity: z.enum(["info", "warn", "critical"]).describe("How much it matters."),
+    message: z.string().trim().min(1).max(1000).describe("At most three sentences."),
   }),
   async execute({ message, severity }, { delegator }) {
     const refusal = await delegator.interject(severity, message);

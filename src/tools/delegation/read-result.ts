@@ -2,16 +2,19 @@ import { z } from "zod";
 import { headOf, tailOf } from "../../text.ts";
 import type { ToolContext, ToolOutput } from "../tool.ts";
 import { defineTool } from "../tool.ts";
-import { childTool, readReference } from "./delegation-call.ts";
+import { childTool, idAliases, readReference, subAgentId } from "./delegation-call.ts";
 
 /** Parts of a result that was too large to join. Each reader returns a bounded piece. */
 const pieceLimit = 8000;
+
+const delegationId = subAgentId.describe("The sub-agent's id, or ID/transcript.");
 
 export const peekResultTool = defineTool({
   name: "peek_result",
   description: "See the beginning and the end of a sub-agent's large result, and how long it is.",
   ...childTool,
-  input: z.strictObject({ delegationId: z.string() }),
+  aliases: idAliases,
+  input: z.strictObject({ delegationId }),
   execute: ({ delegationId }, context) =>
     withResult(delegationId, context, (text) => {
       const lines = text.split("\n");
@@ -26,10 +29,11 @@ export const searchResultTool = defineTool({
   name: "search_result",
   description: "Find the lines of a sub-agent's result that contain a text.",
   ...childTool,
+  aliases: idAliases,
   input: z.strictObject({
-    delegationId: z.string(),
+    delegationId,
     query: z.string().min(1).describe("Plain text; case does not matter."),
-    limit: z.int().positive().max(200).optional(),
+    limit: z.int().min(1).max(200).optional().describe("Most lines; 50 when absent."),
   }),
   execute: ({ delegationId, query, limit = 50 }, context) =>
     withResult(delegationId, context, (text) => {
@@ -49,10 +53,11 @@ export const sliceResultTool = defineTool({
   name: "slice_result",
   description: "Read some lines of a sub-agent's result.",
   ...childTool,
+  aliases: idAliases,
   input: z.strictObject({
-    delegationId: z.string(),
-    from: z.int().positive().describe("First line, from 1."),
-    lines: z.int().positive().max(1000).optional(),
+    delegationId,
+    from: z.int().min(1).max(1e9).describe("First line, from 1."),
+    lines: z.int().min(1).max(1000).optional().describe("Number of lines; 100 when absent."),
   }),
   execute: ({ delegationId, from, lines = 100 }, context) =>
     withResult(delegationId, context, (text) => {

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { nameList, namesIn } from "../../agents/documents/tool-input.ts";
 import type { DelegationRequest, Delegator } from "../../ports/delegator.ts";
 import { headOf } from "../../text.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
@@ -15,16 +16,17 @@ const reviewer = "reviewer";
 export const requestReviewTool = defineTool({
   name: "request_review",
   description:
-    "Have a reviewer look at changes, read-only, and wait for its verdict. Say what to look at: paths, a range of commits (main..HEAD), or nothing for what is not committed yet.",
+    "Run a reviewer over changes, read-only, and wait for its verdict. Name paths, a range of commits, or nothing for uncommitted changes.",
   ...childTool,
   waits: true,
   about: (_input, context) => delegateAbout(reviewer, context),
   input: z.strictObject({
-    paths: z.array(z.string().min(1).max(1024)).max(100).optional(),
-    range: z.string().min(1).max(256).optional(),
-    focus: z.string().max(4000).optional().describe("What matters most, and what it is for."),
+    paths: nameList.optional().describe("Files or folders."),
+    range: z.string().min(1).max(256).optional().describe("Commits, such as main..HEAD."),
+    focus: z.string().max(4000).optional().describe("What matters most, and the change's purpose."),
   }),
-  async execute({ focus, paths, range }, { delegator }) {
+  async execute({ focus, range, ...given }, { delegator }) {
+    const paths = given.paths === undefined ? undefined : namesIn(given.paths);
     const changes = paths === undefined ? await delegator.changes(range) : undefined;
     if (changes !== undefined && "problem" in changes) {
       return { text: `Error: ${changes.problem}`, isError: true };

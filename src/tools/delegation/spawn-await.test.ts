@@ -156,7 +156,7 @@ describe("spawn_await", () => {
     );
     const { ids, awaited } = await resultsOf(script);
     expect(awaited.map(({ text }) => text)).toEqual([
-      `[${ids[0]}: RUNNING]\n\n[${ids[1]}: OK]\ndid b`,
+      `[${ids[0]}: RUNNING] Call spawn_await again to wait for it.\n\n[${ids[1]}: OK]\ndid b`,
       `[${ids[0]}: OK]\ndid slow a`,
       "No jobs found.",
     ]);

@@ -1,4 +1,6 @@
 import { z } from "zod";
+import { commaList, namesIn } from "../../agents/documents/tool-input.ts";
+import type { Profile } from "../../agents/profiles/profile.ts";
 import type { DelegationResult, Delegator } from "../../ports/delegator.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import {
@@ -6,12 +8,14 @@ import {
   childTool,
   delegateAbout,
   fitResult,
+  longestMs,
   refusedStart,
+  taskAliases,
 } from "./delegation-call.ts";
 
-/** `profile` lists the configured names; with none configured any string is accepted, and refused later. */
-export function spawnTool(profileNames: () => readonly string[]): Tool {
-  let known: { readonly names: string; readonly shown: z.ZodType } | undefined;
+/** `profile` lists the names on offer; without any each text is accepted, and refused later. */
+export function spawnTool(offered: () => readonly Profile[]): Tool {
+  let known: { readonly profiles: readonly Profile[]; readonly shown: z.ZodType } | undefined;
   return defineTool({
     name: "spawn",
     description:
@@ -19,6 +23,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
     alongside: { spawn_await: "Then wait with spawn_await." },
     ...childTool,
     choosesFrom: "profiles",
+    aliases: taskAliases({ profile: "profile", task: "task" }),
     // What is missing or unknown is answered by the tool itself, in its own words.
     input: z.strictObject({
       ...fields,
@@ -26,11 +31,10 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
       profile: z.string().optional(),
     }),
     about: ({ profile }, context) => delegateAbout(profile ?? "", context),
-    /** Profiles come and go while the process runs; as long as they are the same, so is this. */
+    /** The registry returns the same list until a profile changes. */
     get shown() {
-      const names = profileNames();
-      const key = names.join(",");
-      if (known?.names !== key) known = { names: key, shown: shownFor(names) };
+      const profiles = offered();
+      if (known?.profiles !== profiles) known = { profiles, shown: shownFor(profiles) };
       return known.shown;
     },
     async execute(input, { delegator }) {
@@ -42,7 +46,7 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
           profile: input.profile,
           context: input.context,
           systemPrompt: input.system_prompt,
-          tools: listed(input.tools),
+          tools: input.tools === undefined ? undefined : selected(input.tools),
         },
         "spawn",
       );
@@ -52,42 +56,37 @@ export function spawnTool(profileNames: () => readonly string[]): Tool {
   });
 }
 
-function shownFor([first, ...others]: readonly string[]): z.ZodType {
+/** Every model pays for a list of names: beyond this many the names are for list_profiles. */
+const mostNames = 100;
+
+function shownFor(profiles: readonly Profile[]): z.ZodType {
+  const [first, ...others] = profiles.length > mostNames ? [] : profiles.map(({ name }) => name);
   const profile = first === undefined ? z.string() : z.enum([first, ...others]);
   return z.strictObject({
-    task: z.string().describe("The task. The sub-agent sees nothing else of this conversation."),
-    profile: profile.optional().describe("Who does it."),
+    task: z.string().describe("The task, complete in itself."),
+    profile: profile.optional().describe("The sub-agent's profile."),
     ...fields,
   });
 }
 
 const fields = {
-  context: z.string().optional().describe("What it needs to know in addition to the task."),
+  context: z.string().optional().describe("Facts that the task needs."),
   system_prompt: z.string().optional().describe("Instructions in place of the profile's own."),
-  tools: z
-    .string()
-    .optional()
-    .describe("Comma-separated names; selects among what the profile allows."),
+  tools: commaList.optional().describe("Tools among those of the profile, with commas."),
 };
 
-/** Undefined where no name is in it: that asks for no tools in particular. */
-function listed(text: string | undefined): readonly string[] | undefined {
-  const names = text === undefined ? [] : commaList(text);
-  return names.length === 0 ? undefined : names;
-}
-
-function commaList(text: string): string[] {
-  return text
-    .split(",")
-    .map((name) => name.trim())
-    .filter((name) => name !== "");
+/** Undefined for a text without a name, which asks for no tools in particular; `[]` means none. */
+function selected(given: string | readonly string[]): readonly string[] | undefined {
+  const names = namesIn(given);
+  return names.length === 0 && typeof given === "string" ? undefined : names;
 }
 
 const maxWait = z
   .int()
-  .positive()
+  .min(1)
+  .max(longestMs)
   .optional()
-  .describe("Return after this time with what is done by then.");
+  .describe("Milliseconds after which it returns with what is done.");
 
 export const spawnAwaitTool = defineTool({
   name: "spawn_await",
@@ -97,16 +96,25 @@ export const spawnAwaitTool = defineTool({
   polls: "results",
   waits: true,
   // A missing argument is answered by the tool itself, in its own words.
-  input: z.strictObject({ job_ids: z.string().optional(), max_wait_ms: maxWait }),
+  input: z.strictObject({ job_ids: commaList.optional(), max_wait_ms: maxWait }),
+  aliases: {
+    job_id: "job_ids",
+    id: "job_ids",
+    ids: "job_ids",
+    delegation_id: "job_ids",
+    delegation_ids: "job_ids",
+    session_id: "job_ids",
+    wait_ms: "max_wait_ms",
+  },
   shown: z.strictObject({
-    job_ids: z.string().describe("Comma-separated job ids, or * for all jobs not yet awaited."),
+    job_ids: commaList.describe("Job ids with commas, or * for all jobs not yet awaited."),
     max_wait_ms: maxWait,
   }),
   async execute(input, { delegator }) {
-    const asked = input.job_ids?.trim() ?? "";
-    if (asked === "") return { text: "Error: job_ids is required", isError: true };
-    const ids =
-      asked === "*" ? await delegator.results.notYetJoined() : [...new Set(commaList(asked))];
+    const asked = [...new Set(namesIn(input.job_ids))];
+    if (asked.length === 0) return { text: "Error: job_ids is required", isError: true };
+    const isAll = asked.length === 1 && asked[0] === "*";
+    const ids = isAll ? await delegator.results.notYetJoined() : asked;
     if (ids.length === 0) return "No jobs found.";
     const own = await Promise.all(ids.map((id) => delegator.isMine(id)));
     const mine = ids.filter((_, index) => own[index]);
@@ -128,7 +136,7 @@ function block(
   { delegator, tokens }: Room,
 ): string {
   if (result === undefined) return `[${id}: NOT FOUND]`;
-  if (result === null) return `[${id}: RUNNING]`;
+  if (result === null) return `[${id}: RUNNING] Call spawn_await again to wait for it.`;
   const text = [fitResult(result, tokens), ...aboutTranscript(result, delegator.results)].join(
     "\n",
   );
@@ -148,11 +156,15 @@ export const spawnSubagentTool = defineTool({
   describesChildren: true,
   waits: true,
   about: ({ agentId }, context) => delegateAbout(agentId, context),
+  aliases: taskAliases({ profile: "agentId", task: "prompt" }),
   input: z.strictObject({
     agentId: z.string().min(1).max(64).describe("A profile's name, or a handle such as @writer."),
-    prompt: z.string().min(1).describe("The task. It sees nothing else of this conversation."),
-    capability: z.literal("subtask").optional(),
-    returnMode: z.enum(["blocking", "background"]).optional().describe("blocking when absent."),
+    prompt: z.string().min(1).describe("The task, complete in itself."),
+    capability: z.literal("subtask").optional().describe("Always subtask; may be left out."),
+    returnMode: z
+      .enum(["blocking", "background"])
+      .optional()
+      .describe("blocking, the default, waits; background returns at once."),
   }),
   async execute({ agentId, prompt, returnMode = "blocking" }, { delegator }) {
     const isBlocking = returnMode === "blocking";

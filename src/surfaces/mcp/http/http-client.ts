@@ -1,7 +1,6 @@
 import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
-import { headOf } from "../../../text.ts";
-import { type Era, unnamedClient } from "../client-abilities.ts";
+import type { Era } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 
 /** A client over HTTP. */
@@ -40,14 +39,6 @@ export function ownerKeyOf({ allRuns, id, role, scopes }: Principal): string {
 /** Whether a key belongs to a principal, with any role. */
 export function isOwnedBy(ownerKey: string, principalId: string): boolean {
   return ownerKey.startsWith(`[${JSON.stringify(principalId)},`);
-}
-
-const maxNameLength = 100;
-
-export function clientNameOf(info: unknown): string {
-  const name = (info as { readonly name?: unknown } | null | undefined)?.name;
-  const isName = typeof name === "string" && name.trim() !== "";
-  return isName ? headOf(name.trim(), maxNameLength) : unnamedClient;
 }
 
 /** An error response that no server made. */

@@ -10,9 +10,9 @@ import {
 } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { Clock } from "../../../ports/clock.ts";
+import { clientNameOf } from "../client-abilities.ts";
 import {
   boundStream,
-  clientNameOf,
   type HttpClient,
   type HttpService,
   jsonRpcError,

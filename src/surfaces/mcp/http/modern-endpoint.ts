@@ -12,11 +12,11 @@ import {
   SUBSCRIPTION_ID_META_KEY,
 } from "@modelcontextprotocol/server";
 import type { Principal } from "../../../control/records/principal.ts";
+import { clientNameOf } from "../client-abilities.ts";
 import { describeTask, isTerminal, type Task, tasksExtension } from "../tasks/task.ts";
 import type { Tasks } from "../tasks/tasks.ts";
 import {
   boundStream,
-  clientNameOf,
   type HttpClient,
   type HttpService,
   jsonRpcError,

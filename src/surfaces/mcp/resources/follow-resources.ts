@@ -3,7 +3,7 @@ import type { StoredEvent } from "../../../events/event.ts";
 import type { Timer } from "../../../ports/clock.ts";
 import type { Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";
-import { delegationParts, delegationUri, runUri } from "./serve-resources.ts";
+import { delegationParts, delegationUri, profilesUri, runUri } from "./serve-resources.ts";
 
 export interface ResourceListener {
   /** Whether the client wants notifications of it. */
@@ -40,7 +40,10 @@ export function followResources(
     isOfferNew = false;
   };
   const hear = (event: StoredEvent): void => {
-    if (event.type === "control.record_changed") isOfferNew = true;
+    if (event.type === "control.record_changed") {
+      isOfferNew = true;
+      if (listener.wants(profilesUri, false)) moved.add(profilesUri);
+    }
     const isOwn = session.sessions.some(({ runId }) => runId === event.run_id);
     for (const uri of urisOf(event)) if (listener.wants(uri, isOwn)) moved.add(uri);
     if (!isOwn) return;

@@ -20,6 +20,7 @@ export const delegationParts = ["result", "report", "transcript", "events"] as c
 export type DelegationPart = (typeof delegationParts)[number];
 
 export type ResourceName =
+  | { readonly kind: "profiles" }
   | { readonly kind: "run"; readonly id: string }
   | { readonly kind: "delegation"; readonly id: string; readonly part: DelegationPart }
   | { readonly kind: "artifact"; readonly hash: string };
@@ -29,6 +30,7 @@ const pattern =
 
 /** Undefined: the URI is not a resource of ours. */
 function parseResourceUri(uri: string): ResourceName | undefined {
+  if (uri === profilesUri) return { kind: "profiles" };
   const { delegation, hash, part, run } = pattern.exec(uri.slice(0, 512))?.groups ?? {};
   if (run !== undefined) return { kind: "run", id: run };
   if (hash !== undefined) return { kind: "artifact", hash };
@@ -36,6 +38,8 @@ function parseResourceUri(uri: string): ResourceName | undefined {
   if (delegation === undefined || known === undefined) return undefined;
   return { kind: "delegation", id: delegation, part: known };
 }
+
+export const profilesUri = "mandate://profiles";
 
 export function runUri(id: string): string {
   return `mandate://runs/${id}`;
@@ -66,8 +70,9 @@ export function serveResources(
   server.setRequestHandler("resources/subscribe", async ({ params: { uri } }) => {
     const name = parseResourceUri(uri);
     // Artifacts never change.
-    const id = name === undefined || name.kind === "artifact" ? "" : name.id;
-    if ((await seenRun(await open(), id)) === undefined) throw new ResourceNotFoundError(uri);
+    const id = name !== undefined && "id" in name ? name.id : "";
+    const isKnown = name?.kind === "profiles" || (await seenRun(await open(), id)) !== undefined;
+    if (!isKnown) throw new ResourceNotFoundError(uri);
     if (subscribed.size < mostSubscriptions) subscribed.add(uri);
     return {};
   });
@@ -85,7 +90,9 @@ const mostDelegations = 100;
 /** The runs that the principal may see, and the delegations of this client. */
 export async function listResources(session: ClientSession): Promise<readonly Resource[]> {
   const { store } = session.runtime;
-  const resources: Resource[] = [];
+  const resources: Resource[] = [
+    { uri: profilesUri, name: "profiles", title: "Profiles of sub-agents", mimeType: markdown },
+  ];
   for (const one of session.sessions) {
     const run = await store.readRun(one.runId);
     const below = [...(run?.delegations.values() ?? [])].filter(
@@ -194,6 +201,7 @@ async function readNamed(
   name: NonNullable<ReturnType<typeof parseResourceUri>>,
 ): Promise<Found | undefined> {
   if (name.kind === "artifact") return readArtifact(session, name.hash);
+  if (name.kind === "profiles") return describeProfiles(session);
   const run = await seenRun(session, name.id);
   if (run === undefined) return undefined;
   if (name.kind === "run") {
@@ -208,6 +216,13 @@ async function seenRun(session: ClientSession, id: string): Promise<RunState | u
   const { store } = session.runtime;
   const runId = await store.findRun(id);
   return runId === undefined ? undefined : store.readRun(runId);
+}
+
+function describeProfiles({ runtime }: ClientSession): Found {
+  const lines = runtime.profiles
+    .offered()
+    .map(({ description, name }) => `- ${printableLine(name)}: ${printableLine(description)}`);
+  return { mimeType: markdown, text: ["# Profiles of sub-agents", "", ...lines].join("\n") };
 }
 
 function describeRun(run: RunState, isInterrupted: boolean): Found {

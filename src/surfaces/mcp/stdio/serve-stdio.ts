@@ -1,5 +1,9 @@
 import type { Readable } from "node:stream";
-import type { Server } from "@modelcontextprotocol/server";
+import {
+  CLIENT_INFO_META_KEY,
+  type JSONRPCMessage,
+  type Server,
+} from "@modelcontextprotocol/server";
 import { serveStdio as serve } from "@modelcontextprotocol/server/stdio";
 import { defaultConfig } from "../../../control/config.ts";
 import type { Principal } from "../../../control/records/principal.ts";
@@ -50,8 +54,9 @@ export function serveStdio(options: StdioOptions): ServedStdio {
   const { clock = systemClock, ways = offeredWays(defaultConfig) } = options;
   let opening: Promise<OpenedClient> | undefined;
   const { promise: ended, resolve: end } = Promise.withResolvers<void>();
-  const session = async (client: string): Promise<ClientSession> => {
-    opening ??= options.open(client).catch((error) => {
+  let info: unknown;
+  const session = async (): Promise<ClientSession> => {
+    opening ??= options.open(clientNameOf(info)).catch((error) => {
       // The cause, such as an invalid file, may be fixed before the next request.
       opening = undefined;
       options.warn(messageOf(error));
@@ -63,16 +68,16 @@ export function serveStdio(options: StdioOptions): ServedStdio {
   const makeServer = ({ era }: { readonly era: Era }): Server => {
     const server = createMcpServer({ era, session, ways, isConnected: true });
     if (era === "modern") {
-      addTasks(
-        server,
-        { owner: options.principal, clock },
-        async () => (await session(clientNameOf(server))).runtime,
-      );
+      addTasks(server, { owner: options.principal, clock }, async () => (await session()).runtime);
     }
     return server;
   };
   const handle = serve(makeServer, { transport });
-  const { onclose } = transport;
+  const { onclose, onmessage } = transport;
+  transport.onmessage = (message) => {
+    info ??= clientInfoIn(message);
+    onmessage?.(message);
+  };
   transport.onclose = () => {
     onclose?.();
     end();
@@ -90,6 +95,12 @@ export function serveStdio(options: StdioOptions): ServedStdio {
       await Promise.race([closing, late]).finally(() => timer.cancel());
     },
   };
+}
+
+/** In the handshake (2025-11-25), or in the metadata of each request (2026-07-28). */
+function clientInfoIn(message: JSONRPCMessage): unknown {
+  const params = "params" in message ? message.params : undefined;
+  return params?._meta?.[CLIENT_INFO_META_KEY] ?? params?.["clientInfo"];
 }
 
 /** Adds the tasks extension for a client over pipes, whose runtime is opened on demand. */

@@ -1,4 +1,5 @@
 import type { z } from "zod";
+import { namesIn } from "../../../agents/documents/tool-input.ts";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
 import { isWorkedOn } from "../../../events/is-worked-on.ts";
@@ -19,7 +20,7 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
   if (tool === undefined) return [];
   const single = sessionTool(tool, {
     title: "Wait for background sub-agents",
-    description: `Wait for spawned jobs and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING continues, so call this again for it. Results stay retrievable; failed jobs are marked in the text.`,
+    description: `Wait for background jobs of spawn and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING continues, so call this again for it. Results stay retrievable.`,
     output: awaitedJobs,
     // It starts nothing, but awaited jobs no longer belong to *.
     annotations: {
@@ -120,8 +121,7 @@ async function holders(
 }
 
 function namedJobs(input: RawInput): readonly string[] {
-  const { job_ids: named } = input;
-  return typeof named === "string" ? listOf(named) : [];
+  return [...new Set(namesIn(input["job_ids"]))];
 }
 
 /** The jobs whose progress is reported: those that are named, or all open ones. */
@@ -139,10 +139,6 @@ async function watchedJobs(
 
 function isAll(asked: readonly string[]): boolean {
   return asked[0] === "*" && asked.length === 1;
-}
-
-function listOf(named: string): readonly string[] {
-  return [...new Set(named.split(",").map((id) => id.trim()))].filter((id) => id !== "");
 }
 
 /**
@@ -179,7 +175,7 @@ function isBelow(
 }
 
 function headings(text: string, own: ReadonlySet<string>): readonly string[] {
-  const found = text.matchAll(/^\[(?<id>[0-9a-f]{6,64}): (?:OK|ERROR|RUNNING|NOT FOUND)\]$/gm);
+  const found = text.matchAll(/^\[(?<id>[0-9a-f]{6,64}): (?:OK|ERROR|RUNNING|NOT FOUND)\]/gm);
   const ids = [...found].flatMap(({ groups }) => groups?.["id"] ?? []);
   return [...new Set(ids)].filter((id) => own.has(id));
 }
@@ -240,7 +236,7 @@ async function readEarlierJobs(
       continue;
     }
     if (result === null) {
-      blocks.push(`[${id}: RUNNING]`);
+      blocks.push(`[${id}: RUNNING] Call spawn_await again to wait for it.`);
       told.push({ job_id: id, status: "running" });
       continue;
     }

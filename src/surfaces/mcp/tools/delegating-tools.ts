@@ -1,9 +1,7 @@
 import { z } from "zod";
-import {
-  describeOfferedAgents,
-  describeOfferedProfiles,
-} from "../../../application/summarize-profile.ts";
+import { describeOfferedAgents } from "../../../application/summarize-profile.ts";
 import type { Runtime } from "../../../runtime.ts";
+import { printableLine } from "../../cli/printable.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
 import {
@@ -21,28 +19,33 @@ const delegating: McpTool["annotations"] = {
   openWorldHint: true,
 };
 
-const limit =
-  "Waits for the end; after 50 seconds it may return status running, and the work continues";
+/** For as long as the reviewer has nothing but tools that read. */
+const readOnly: McpTool["annotations"] = {
+  readOnlyHint: true,
+  destructiveHint: false,
+  idempotentHint: false,
+  openWorldHint: false,
+};
+
+const reviewer = "reviewer";
 
 /** The advice for longer work, with the tools of this runtime. */
 function blockingWith(has: (tool: string) => boolean): string {
-  if (has("spawn")) return `${limit}. For longer work call spawn, then spawn_await.`;
-  if (has("spawn_subagent"))
-    return `${limit}. For longer work call spawn_subagent with returnMode background, then get_delegation_result with wait_ms.`;
-  return `${limit}.`;
+  const long = has("spawn")
+    ? "spawn, then spawn_await"
+    : "spawn_subagent with returnMode background";
+  const limit = "After 50 seconds it may return status running, and the work continues.";
+  return has("spawn") || has("spawn_subagent") ? `${limit} For long work call ${long}.` : limit;
 }
 
 /** The delegating tools of this runtime. */
 export function delegatingTools(runtime: Runtime): readonly McpTool[] {
   const { profiles, toolbox } = runtime;
   const names = profiles.offered().map(({ name }) => name);
-  const whom = describeOfferedProfiles(runtime);
   const agents = describeOfferedAgents(runtime);
   const has = (name: string): boolean => toolbox.get(name) !== undefined;
   const blocking = blockingWith(has);
-  const collecting = has("spawn_await")
-    ? "get_delegation_result (with wait_ms) or spawn_await give its result"
-    : "get_delegation_result gives its result, and waits for it with wait_ms";
+  const profile = z.string().describe(`The sub-agent's profile: ${namesFor(names)}`);
   const offered = <Output extends object>(
     name: string,
     options: SessionToolOptions<Output>,
@@ -52,30 +55,27 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
   };
   return [
     ...offered("delegate_task", {
-      title: "Delegate a task and wait",
-      description: paragraphs(
-        `Delegate a task to a sub-agent and wait for its result. It works in its own context, under a contract that is enforced, and sees only the task and the context you give. ${blocking}`,
-        whom,
-      ),
-      shown: { profile: profileSchema(names).describe("Who does it.") },
+      title: "Delegate a task to a Mandate sub-agent",
+      description: `Delegate a task to a Mandate sub-agent and wait for its result: ask another agent to research, write, change or check something. It works in its own context, under a contract that code enforces, and sees only the task and the context you pass. ${blocking}`,
+      shown: { profile },
       output: delegationResult,
       annotations: delegating,
       structure: ({ text }) => delegationResult.parse(JSON.parse(text)),
       running: ({ sentence: result, ...job }) => ({ ...job, status: "running", result }),
     }),
     ...offered("spawn", {
-      title: "Start a sub-agent in the background",
-      description: paragraphs(
-        "Start a sub-agent in the background and get its job id at once. Spawn several for independent work, then wait with spawn_await.",
-        whom,
-      ),
+      title: "Spawn a sub-agent in the background",
+      description:
+        "Spawn a sub-agent in the background and get its job id at once. Spawn several agents to work in parallel, then collect their results with spawn_await.",
+      shown: { profile: profile.optional() },
       output: startedJob,
       annotations: delegating,
-      structure: ({ text }) => ({ job_id: text }),
+      structure: ({ text }) => ({ job_id: text, next: "Call spawn_await with this id." }),
     }),
     ...offered("spawn_subagent", {
       title: "Start a sub-agent, waiting or not",
-      description: `Start a sub-agent on a task. returnMode background: return at once; ${collecting}. returnMode blocking, which is the default: wait for its summary. ${blocking}`,
+      description:
+        "Start a sub-agent on a task. returnMode blocking, the default, waits for its summary; background returns its id at once, and get_delegation_result collects its result.",
       output: subagentStatus,
       annotations: delegating,
       structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
@@ -83,30 +83,52 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
         subagentStatus.parse({ mode: "blocking", sessionId, status: "running", summary }),
     }),
     ...offered("request_review", {
-      title: "Request a review of changes",
-      agent: "reviewer",
-      description: `Let a reviewer look at changes, read-only, and wait for its verdict. Name paths, a range of commits (main..HEAD), or nothing for uncommitted changes. ${blocking}`,
+      title: "Run a reviewer over changes",
+      agent: reviewer,
+      description:
+        "Run a reviewer over changes, read-only, and wait for its verdict. Name paths, a range of commits (main..HEAD), or nothing for uncommitted changes.",
       output: saidResult,
-      annotations: delegating,
+      annotations: isReadOnly(runtime, reviewer) ? readOnly : delegating,
       structure: describeSaid,
       running: describeRunning,
     }),
-    ...offered("delegate_to_agent", {
-      title: "Delegate to a registered agent and wait",
-      description: paragraphs(
-        `Delegate a task to a registered agent and wait for its result. Each runs on its own profile, whatever you ask for. ${blocking}`,
-        agents === "" ? "No agent is registered at the moment." : agents,
-      ),
-      output: saidResult,
-      annotations: delegating,
-      structure: describeSaid,
-      running: describeRunning,
-    }),
+    ...(agents === "" ? [] : registeredAgentTool()),
   ];
+
+  function registeredAgentTool(): readonly McpTool[] {
+    return offered("delegate_to_agent", {
+      title: "Delegate to a registered agent and wait",
+      description:
+        "Delegate a task to a registered agent and wait for its result. Each runs on its own profile.",
+      shown: { agentId: z.string().describe(`The agent's handle. ${agents}`) },
+      output: saidResult,
+      annotations: delegating,
+      structure: describeSaid,
+      running: describeRunning,
+    });
+  }
 }
 
-function profileSchema([first, ...others]: readonly string[]): z.ZodType<string> {
-  return first === undefined ? z.string() : z.enum([first, ...others]);
+const mostNames = 16;
+
+/** Short lists are complete; clients that validate would refuse other names of a schema's enum. */
+function namesFor(names: readonly string[]): string {
+  const shown = names.slice(0, mostNames).map((name) => printableLine(name).slice(0, 64));
+  const more = names.length > shown.length ? "…" : "";
+  return `${shown.join(", ")}${more}. list_profiles describes them.`;
+}
+
+/** A person's own layer may give the profile more than the shipped one has. */
+function isReadOnly({ profiles, toolbox }: Runtime, name: string): boolean {
+  const { mcpServers = [], tools, workspace } = profiles.get(name) ?? {};
+  if (tools === undefined || tools === "*" || workspace?.allowWrites !== false) return false;
+  // A tool that this runtime does not have is not granted; a server's tool is not known here.
+  return (
+    mcpServers.length === 0 &&
+    tools.every(
+      (tool) => !tool.startsWith("mcp__") && (toolbox.get(tool)?.effect ?? "read") === "read",
+    )
+  );
 }
 
 async function describeSaid({
@@ -122,8 +144,4 @@ async function describeSaid({
 
 function describeRunning({ delegationId, sentence }: RunningJob): z.output<typeof saidResult> {
   return { delegationId, status: "running", text: `[${delegationId}: RUNNING] ${sentence}` };
-}
-
-function paragraphs(...texts: readonly string[]): string {
-  return texts.filter((text) => text !== "").join("\n\n");
 }

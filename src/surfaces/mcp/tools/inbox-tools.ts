@@ -1,14 +1,15 @@
 import { z } from "zod";
-import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
+import { readInput } from "../../../agents/documents/tool-input.ts";
 import { requireRole } from "../../../control/records/principal.ts";
+import type { InboxItem } from "../../../events/inbox-item.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
 import { Inbox } from "../../../sessions/inbox.ts";
 import { openQuestions } from "../calls/open-question.ts";
 import type { ClientSession } from "../client-session.ts";
 import { earlierWork } from "../earlier-work.ts";
 import { defineMcpTool, type McpTool, type McpToolResult } from "../mcp-tool.ts";
 
-const inboxItem = z.looseObject({
-  id: z.number(),
+const notice = z.looseObject({
   kind: z.string(),
   runId: z.string(),
   title: z.string(),
@@ -16,11 +17,9 @@ const inboxItem = z.looseObject({
 });
 
 const inboxPage = z.object({
-  open: z.array(inboxItem).describe("Open questions."),
-  unseen: z.array(inboxItem).describe("Notices since the last call."),
-  interrupted: z
-    .array(z.looseObject({ delegationId: z.string(), resume: z.string() }))
-    .describe("Your sub-agents of earlier sessions on which no process works."),
+  open: z.array(notice.extend({ askId: z.string().describe("For answer.") })),
+  interrupted: z.array(z.looseObject({ delegationId: z.string(), resume: z.string() })),
+  unseen: z.array(notice),
   more: z.boolean().describe("There are more notices: call again."),
 });
 
@@ -30,7 +29,7 @@ export const readInboxTool: McpTool = ownTool({
   name: "read_inbox",
   title: "Read the inbox",
   description:
-    "Open questions of sub-agents, interrupted sub-agents, and notices of runs that you have not seen: reports, failures, reviews, ends. Returned notices count as seen; questions stay until they are answered or expire.",
+    "Read open questions of sub-agents, interrupted sub-agents, and notices that are new to you: reports, failures, reviews. Notices count as read then; questions stay until they are answered or expire.",
   input: z.strictObject({
     keep: z.boolean().optional().describe("Do not mark notices as seen."),
   }),
@@ -54,7 +53,12 @@ export const readInboxTool: McpTool = ownTool({
       ({ status }) => status === "interrupted",
     );
     const more = fresh.length > mostShown;
-    const structured = inboxPage.parse({ open, unseen, interrupted, more });
+    const structured = inboxPage.parse({
+      open: open.map((item) => ({ ...withoutNumber(item), askId: item.ask?.id ?? "" })),
+      interrupted,
+      unseen: unseen.map(withoutNumber),
+      more,
+    });
     return { text: JSON.stringify(structured, null, 1), structured };
   },
 });
@@ -65,9 +69,10 @@ export const answerTool: McpTool = ownTool({
   name: "answer",
   title: "Answer a sub-agent's question",
   description:
-    "Answer a question that a sub-agent asked; read_inbox and list_sub_agents show them. Answer from what you know or what your user told you; if neither helps, ask your user first. Where a person's approval is asked for, this tool does not answer: your user does.",
+    "Answer a question of a sub-agent, which read_inbox shows. Answer from what you know; otherwise ask your user first. Requests for a person's approval are answered by your user alone.",
+  aliases: { id: "askId", question_id: "askId", answer: "text", message: "text" },
   input: z.strictObject({
-    askId: z.string().min(1).max(64).describe("The question's id."),
+    askId: z.string().min(1).max(64).describe("The question's askId in read_inbox."),
     text: z.string().min(1).max(20_000).describe("The answer."),
   }),
   output: given,
@@ -110,11 +115,19 @@ function refused(reason: string): McpToolResult<z.output<typeof given>> {
   return { text: reason, isError: true };
 }
 
+/** The number of an item is its place in the inbox, which no tool takes. */
+function withoutNumber({ id: _place, ...item }: InboxItem): Omit<InboxItem, "id"> {
+  return item;
+}
+
 /** A tool of this surface only, so its input is validated here and not by the gate. */
-function ownTool<Input, Output extends object>(tool: McpTool<Input, Output>): McpTool {
+export function ownTool<Input, Output extends object>(tool: McpTool<Input, Output>): McpTool {
   return defineMcpTool<Input, Output>({
     ...tool,
-    call: (input, context) =>
-      tool.call(tool.input.parse(withoutEmpty(tool.input, input ?? {})), context),
+    async call(given, context) {
+      const read = readInput(tool, given ?? {});
+      if ("problem" in read) throw new MandateError("usage", read.problem);
+      return tool.call(read.input, context);
+    },
   });
 }

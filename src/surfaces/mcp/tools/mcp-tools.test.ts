@@ -16,14 +16,26 @@ test("What is known of tools before anything is opened is what they are", async 
   const tools = mcpToolsOf(engine);
   const named = (is: (tool: (typeof tools)[number]) => boolean | undefined) =>
     tools.filter(is).map(({ name }) => name);
-  expect(named(({ delegates }) => delegates)).toEqual([...delegatingNames]);
-  expect(named(({ isLong }) => isLong)).toEqual([...longNames]);
-  // Whoever may have others write or execute says so.
-  for (const { annotations, delegates } of tools) {
-    if (delegates)
-      expect(annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true });
-    if (annotations.readOnlyHint) expect(annotations.destructiveHint).toBe(false);
+  expect(named(({ delegates }) => delegates)).toEqual(without(delegatingNames));
+  expect(named(({ isLong }) => isLong)).toEqual(without(longNames));
+  // Only the shipped reviewer has nothing but tools that read.
+  for (const { annotations, delegates, name } of tools) {
+    const readOnlyHint = name === "request_review";
+    if (delegates) expect(annotations).toMatchObject({ readOnlyHint });
+    expect(annotations.readOnlyHint && annotations.destructiveHint).toBe(false);
   }
+});
+
+/** The tool of registered agents is offered while there are any. */
+function without(names: ReadonlySet<string>): readonly string[] {
+  return [...names].filter((name) => name !== "delegate_to_agent");
+}
+
+test("A reviewer that a person lets write is not announced as read-only", async () => {
+  const reviewer = testProfile("reviewer", { tools: ["read_file", "shell"] });
+  await using engine = await openEngine({ model: () => ({ text: "Done" }), profiles: [reviewer] });
+  const review = mcpToolsOf(engine).find(({ name }) => name === "request_review");
+  expect(review?.annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true });
 });
 
 test("With delegation and spawning switched off, no tool that needs them is offered", async () => {
@@ -119,12 +131,12 @@ test("A viewer uses no tool that changes something, not even on runs of their ow
   const input = { askId: item?.ask?.id ?? "", text: "the left" };
   const changing = tools.filter(({ annotations }) => annotations.destructiveHint);
   expect(changing.map(({ name }) => name)).toEqual([
-    ...delegatingNames,
+    ...without(delegatingNames).filter((name) => name !== "request_review"),
     "cancel_delegation",
     "send_message",
     "answer",
   ]);
-  for (const tool of changing) {
+  for (const tool of [...changing, toolOf("request_review")]) {
     const { isError, text } = await callTool(tool, input, viewer);
     expect({ isError, text }).toEqual({
       isError: true,

@@ -1,51 +1,45 @@
 import { z } from "zod";
 
 /**
- * The structured output of tools. Loose where the engine may add fields, which clients must accept.
+ * The structured output of tools. Loose where the engine adds fields, which clients must accept:
+ * every conversation pays for the fields that are named here.
  */
-const tokenUsage = z.looseObject({
-  prompt: z.number(),
-  completion: z.number(),
-  cost: z.number().describe("US dollars; 0 when the model has no price."),
-  estimated: z
-    .boolean()
-    .optional()
-    .describe("Part of it was not reported: the value is an upper bound."),
-});
+const ended = ["completed", "failed", "timeout", "cancelled"] as const;
 
-const endOrRunning = z.enum(["completed", "failed", "timeout", "cancelled", "running"]);
+const endOrRunning = z.enum([...ended, "running"]);
 
 export const delegationResult = z.looseObject({
   delegationId: z.string(),
   profile: z.string(),
   status: endOrRunning,
-  outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
-  result: z.string().describe("The sub-agent's report, or why it failed."),
-  tokenUsage: tokenUsage.optional(),
+  result: z.string().describe("Its report, or why it failed."),
+  tokenUsage: z.looseObject({}).optional(),
   duration: z.number().optional().describe("Milliseconds."),
-  subDelegations: z.array(z.looseObject({ delegationId: z.string() })).optional(),
-  truncated: z.boolean().optional().describe("The budget was exhausted before the work was done."),
-  closeReason: z.string().optional().describe("Absent while it is running."),
-  evidence: z.looseObject({}).optional().describe("The record of the runtime about its work."),
-  artifacts: z.array(z.looseObject({ hash: z.string(), bytes: z.number() })).optional(),
-  transcript: z.string().optional(),
+  closeReason: z.string().optional(),
+  evidence: z.looseObject({}).optional().describe("What the runtime recorded of its work."),
 });
 
 export const foundResult = z.object({
-  delegation: delegationResult.nullable().describe("null: it is still running, or does not exist."),
+  delegation: z
+    .looseObject({ delegationId: z.string(), status: z.enum(ended), result: z.string() })
+    .nullable()
+    .describe("null: it is running, or does not exist."),
 });
 
-export const startedJob = z.object({ job_id: z.string() });
+export const startedJob = z.object({
+  job_id: z.string(),
+  next: z.string().optional().describe("What to do next."),
+});
 
 export const awaitedJobs = z.object({
   jobs: z.array(
     z.object({
       job_id: z.string(),
       status: z.enum(["ok", "error", "running", "not_found"]),
-      result: z.string().optional().describe("What it reported, or why it failed."),
+      result: z.string().optional(),
     }),
   ),
-  running: z.int().describe("How many are still running: call spawn_await again for them."),
+  running: z.int().describe("How many are running: call again for them."),
 });
 
 /** Of calls that answer in text. */
@@ -57,9 +51,8 @@ export const saidResult = z.object({
 
 export const subagentStatus = z.looseObject({
   mode: z.enum(["blocking", "background"]),
-  sessionId: z.string().optional(),
+  sessionId: z.string().optional().describe("The sub-agent's id."),
   status: z.string(),
-  closeReason: z.string().optional(),
   summary: z.string().optional(),
   error: z.string().optional(),
 });
@@ -71,19 +64,19 @@ export const subAgentList = z.object({
       profile: z.string(),
       title: z.string(),
       status: z.string(),
-      finalStatus: z.enum(["completed", "failed"]).optional().describe("For closed sub-agents."),
-      outcome: z
-        .enum(["completed", "failed", "timeout", "cancelled"])
-        .optional()
-        .describe("The outcome of a closed sub-agent."),
-      closeReason: z.string().optional().describe("Why a closed sub-agent ended."),
+      outcome: z.enum(ended).optional(),
+      closeReason: z.string().optional(),
       resume: z.string().optional().describe("The command that continues its work."),
-      depth: z.number(),
       tokens: z.number(),
-      cost: z.number(),
-      estimated: z.boolean().optional(),
+      cost: z.number().describe("US dollars."),
     }),
   ),
+});
+
+export const foundProfiles = z.object({
+  profiles: z.array(z.object({ name: z.string(), description: z.string() })),
+  matches: z.int(),
+  total: z.int(),
 });
 
 export const cancelledDelegation = z.looseObject({

@@ -1,11 +1,17 @@
+import type { z } from "zod";
+import { findOfferedProfiles } from "../../../application/summarize-profile.ts";
 import { requireRole } from "../../../control/records/principal.ts";
 import type { Runtime } from "../../../runtime.ts";
+import type { ProfileQuery } from "../../../tools/delegation/list-profiles.ts";
+import type { Tool } from "../../../tools/tool.ts";
 import { earlierWork } from "../earlier-work.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
 import { earlierJobs, interruptionOf, untilClosed } from "./await-tool.ts";
+import { ownTool } from "./inbox-tools.ts";
 import {
   cancelledDelegation,
   delegationResult,
+  foundProfiles,
   foundResult,
   plainText,
   sentMessage,
@@ -42,6 +48,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
       structure: ({ text }) => ({ text }),
     });
   return [
+    ...listProfilesTool(toolbox.get("list_profiles")),
     ...offered("list_sub_agents", {
       title: "List sub-agents",
       output: subAgentList,
@@ -50,7 +57,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
     }).map((tool) => ({ ...besides(tool, listOfAll), usesFolders: true as const })),
     ...offered("get_delegation_result", {
       title: "Get a sub-agent's result",
-      description: `Get the result of one of your sub-agents, or null while it is running. With wait_ms it waits for the end, at most ${longestWaitMs}; null after that means that it is still running: do other work, and call it again.`,
+      description: `Get the result of a sub-agent, or null while it is running. With wait_ms it waits for the end, at most ${longestWaitMs}; null after that means that it is still running: call it again.`,
       output: foundResult,
       annotations: reading,
       watched: (input) => Promise.resolve([String(input["delegationId"])]),
@@ -78,6 +85,27 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
     ...reader("peek_result", "Look at the ends of a result"),
     ...reader("search_result", "Search in a result"),
     ...reader("slice_result", "Read lines of a result"),
+  ];
+}
+
+/** It needs no session: profiles are listed before anything is delegated. */
+function listProfilesTool(tool: Tool | undefined): readonly McpTool[] {
+  if (tool === undefined) return [];
+  const { description, input, name } = tool;
+  return [
+    ownTool<ProfileQuery, z.output<typeof foundProfiles>>({
+      name,
+      title: "List profiles of sub-agents",
+      description,
+      input: input as z.ZodType<ProfileQuery>,
+      output: foundProfiles,
+      annotations: reading,
+      async call(query, { session }) {
+        const found = findOfferedProfiles(session.runtime, query);
+        const structured = foundProfiles.parse(found);
+        return { text: JSON.stringify(structured), structured };
+      },
+    }),
   ];
 }
 

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { namesIn } from "../../../agents/documents/tool-input.ts";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
 import { within } from "../../../ports/clock.ts";
@@ -76,7 +77,7 @@ export interface RunningJob {
 const workspace = z
   .string()
   .optional()
-  .describe("Where it works: one of the client's roots or a folder below one; absent: the first.");
+  .describe("Its folder: a root of the client, or below one; absent: the first root.");
 
 /** Offers one of our own tools to another program's agent, through the gate of its session. */
 export function sessionTool<Output extends object>(
@@ -90,6 +91,7 @@ export function sessionTool<Output extends object>(
     title,
     description: options.description ?? tool.description,
     input: shown,
+    aliases: tool.aliases,
     output,
     annotations,
     ...(tool.waits && { isLong: true }),
@@ -210,8 +212,8 @@ function agentsIn({ agentId, profile }: RawInput, agent: string | undefined): re
 
 /** The session of the delegation in question; a client has one for each folder. */
 async function sessionOf(input: RawInput, session: ClientSession): Promise<Session> {
-  const id = String(input["delegationId"] ?? input["job_ids"] ?? "").split(/[,/]/, 1)[0] ?? "";
-  return (await session.holding(id.trim())) ?? session.open();
+  const [id = ""] = namesIn(input["delegationId"] ?? input["job_ids"]);
+  return (await session.holding(id.split("/", 1)[0] ?? "")) ?? session.open();
 }
 
 function shownInput(tool: Tool, shape: z.ZodRawShape): z.ZodType {
