@@ -1,3 +1,4 @@
+import type { ListRoom } from "../agents/documents/catalogue.ts";
 import { assemblePrompt, promptForTools } from "../agents/profiles/assemble-prompt.ts";
 import type { Profile } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
@@ -8,17 +9,20 @@ import { includes } from "../contracts/selection.ts";
 import { agentsBlock } from "../control/records/agent-registry.ts";
 import { agentsFor, type ProfileLookup } from "../control/records/resolve-profile.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
+import { bytesPerToken } from "./delegation/delegation-call.ts";
 import type { Toolbox } from "./toolbox.ts";
 
 interface PromptSources extends Pick<ProfileLookup, "agents"> {
   readonly toolbox: Toolbox;
   readonly profiles: Pick<ProfileRegistry, "get" | "offered">;
   readonly skills: Pick<SkillRegistry, "all">;
+  readonly models: { contextWindow?(name: string): number | undefined };
 }
 
 interface PromptOf {
   readonly profile: Profile;
   readonly granted: Granted;
+  readonly task: string;
   readonly workspace: WorkspaceBinding | null;
   /** The prompt of the request, in place of the profile's. */
   readonly own: string | undefined;
@@ -30,13 +34,11 @@ interface PromptOf {
  * The prompt's stages, and what only the runtime knows: the agents that can be delegated to and what
  * can be loaded. Each list is there when the contract grants the tool that chooses from it.
  */
-export function systemPrompt(
-  from: PromptSources,
-  { granted, onFile, own, profile, workspace }: PromptOf,
-): string {
+export function systemPrompt(from: PromptSources, prompt: PromptOf): string {
+  const { granted, onFile, own, profile, workspace } = prompt;
   const isOffered = (tool: string): boolean =>
     includes(granted.mayUse.tools, tool) && from.toolbox.get(tool) !== undefined;
-  const lists = [...listsFor(from, granted), ...ownership(workspace)];
+  const lists = [...listsFor(from, prompt), ...ownership(workspace)];
   const whole = (): string =>
     [assemblePrompt({ profile, workspace, systemPrompt: own, isOffered, onFile }), ...lists]
       .filter((part) => part !== "")
@@ -55,33 +57,66 @@ function ownership(workspace: WorkspaceBinding | null): readonly string[] {
   ];
 }
 
-function listsFor(
-  from: PromptSources,
-  { canSpawn, depth, mayDelegate, mayUse }: Granted,
-): readonly string[] {
-  const { agents, profiles, skills, toolbox } = from;
+/** The most of a model's window that each list may have. Longer lists are cut to what fits the task. */
+const shares = { profiles: 0.02, agents: 0.01, skills: 0.02 } as const;
+const usualWindow = 200_000;
+/** Enough for the shipped profiles in a small window. */
+const leastBytes = 5000;
+
+/** In the cache, in place of a list that has no room. */
+const tooLong = "\0";
+
+function listsFor(from: PromptSources, prompt: PromptOf): readonly string[] {
+  const { agents, models, profiles, skills, toolbox } = from;
+  const { canSpawn, depth, mayDelegate, mayUse, model } = prompt.granted;
   const tools = mayUse.tools as readonly string[];
   const chosen = new Set(tools.map((name) => toolbox.get(name)?.choosesFrom));
+  const window =
+    prompt.profile.model?.contextWindow ?? models.contextWindow?.(model) ?? usualWindow;
   const lists: string[] = [];
+  /** A list that has room is the same for every task, and made once. */
+  const add = (
+    of: object,
+    key: string,
+    make: (room?: ListRoom) => string,
+    room: ListRoom,
+  ): void => {
+    const fitting = cached(of, `${room.bytes} ${key}`, () => {
+      const whole = make();
+      return Buffer.byteLength(whole) <= room.bytes ? whole : tooLong;
+    });
+    lists.push(fitting === tooLong ? make(room) : fitting);
+  };
+  const roomOf = (list: keyof typeof shares, finder: string): ListRoom => {
+    const bytes = Math.max(leastBytes, Math.floor(window * shares[list]) * bytesPerToken);
+    return { bytes, task: prompt.task, finder };
+  };
   if (canSpawn && chosen.has("profiles")) {
     const given = (mayDelegate ?? mayUse).tools;
     const mayNest = depth > 1;
     const isGiven = (tool: string): boolean =>
       includes(given, tool) && (mayNest || !toolbox.spawning.has(tool));
     const offered = profiles.offered();
-    const key = `${mayNest} ${JSON.stringify(given)}`;
-    lists.push(cached(offered, key, () => spawnProfilesBlock(offered, isGiven)));
+    const finder = tools.includes("list_profiles") ? "list_profiles finds them." : "";
+    add(
+      offered,
+      `${mayNest} ${JSON.stringify(given)}`,
+      (room) => spawnProfilesBlock(offered, isGiven, room),
+      roomOf("profiles", finder),
+    );
   }
   if (canSpawn && chosen.has("agents")) {
     // Which agents can be delegated to depends on their profiles too.
     const listed = agentsFor(from, "delegate");
     const key = JSON.stringify(listed.map(({ agentId }) => agentId));
-    lists.push(cached(agents.all(), key, () => agentsBlock(listed)));
+    const finder = "A call with another handle names the nearest ones.";
+    add(agents.all(), key, (room) => agentsBlock(listed, room), roomOf("agents", finder));
   }
   if (chosen.has("skills")) {
     const all = skills.all();
-    const key = JSON.stringify(mayUse.skills);
-    lists.push(cached(all, key, () => skillsBlock(offeredSkills(all, mayUse.skills))));
+    const offered = offeredSkills(all, mayUse.skills);
+    const room = roomOf("skills", "load_skill with query finds them.");
+    add(all, JSON.stringify(mayUse.skills), (given) => skillsBlock(offered, given), room);
   }
   return lists.filter((list) => list !== "");
 }

@@ -1,5 +1,5 @@
 import { clip, escapeXml, oneLine } from "../../text.ts";
-import { catalogueBlock, type ListRoom, rankByText } from "../catalogue.ts";
+import { catalogueBlock, type ListRoom, rankByText } from "../documents/catalogue.ts";
 import type { Profile } from "./profile.ts";
 
 const maximumDescription = 300;

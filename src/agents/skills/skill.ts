@@ -1,6 +1,6 @@
 import type { Selection } from "../../contracts/selection.ts";
 import { escapeXml, oneLine } from "../../text.ts";
-import { catalogueBlock, type ListRoom, rankByText } from "../catalogue.ts";
+import { catalogueBlock, type ListRoom, rankByText } from "../documents/catalogue.ts";
 
 /** Knowledge that an agent loads on demand: a folder with a SKILL.md. */
 export interface Skill {

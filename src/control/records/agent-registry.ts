@@ -1,4 +1,4 @@
-import { catalogueBlock, type ListRoom } from "../../agents/catalogue.ts";
+import { catalogueBlock, type ListRoom } from "../../agents/documents/catalogue.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { escapeXml, oneLine } from "../../text.ts";
 import { countCharacters, findHiddenCharacter, nameCharacter, quote } from "./shown-text.ts";

@@ -1,4 +1,4 @@
-import { rankByText } from "../../agents/catalogue.ts";
+import { rankByText } from "../../agents/documents/catalogue.ts";
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { ModelPolicy, Profile } from "../../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../../agents/profiles/profile-registry.ts";

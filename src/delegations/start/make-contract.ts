@@ -40,6 +40,7 @@ export function makeContract(
   const prompt = {
     profile,
     granted,
+    task: request.task,
     workspace: placement?.binding ?? null,
     own: request.systemPrompt,
     onFile: () => {

@@ -103,7 +103,9 @@ describe("spawn", () => {
       const { events } = await mandate.run({ task: "go", profile: "lead" });
       expect(seen[1]?.messages.at(-1)).toMatchObject({
         text: expect.stringMatching(
-          new RegExp(`^Error: unknown profile '${profile}' Known: .*analyst, builder, .*, writer\\.$`),
+          new RegExp(
+            `^Error: unknown profile '${profile}' Known: .*analyst, builder, .*, writer\\.$`,
+          ),
         ),
         isError: true,
       });

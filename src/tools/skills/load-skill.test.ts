@@ -87,6 +87,14 @@ function writingSkill(): TestFolder {
 }
 
 describe("load_skill", () => {
+  it("finds granted skills by words of their description", async () => {
+    using folder = writingSkill();
+    const { answers, errors } = await load(folder, [{ query: "letter" }, { query: "granted" }, {}]);
+    expect(answers[0]).toContain('<skill name="writing">For letters.</skill>');
+    expect(answers[1]).toBe("No skill fits. You can load: writing.");
+    expect(errors).toEqual(["Error: name or query is required"]);
+  });
+
   it("answers the instructions and names the files, or answers a file", async () => {
     using folder = writingSkill();
     const { answers, denied } = await load(folder, [

@@ -4,7 +4,9 @@ import {
   offeredSkills,
   type Skill,
   type SkillRegistry,
+  searchSkills,
   skillName,
+  skillsBlock,
 } from "../../agents/skills/skill.ts";
 import { listSkillFiles, openSkillFile } from "../../agents/skills/skill-files.ts";
 import { noExposure } from "../../contracts/exposure.ts";
@@ -22,8 +24,8 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
     name: "load_skill",
     description:
       "Load the instructions of one of the available skills, or one of the files that belong to " +
-      "it. Load a skill before you do work that its description fits. Its scripts are text to " +
-      "read; loading never runs anything.",
+      "it. Load a skill before you do work that its description fits. With query in place of name " +
+      "it lists the skills that fit best. Loading never runs a script.",
     effect: "read",
     // An operator trusts exactly this content.
     exposure: noExposure,
@@ -32,20 +34,23 @@ export function loadSkillTool(registry: SkillRegistry): Tool {
     changes: "none",
     choosesFrom: "skills",
     input: z.strictObject({
-      name: z.string().min(1).max(256).describe("As in the list of available skills."),
+      name: z.string().min(1).max(256).optional().describe("As in the list of available skills."),
       file: z
         .string()
         .min(1)
         .max(4096)
         .optional()
         .describe("A file of the skill, relative to its folder; absent: its instructions."),
+      query: z.string().max(500).optional().describe("Words about the work, to find a skill."),
     }),
-    preflight({ name, file }, context) {
+    preflight({ file, name }, context) {
+      if (name === undefined) return;
       const skill = requireGranted(registry, name, context.skills);
       if (skill !== undefined && file !== undefined) openSkillFile(skill.folder, file).close();
     },
-    about: ({ name }) => ({ kind: "text", values: [skillName(name)] }),
-    async execute({ name, file }, context): Promise<ToolOutput> {
+    about: ({ name = "" }) => ({ kind: "text", values: [skillName(name)] }),
+    async execute({ file, name, query = "" }, context): Promise<ToolOutput> {
+      if (name === undefined) return found(registry, query, context.skills);
       const skill = requireGranted(registry, name, context.skills);
       if (skill === undefined)
         return { text: unknown(registry, name, context.skills), isError: true };
@@ -81,6 +86,12 @@ function requireGranted(
 
 function unknown(registry: SkillRegistry, name: string, granted: Selection): string {
   return `There is no skill "${name}". You can load: ${list(registry, granted)}.`;
+}
+
+function found(registry: SkillRegistry, query: string, granted: Selection): ToolOutput {
+  if (query.trim() === "") return { text: "Error: name or query is required", isError: true };
+  const skills = searchSkills(offeredSkills(registry.all(), granted), query).slice(0, listedNames);
+  return skillsBlock(skills) || `No skill fits. You can load: ${list(registry, granted)}.`;
 }
 
 function list(registry: SkillRegistry, granted: Selection): string {

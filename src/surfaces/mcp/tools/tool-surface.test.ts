@@ -1,6 +1,6 @@
 import { countTokens } from "gpt-tokenizer/encoding/o200k_base";
 import { beforeAll, expect, test } from "vitest";
-import { rankByText, stemOf } from "../../../agents/catalogue.ts";
+import { rankByText, stemOf } from "../../../agents/documents/catalogue.ts";
 import { ControlPlane } from "../../../control/records/control-plane.ts";
 import { until } from "../../../testing/until.ts";
 import { callTool, McpDesk } from "../mcp-desk.test-support.ts";
