@@ -17,7 +17,13 @@ const runner = "plan-runner";
 /** Every tool there is or is to be, by its canonical name. */
 const knownTools: ReadonlySet<string> = new Set([
   ...["spawn", "spawn_await", "delegate_task", "delegate_to_agent", "spawn_subagent"],
-  ...["request_review", "list_sub_agents", "get_delegation_result", "cancel_delegation"],
+  ...[
+    "request_review",
+    "list_profiles",
+    "list_sub_agents",
+    "get_delegation_result",
+    "cancel_delegation",
+  ],
   ...["send_message", "peek_result", "search_result", "slice_result"],
   ...["complete_task", "submit_for_review", "ask_user", "interject", "submit_plan"],
   ...["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "shell"],
