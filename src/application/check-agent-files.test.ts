@@ -28,7 +28,8 @@ test("our own profiles are told as ours wherever they lie, and lose nothing", ()
     const read = readProfileFile({ path: shipped, origin: "built in" }, source);
     if ("problem" in read) throw new Error(read.problem.message);
     const { fields, name } = read.layer;
-    expect(parseMarkdownProfile(markdown, source)).toEqual({ name, fields });
+    const written = { name, fields, importedFrom: "mandate" };
+    expect(parseMarkdownProfile(markdown, source)).toEqual(written);
   }
 });
 

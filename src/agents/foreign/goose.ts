@@ -4,7 +4,7 @@ import type { ProfileFields } from "../profiles/profile.ts";
 import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { importAgent, readText } from "./import-agent.ts";
-import { readMcpServer } from "./mcp-servers.ts";
+import { readMcpServer, withSeconds } from "./mcp-servers.ts";
 import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { toMcpTool, toServerName } from "./tool-reference.ts";
@@ -108,9 +108,4 @@ function withKeys(extension: Readonly<Record<string, unknown>>) {
     ...(isGiven(available_tools) && { available_tools }),
     ...(names.length > 0 && { env: { ...env, ...recordOf(rest["envs"]) } }),
   };
-}
-
-function withSeconds(server: McpServer): McpServer {
-  if (server.timeoutMs === undefined) return server;
-  return { ...server, timeoutMs: Math.min(2 ** 31 - 1, server.timeoutMs * 1000) };
 }

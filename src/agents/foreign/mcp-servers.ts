@@ -1,4 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
 import { type McpServer, serverPattern, serverSlug } from "../../contracts/mcp-server.ts";
+import { intersect, isSubset, type Selection } from "../../contracts/selection.ts";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import type { ProfileFields } from "../profiles/profile.ts";
@@ -20,9 +22,14 @@ type Config = Readonly<Record<string, unknown>>;
 
 /**
  * Reads a map of MCP servers, in the spellings of all programs. Variables are kept; approvals have
- * no effect.
+ * no effect. `isInSeconds`: timeouts are written in seconds, as in Roo and programs made from it.
  */
-export function readMcpServers(value: unknown, field: string, findings: Findings): ForeignServers {
+export function readMcpServers(
+  value: unknown,
+  field: string,
+  findings: Findings,
+  isInSeconds = false,
+): ForeignServers {
   const servers: Record<string, McpServer> = {};
   const rules: ToolRule[] = [];
   const rest: Record<string, Config> = {};
@@ -38,13 +45,63 @@ export function readMcpServers(value: unknown, field: string, findings: Findings
       findings.warn(`"${place}" has neither a command nor an address; it was left out`);
       continue;
     }
-    servers[name] = server;
+    const timed = isInSeconds || isOfRoo(config as Config) ? withSeconds(server) : server;
+    addServer(servers, name, timed, findings);
     const other = Object.entries(config as Config).filter(([key]) => !known.has(key));
     if (other.length > 0) rest[name] = Object.fromEntries(other);
     const denied = first(config as Config, ["excludeTools", "disabled_tools", "disabledTools"]);
     if (denied !== undefined) rules.push(...denyOf(name, denied, place, findings));
   }
   return { servers, rules, rest };
+}
+
+/** Keys of Roo and Kilo alone. Roo accepts up to an hour, in seconds. */
+function isOfRoo({ alwaysAllow, timeout }: Config): boolean {
+  return alwaysAllow !== undefined && typeof timeout === "number" && timeout <= 3600;
+}
+
+export function withSeconds(server: McpServer): McpServer {
+  if (server.timeoutMs === undefined) return server;
+  return { ...server, timeoutMs: Math.min(2 ** 31 - 1, server.timeoutMs * 1000) };
+}
+
+/** Adds a server. Of two servers with one name the stricter is kept. */
+function addServer(
+  servers: Record<string, McpServer>,
+  name: string,
+  server: McpServer,
+  findings: Findings,
+): void {
+  const known = Object.hasOwn(servers, name) ? servers[name] : undefined;
+  servers[name] = known === undefined ? server : stricterServer(known, server);
+  if (known !== undefined) {
+    findings.warn(`two servers are called "${shorten(name)}"; the stricter one is kept`);
+  }
+}
+
+/**
+ * The stricter of two servers with one name, the first if neither is. Of two declarations of the
+ * same program or address, both restrict.
+ */
+export function stricterServer(first: McpServer, second: McpServer): McpServer {
+  if (isDeepStrictEqual(placeOf(first), placeOf(second))) {
+    const tools = intersect(first.tools ?? "*", second.tools ?? "*");
+    const times = [first, second].flatMap(({ timeoutMs }) => timeoutMs ?? []);
+    return {
+      ...first,
+      ...(tools !== "*" && { tools }),
+      ...(times.length > 0 && { timeoutMs: Math.min(...times) }),
+      ...((first.disabled || second.disabled) && { disabled: true }),
+    };
+  }
+  if (first.disabled !== second.disabled) return second.disabled === true ? second : first;
+  const one: Selection = first.tools ?? "*";
+  const other: Selection = second.tools ?? "*";
+  return isSubset(other, one) && !isSubset(one, other) ? second : first;
+}
+
+function placeOf({ disabled: _off, timeoutMs: _time, tools: _tools, ...place }: McpServer) {
+  return place;
 }
 
 export function readMcpServer(
@@ -195,7 +252,9 @@ export function readServers(
       if (typeof item === "string") names.add(toServerName(item));
       else {
         const read = readMcpServers(item, key, findings);
-        Object.assign(servers, read.servers);
+        for (const [name, server] of Object.entries(read.servers)) {
+          addServer(servers, name, server, findings);
+        }
         rules.push(...read.rules);
         if (Object.keys(read.rest).length > 0) rest[key] = { ...recordOf(rest[key]), ...read.rest };
         for (const name of Object.keys(read.servers)) names.add(name);

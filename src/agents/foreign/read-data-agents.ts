@@ -70,7 +70,8 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
       return { ...readOwnProfile(source, parseDataProfile), servers: {} };
     case "mcp": {
       const servers = value["mcpServers"] ?? value["servers"] ?? value["mcp"] ?? value;
-      return { format, agents: [], servers: readServers(servers, "mcpServers", findings) };
+      const read = readServers(servers, "mcpServers", findings, isInSeconds(source.path));
+      return { format, agents: [], servers: read };
     }
     case "opencode-json": {
       const agents = Object.entries(recordOf(value["agent"] ?? value["mode"]));
@@ -115,14 +116,19 @@ function readOne(
  * Reads servers for all agents. A rule cannot deny their tools here, so a server with denied tools
  * is refused.
  */
-function readServers(value: unknown, field: string, findings: Findings) {
-  const { servers, rules } = readMcpServers(value, field, findings);
+function readServers(value: unknown, field: string, findings: Findings, inSeconds = false) {
+  const { servers, rules } = readMcpServers(value, field, findings, inSeconds);
   const forbidden = new Set(rules.map(({ tool }) => serverOfTool(tool)));
   const limited = new Set(Object.keys(servers).filter((name) => forbidden.has(serverSlug(name))));
   for (const name of limited) {
     findings.refuse(`"${name}" forbids some of its tools; list those that it allows as "tools"`);
   }
   return Object.fromEntries(Object.entries(servers).filter(([name]) => !limited.has(name)));
+}
+
+/** Roo, Kilo and Cline write the timeouts of servers in seconds. */
+function isInSeconds(path: string): boolean {
+  return /(?:^|[\\/])(?:\.|dot-)(?:roo|kilo|kilocode|cline)[\\/]|mcp_settings\.json$/i.test(path);
 }
 
 function skip(findings: Findings) {

@@ -109,8 +109,8 @@ test("Kiro: what settings deny is denied to every tool that does it", () => {
   for (const value of ['"secrets"', "null", "7", "[7]", "{}"]) {
     const rules = kiro(`{"fs_write": {"deniedPaths": ${value}}}`).agents[0]?.fields.toolRules;
     expect(rules, value).toEqual([
-      { tool: "write_file", action: "deny" },
       { tool: "edit_file", action: "deny" },
+      { tool: "write_file", action: "deny" },
     ]);
   }
   for (const key of ["deniedPath", "denyPaths", "disallowedPaths", "deniedPats"]) {

@@ -43,6 +43,48 @@ test("nothing is read before someone asks", () => {
   expect(registry.names()).toEqual(["a"]);
 });
 
+test("an imported agent replaces a profile of its name, and is merged with none", () => {
+  const imported = "importedFrom: claude\ntools: [grep, of_another_program]";
+  place("user", "general.md", profile("general", "imported", "importedFrom: claude"));
+  place("user", "coder.md", profile("coder", "imported", imported));
+  const registry = loadProfiles({
+    sources: [
+      new FolderSource(shippedProfiles),
+      new FolderSource({ path: join(base, "user"), origin: "user" }),
+    ],
+  });
+  expect(registry.get("general")).toMatchObject({ description: "imported", prompt: "Prompt." });
+  expect(Object.keys(registry.get("general") ?? {}).sort()).toEqual(
+    ["capabilities", "description", "name", "origin", "origins", "prompt"].sort(),
+  );
+  expect(registry.get("coder")?.tools).toEqual(["grep", "of_another_program"]);
+  expect(registry.problems).toEqual([]);
+});
+
+test("an imported agent of a project cannot take the place of a profile, and narrows none", () => {
+  place("user", "mine.md", profile("mine"));
+  for (const name of ["mine", "reviewer", "free"]) {
+    place("project", `${name}.md`, profile(name, "theirs", "importedFrom: claude\ntools: []"));
+  }
+  const project = { root: base, isTrusted: true };
+  const registry = loadProfiles({
+    sources: [
+      new FolderSource(shippedProfiles),
+      new FolderSource({ path: join(base, "user"), origin: "user" }),
+      new FolderSource({ path: join(base, "project"), origin: "workspace", project }),
+    ],
+  });
+  expect(registry.get("mine")).toMatchObject({ description: "d" });
+  expect(registry.get("reviewer")?.tools).toContain("read_file");
+  expect(registry.get("free")).toMatchObject({ description: "theirs", tools: [] });
+  expect(registry.problems.map(({ message }) => message)).toEqual([
+    expect.stringMatching(
+      /reviewer\.md: .*"reviewer" is a profile that you already have; a project/,
+    ),
+    expect.stringMatching(/mine\.md: .*"mine" is a profile that you already have/),
+  ]);
+});
+
 test("the name of other programs' agents is no profile's, wherever it is written", () => {
   const text = { description: "d", prompt: "", origin: "program" };
   const sentence =

@@ -1,3 +1,4 @@
+import { relative } from "node:path";
 import { stripHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { Io } from "./io.ts";
 
@@ -26,4 +27,9 @@ export function indented(text: string): string {
   return printable(text)
     .trimEnd()
     .replaceAll(/^(?=.)/gm, "  ");
+}
+
+/** The shortest clear form of a path: below the current folder it is relative. */
+export function relativePath(path: string, { cwd }: Pick<Io, "cwd">): string {
+  return path.startsWith(`${cwd}/`) ? relative(cwd, path) : path;
 }

@@ -212,6 +212,26 @@ describe("import", () => {
     expect(again.out).toContain("is there already; --force replaces it");
   });
 
+  it("gives an agent another name where one would be merged with a profile or replace it", async () => {
+    place(".claude/agents/general.md", "---\nname: general\ndescription: Theirs.\n---\nP");
+    const { code, out } = await desk.type(["import", ".claude/agents"]);
+    expect(code).toBe(0);
+    expect(out).toMatch(
+      /✓ claude-general {2}\.mandate\/agents\/claude-general\.md\n {4}called "general" in its own/,
+    );
+    await desk.type(["profiles", "trust", "claude-general"]);
+    const shown = JSON.parse(
+      (await desk.type(["profiles", "show", "claude-general", "--json"])).out,
+    );
+    const fields = shown.fields.map(({ field }: { field: string }) => field);
+    expect(fields).toEqual(["capabilities", "description", "prompt"]);
+    const user = await desk.type(["import", "--user", ".claude/agents"]);
+    expect(user.out).toMatch(/✓ general .*\n {4}takes the place of the profile "general"/);
+    const own = await desk.type(["profiles", "show", "general"]);
+    expect(own.out).toContain("Theirs.");
+    expect(own.out).not.toMatch(/tools|built in/);
+  });
+
   it("imports nothing with --strict when something would be lost or cannot be used", async () => {
     place("agents/bug-hunter.md", hunter("tools2: x\n"));
     place("agents/bad.md", "---\nname: bad\ndescription: d\ntolls: Read\n---\nx");

@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, realpathSync, renameSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
+import type { Profile } from "../../../agents/profiles/profile.ts";
 import {
   type Conversion,
   type ConvertedAgent,
@@ -12,8 +13,9 @@ import { countOf } from "../amounts.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableLine, printJson } from "../printable.ts";
+import { printableLine, printJson, relativePath } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
+import { withControl } from "../with-store.ts";
 
 export const importCommand: Command = {
   name: "import",
@@ -21,7 +23,8 @@ export const importCommand: Command = {
   about:
     "Turns agent files of other programs into profiles of ours: Claude Code, opencode, Gemini CLI,\n" +
     "Codex, Copilot, Cursor, Kiro, Roo, Goose, pi. Says for every field what does not carry over. The\n" +
-    "files are written to .mandate/agents of this folder, or to your own profiles with --user. MCP\n" +
+    "files are written to .mandate/agents of this folder, or to your own profiles with --user. Each\n" +
+    "stands for itself: where you already have a profile of its name, it gets another one. MCP\n" +
     "servers are printed for your configuration; they are never started by an import.",
   options: {
     json: jsonOption,
@@ -36,8 +39,15 @@ export const importCommand: Command = {
   run: importAgents,
 };
 
+/** The names of profiles that the person or the product has, which no project can replace. */
+function ownNames(profiles: readonly Profile[]): ReadonlySet<string> {
+  const own = profiles.filter(({ project }) => project === undefined || project.own !== undefined);
+  return new Set(own.map(({ name }) => name));
+}
+
 interface Written {
   readonly name: string;
+  readonly originally?: string;
   readonly source: string;
   readonly file: string;
   readonly status: "written" | "kept" | "planned";
@@ -45,18 +55,20 @@ interface Written {
 }
 
 async function importAgents(given: Arguments, io: Io): Promise<number> {
-  const conversion = convertAgentFiles(given.words.map((path) => resolve(io.cwd, path)));
+  const paths = given.words.map((path) => resolve(io.cwd, path));
+  const taken = await withControl(io, async ({ profiles }) => ownNames(profiles.all()));
+  const isUsers = given.flag("user");
+  const conversion = convertAgentFiles(paths, isUsers ? new Set() : taken);
   if (given.flag("strict")) requireNothingLost(conversion);
   const folder = folderFor(given, io);
   const written = conversion.agents.map((agent) => write(agent, folder, given));
   if (given.flag("json")) {
-    const { duplicates, files, servers, skills } = conversion;
+    const { duplicates, files, refused, servers, skills } = conversion;
     const failed = files.filter(({ status }) => status === "error");
-    const report = { written, servers, skills, duplicates, failed };
-    printJson(io, report);
-  } else say(conversion, written, io);
-  const hasFailed = conversion.files.some(({ status }) => status === "error");
-  const { agents, servers, skills } = conversion;
+    printJson(io, { written, refused, servers, skills, duplicates, failed });
+  } else say(conversion, written, { io, replaced: isUsers ? taken : new Set() });
+  const { agents, files, refused, servers, skills } = conversion;
+  const hasFailed = refused.length > 0 || files.some(({ status }) => status === "error");
   const isNothing = agents.length + skills.length + Object.keys(servers).length === 0;
   if (isNothing && !given.flag("json")) io.stderr.write(nothingFound(conversion));
   return hasFailed || isNothing ? exitCode.failed : exitCode.done;
@@ -99,31 +111,40 @@ function requireInsideProject(folder: string, cwd: string): void {
 /** An existing file is replaced only with --force. */
 function write(agent: ConvertedAgent, folder: string, given: Arguments): Written {
   const file = join(folder, `${agent.name}.md`);
-  const { loss, name, source } = agent;
-  const about = { name, source, file, loss };
+  const { markdown, ...about } = { ...agent, file };
   if (given.flag("dry-run")) return { ...about, status: "planned" };
   const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
   if (isThere && !given.flag("force")) return { ...about, status: "kept" };
   mkdirSync(folder, { recursive: true });
   // Renamed into place: an existing link is replaced, and its target is not.
   const fresh = join(folder, `.${agent.name}.${process.pid}.tmp`);
-  writeFileSync(fresh, agent.markdown, { flag: "wx" });
+  writeFileSync(fresh, markdown, { flag: "wx" });
   renameSync(fresh, file);
   return { ...about, status: "written" };
 }
 
-function say(conversion: Conversion, written: readonly Written[], io: Io): void {
+function say(
+  conversion: Conversion,
+  written: readonly Written[],
+  { io, replaced }: { readonly io: Io; readonly replaced: ReadonlySet<string> },
+): void {
   const style = styleFor(io.stdout, io);
-  for (const each of written) io.stdout.write(describe(each, style));
-  for (const { diagnostics, file, status } of conversion.files) {
-    if (status !== "error") continue;
-    const { message = "" } = diagnostics.find(({ severity }) => severity === "error") ?? {};
-    io.stderr.write(
-      `${style.paint.bad(style.glyphs.failed)} ${printableLine(file)}: ${printableLine(message)}\n`,
-    );
+  const pathOf = (path: string): string => printableLine(relativePath(path, io));
+  for (const each of written) {
+    const shown = { ...each, file: pathOf(each.file), isReplacing: replaced.has(each.name) };
+    io.stdout.write(describe(shown, style));
   }
-  for (const { name, source } of conversion.duplicates) {
-    io.stderr.write(`! ${name} is there twice; left out: ${printableLine(source)}\n`);
+  const broken = conversion.files.flatMap(({ diagnostics, file }) => {
+    const error = diagnostics.find(({ severity }) => severity === "error");
+    return error === undefined ? [] : [{ message: error.message, source: file }];
+  });
+  for (const { message, source } of [...broken, ...conversion.refused]) {
+    const line = `${pathOf(source)}: ${printableLine(message)}`;
+    io.stderr.write(`${style.paint.bad(style.glyphs.failed)} ${line}\n`);
+  }
+  for (const { kind, name, source } of conversion.duplicates) {
+    const what = `The ${kind} ${printableLine(name)} is defined more than once`;
+    io.stderr.write(`! ${what}; the stricter definition counts. Left out: ${pathOf(source)}\n`);
   }
   const servers = Object.keys(conversion.servers);
   if (servers.length > 0) {
@@ -133,20 +154,33 @@ function say(conversion: Conversion, written: readonly Written[], io: Io): void 
     );
   }
   for (const file of conversion.skills) {
-    io.stdout.write(
-      `A skill, used where it is or copied to .mandate/skills: ${printableLine(file)}\n`,
-    );
+    io.stdout.write(`A skill, used where it is or copied to .mandate/skills: ${pathOf(file)}\n`);
   }
   if (written.some(({ status }) => status === "written")) {
     io.stderr.write(`See the profiles in effect: ${io.program} profiles\n`);
   }
 }
 
-function describe({ file, loss, name, status }: Written, { glyphs, paint }: Style): string {
+function describe(
+  {
+    file,
+    isReplacing,
+    loss,
+    name,
+    originally,
+    status,
+  }: Written & { readonly isReplacing: boolean },
+  { glyphs, paint }: Style,
+): string {
   const done = { written: paint.good(glyphs.done), planned: glyphs.queued, kept: paint.warn("!") };
   const note = status === "kept" ? "  is there already; --force replaces it" : "";
+  const place =
+    originally === undefined
+      ? isReplacing && `takes the place of the profile "${name}" that you already have`
+      : `called "${originally}" in its own program: you already have a profile of that name`;
   const lines = loss.map(({ detail, field, kind }) => {
     return paint.dim(`    ${kind} ${printableLine(`${field}: ${detail}`)}`);
   });
-  return `${[`${done[status]} ${name}  ${paint.dim(printableLine(file))}${note}`, ...lines].join("\n")}\n`;
+  const first = `${done[status]} ${name}  ${paint.dim(file)}${note}`;
+  return `${[first, ...(place ? [`    ${place}`] : []), ...lines].join("\n")}\n`;
 }
