@@ -177,9 +177,10 @@ async function foreignSources(project: ProjectFolder): Promise<readonly ProfileS
   if (discoverAgentPlaces(root).length === 0) return [];
   const { findAgentFiles } = await import("./agents/foreign/find-agent-files.ts");
   const { readAgentFile } = await import("./agents/foreign/read-agent-file.ts");
+  const { strictestAgent } = await import("./agents/foreign/strictest-agent.ts");
   const find = (): readonly string[] => [...findAgentFiles(discoverAgentPlaces(root))];
   const read = (file: string) => readAgentFile(file, { root });
-  return [new ForeignSource({ find, read }, project)];
+  return [new ForeignSource({ find, read, strictestAgent }, project)];
 }
 
 /** What a delegation gets where its profile names no amount: a project's layer cannot raise it. */

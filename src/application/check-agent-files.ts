@@ -74,7 +74,7 @@ function withDiagnostics(file: AgentFile, more: readonly Diagnostic[]): AgentFil
   return { ...file, status, diagnostics: [...file.diagnostics, ...more] };
 }
 
-/** Warns about names that an earlier file defines: only the first by path is used. */
+/** Warns about names that an earlier file defines: only the strictest definition is used. */
 function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
   const twins = file.agents.flatMap(({ name }): readonly Diagnostic[] => {
     const key = file.format === "skill" ? `skill ${name}` : name;
@@ -82,7 +82,7 @@ function withTwins(file: AgentFile, first: Map<string, string>): AgentFile {
     if (earlier === undefined) first.set(key, file.file);
     if (earlier === undefined) return [];
     const place = earlier === file.file ? "this file" : earlier;
-    const message = `"${name}" is defined in ${place} already; that one is kept`;
+    const message = `"${name}" is defined in ${place} already; the stricter definition counts`;
     return [{ severity: "warning", ...(file.agents.length > 1 && { agent: name }), message }];
   });
   return withDiagnostics(file, twins);

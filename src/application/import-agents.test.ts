@@ -8,7 +8,7 @@ const { root, write } = foreignFiles();
 function converted(folder: string, taken: readonly string[] = []) {
   const { agents, ...rest } = convertAgentFiles([`${root}/${folder}`], new Set(taken));
   const profiles = agents.map(({ loss, markdown, name, originally }) => {
-    return { name, originally, loss, ...parseMarkdownProfile(markdown, name) };
+    return { ...parseMarkdownProfile(markdown, name), name, originally, loss };
   });
   return { ...rest, profiles };
 }

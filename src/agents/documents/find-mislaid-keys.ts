@@ -39,9 +39,11 @@ export function findMislaidKeys(
     if (key === undefined || key === false || isInStructure(number)) continue;
     problems.push({ severity: "error", line: number, message: describe(key, line) });
   }
-  for (const [index, line] of slippedLines(text.body).entries()) {
+  const slipped = slippedLines(text.body);
+  for (const [index, line] of slipped.entries()) {
     const [, key = "", sign] = wordAtStart.exec(line) ?? [];
     if (!missing.has(key) || sign === undefined || /^\s/.test(line)) continue;
+    if (/[:=：]\s*$/.test(line) && isProseList(text.body.slice(index + 1))) continue;
     const message = `"${key}" stands below the end of the front matter; move it up`;
     problems.push({ severity: "error", line: text.bodyLine + index, message });
   }
@@ -111,6 +113,20 @@ function slippedLines(body: readonly string[]): readonly string[] {
     slipped.push(line);
   }
   return slipped;
+}
+
+/** Whether a list of sentences follows: each item has several words outside of parentheses. */
+function isProseList(lines: readonly string[]): boolean {
+  const end = lines.findIndex((line) => !/^\s*(?:$|[-*]\s|\s\S)/.test(line));
+  const items = lines
+    .slice(0, end < 0 ? undefined : end)
+    .flatMap((line) => /^\s*[-*]\s+(.*)$/.exec(line)?.[1] ?? []);
+  const isProse = (item: string) =>
+    item
+      .replace(/\([^)]*\)/g, "")
+      .split(",")
+      .some((piece) => /\S\s+\S/.test(piece));
+  return items.length > 0 && items.every(isProse);
 }
 
 function describe(key: string, line: string): string {

@@ -29,6 +29,37 @@ test("front matter that is YAML is read as it stands, without a word", () => {
   expect(read(text).lineOf("tools")).toBe(3);
 });
 
+test.each([
+  ['>"Use it: when x"', "Use it: when x"],
+  [">- 'Use it: when\n  it''s x'", "Use it: when\nit's x"],
+  ['|"Use: it', "Use: it"],
+  ["description: 'Use: it'", "Use: it"],
+  ["\n  description: 'Use: it\n  now'", "Use: it\nnow"],
+])("a repaired description has no marks of a second key or block: %j", (written, description) => {
+  expect(read(`---\nname: a\ndescription: ${written}\n---\nB`).fields).toEqual({
+    ...{ name: "a", description },
+  });
+});
+
+test.each(["  tools: x, y\n", "    tools: x, y\n", "  tools:\n    - x\n    - y\n"])(
+  "a key that a formatter indented below a list of texts is a key: %j",
+  (written) => {
+    const { fields } = read(`---\nname: a\ntags:\n  - one\n  - two\n${written}model: m\n---\nB`);
+    expect(String(fields["tools"]).replace(" ", "")).toBe("x,y");
+    expect(fields).toMatchObject({ name: "a", tags: ["one", "two"], model: "m" });
+    expect(errorOf(`---\nname: a\ntags:\n  - one: 1\n  - "\n${written}---\nB`)).toContain("tools");
+  },
+);
+
+test("a list of sentences in the body is prose, and a list of names is a misplaced restriction", () => {
+  const body = (...items: string[]) =>
+    `---\nname: a\n---\n\ntools:\n\n${items.map((item) => `- ${item}\n`).join("")}\nMore.`;
+  expect(read(body("Use grep to find things.", "`glob`: by name")).problems).toEqual([]);
+  for (const items of [["Read"], ["Read, Grep"], ["Bash(git diff)"], ["Use grep", "Read"]]) {
+    expect(errorOf(body(...items)), items.join()).toContain('"tools" stands below the end');
+  }
+});
+
 test("a byte order mark, other line ends and a lone one at the end make no difference", () => {
   const { body, fields, isRepaired } = read("\uFEFF---\r\nname: a\r\n---\r\nOne\r\nTwo\r");
   expect({ body, fields, isRepaired }).toEqual({

@@ -82,10 +82,18 @@ function startsEntry(
     if (current === undefined || indent <= current.indent) return true;
     // An indented key is part of the value before it, unless that value is complete on its own
     // line.
-    return !prose.has(current.key) && current.more.length === 0 && isPlainText(current.first);
+    if (prose.has(current.key)) return false;
+    return isListOfTexts(current) || (current.more.length === 0 && isPlainText(current.first));
   }
   if (current === undefined || indent > current.indent || prose.has(current.key)) return false;
   return first === "" || /^\s/.test(first);
+}
+
+/** A key below the items of such a list was indented by a formatter: no item can hold it. */
+function isListOfTexts({ first, more }: Entry): boolean {
+  const items = more.filter((line) => line.trim() !== "");
+  const isText = (line: string) => /^\s*-\s+[^\s{[]/.test(line) && !/:(?:\s|$)/.test(line);
+  return first === "" && items.length > 0 && items.every(isText);
 }
 
 function isPlainText(value: string): boolean {
@@ -140,10 +148,16 @@ function readEntryText(
   const lines = [...(block ? [] : [first]), ...withoutIndent(more)];
   let text = lines.join("\n").trim();
   if (block) return text;
+  if (options.isProse) text = withoutMarks(text);
   const quote = /^["']/.exec(text)?.[0];
   if (quote !== undefined) text = withoutQuotes(text, quote);
   // A program wrote a backslash and an n in place of a line break.
   return options.isProse ? text.replaceAll("\\n", "\n").trim() : text;
+}
+
+/** Removes what programs write twice, the key or the mark of a block before a quote. */
+function withoutMarks(first: string): string {
+  return first.replace(/^description\s*:\s*(?=\S)/, "").replace(/^[|>][-+0-9]*\s*(?=["'])/, "");
 }
 
 function withoutQuotes(text: string, quote: string): string {

@@ -17,6 +17,7 @@ export type AgentFormat =
   | "roo"
   | "goose"
   | "pi"
+  | "yeet"
   | "yaml-agent"
   | "skill"
   | "mcp"
@@ -64,6 +65,8 @@ export interface AgentFile {
   readonly loss: readonly Loss[];
   /** The SHA-256 of the file and of everything it includes. */
   readonly hash: string;
+  /** Other files that decide what its agents may do, also those that do not exist. */
+  readonly beside?: readonly string[];
 }
 
 /** An agent of another program, parsed and not yet interpreted. */

@@ -1,6 +1,7 @@
 import { basename } from "node:path";
 import { isRecord } from "../../ports/parse-json.ts";
 import type { AgentFormat } from "./agent-file.ts";
+import { recordOf } from "./plain-data.ts";
 
 export type Syntax = "markdown" | "toml" | "json" | "yaml";
 
@@ -10,11 +11,13 @@ export interface PathFormat {
   readonly format: AgentFormat | undefined;
   /** The reason why the file is no agent, whatever it contains. */
   readonly skip?: string;
+  /** A document by its name, and an agent if it has the front matter of one. */
+  readonly mayBeAgent?: true;
 }
 
 const documents =
   /^(?:readme|changelog|contributing|licen[cs]es?|code_of_conduct|notice)(?:[._-][a-z]{2}(?:[-_][a-z]{2,4})?)?(?:\.\w+)?$/i;
-const notes = /^(?:agents|claude|gemini|copilot-instructions|index|notes?|todo|security)\.md$/i;
+const notes = /^(?:agents|claude|gemini|copilot-instructions|index|notes?|todo)\.md$/i;
 const schemas =
   /(?:[.-]schema\.(?:json|ya?ml)|^(?:package|tsconfig|settings|plugin|marketplace)\b.*\.json)$/i;
 
@@ -55,12 +58,24 @@ export function isNote(path: string): boolean {
 
 /** Detects the format by the path. In collections, the folder `dot-x` stands for `.x`. */
 export function formatOfPath(path: string): PathFormat {
+  const found = formatOfPlace(path);
+  if (!documents.test(basename(path))) return found;
+  const { format, skip, syntax } = found;
+  const mayBe = syntax === "markdown" && format !== "mandate" && skip === undefined;
+  const isReadme = /^readme/i.test(basename(path));
+  return {
+    ...found,
+    skip: "a document about agents",
+    ...(mayBe && !isReadme && { mayBeAgent: true }),
+  };
+}
+
+function formatOfPlace(path: string): PathFormat {
   const parts = path.split(/[\\/]/).map((part) => part.replace(/^dot-(?=.)/, "."));
   const file = parts.at(-1) ?? "";
   const syntax = syntaxOfEnding.get(/\.(\w+)$/.exec(file)?.[1]?.toLowerCase() ?? "");
   if (/^skill\.md$/i.test(file)) return { syntax, format: "skill" };
   if (file === ".roomodes") return { syntax: "yaml", format: "roo" };
-  if (documents.test(file)) return { syntax, format: undefined, skip: "a document about agents" };
   if (syntax === undefined) return { syntax, format: undefined, skip: "not a format of agents" };
   if (schemas.test(file)) return { syntax, format: undefined, skip: "not a definition of agents" };
   if (/\.chatmode\.md$/i.test(file)) return { syntax, format: "chatmode" };
@@ -111,6 +126,7 @@ export function formatOfData(value: unknown, path: string, syntax: Syntax): Agen
   if (String(value["$schema"]).includes("opencode") || isRecord(value["agent"])) {
     return "opencode-json";
   }
+  if (isOfYeet(value) || Object.values(recordOf(value["agents"])).some(isOfYeet)) return "yeet";
   // Checked before Kiro: there `allowedTools` approves, here it restricts.
   if (hasOwnKeys(value) && has("name", "description", "prompt", "system_prompt")) return "mandate";
   if (has("title", "extensions") && has("instructions", "prompt")) return "goose";
@@ -121,6 +137,14 @@ export function formatOfData(value: unknown, path: string, syntax: Syntax): Agen
   const isAmongAgents = /(?:^|[\\/])agents[\\/]/.test(path) && has("name") && has("description");
   if (has("name", "type") && (hasPrompt || isAmongAgents)) return "yaml-agent";
   return has("type") && has("capabilities") ? "yaml-agent" : "unknown";
+}
+
+/** Keys that only profiles of yeet have. */
+export const yeetKeys = ["promptPath", "defaultWorkspace", "permissionOverrides"];
+
+function isOfYeet(value: unknown): boolean {
+  const fields = recordOf(value);
+  return yeetKeys.some((key) => Object.hasOwn(fields, key));
 }
 
 /** Whether a map holds MCP servers: each has a command or an address. */

@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
 import { isRecord } from "../../ports/parse-json.ts";
-import type { ForeignAgent, ImportedAgent } from "./agent-file.ts";
+import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
+import { authorityKey } from "./agent-keys.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { readDeniedTools } from "./denied-tools.ts";
 import { importAgent, type Meaning, readText } from "./import-agent.ts";
+import { isOwnAuthority } from "./own-authority.ts";
 import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 
@@ -60,39 +63,46 @@ export function importOpencode(agent: ForeignAgent): ImportedAgent {
   return importAgent({ ...agent, body }, { used, ...(isEntry && { substitute }) });
 }
 
-/**
- * Merges an agent of a configuration with the settings for all agents. The agent's own settings
- * come last, and the last match decides.
- */
-export function withConfiguration(own: unknown, configuration: Fields): unknown {
-  if (!isRecord(own)) return own;
-  const tools = deniedTools(configuration["tools"]);
-  return {
-    ...own,
-    ...(configuration["permission"] !== undefined && {
-      permission: mergePermissions(configuration["permission"], own["permission"]),
-    }),
-    ...(Object.keys(tools).length > 0 &&
-      (own["tools"] === undefined || isRecord(own["tools"])) && {
-        tools: { ...tools, ...recordOf(own["tools"]) },
-      }),
-  };
-}
-
-function mergePermissions(common: unknown, own: unknown): unknown {
-  if (own === undefined) return common;
-  // A value that is not a map replaces the common one; an invalid value denies.
-  if (!isRecord(own)) return own;
-  return { ...(isRecord(common) ? common : { "*": common }), ...own };
-}
-
-function deniedTools(tools: unknown): Fields {
-  return Object.fromEntries(Object.entries(recordOf(tools)).filter(([, isOn]) => isOn !== true));
-}
-
 /** Codex: `.codex/agents/*.toml`. It has no list of tools; `sandbox_mode` restricts. */
-export function importCodex(agent: ForeignAgent): ImportedAgent {
+export function importCodex(written: ForeignAgent): ImportedAgent {
+  const { agent: table, ...top } = written.fields;
+  const fields = isRecord(table) ? joinTable(top, table, written) : written.fields;
+  const agent = { ...written, fields };
+  for (const [key, value] of Object.entries(fields)) {
+    const lost = knownTables.has(key) ? undefined : findAuthority(value);
+    if (lost === undefined) continue;
+    const message = `[${shorten(key)}] restricts with "${lost}", and is not a table that is known; say it at the top level`;
+    agent.findings.refuse(message, agent.lineOf(key));
+  }
   return importAgent(agent, { prompt: ["developer_instructions", "instructions"] });
+}
+
+/** Tables that are read, or that say nothing about what an agent may do. */
+const knownTables: ReadonlySet<string> = new Set([
+  ...["mcp_servers", "tools", "skills", "agents", "permissions", "hooks", "metadata", "limits"],
+  ...["workspace", "sandbox_workspace_write"],
+]);
+
+/** Joins the keys of the table `[agent]` with those above it. What is said twice must be the same. */
+function joinTable(top: Fields, table: Fields, { findings, lineOf }: ForeignAgent): Fields {
+  for (const key of Object.keys(table)) {
+    if (top[key] === undefined || isDeepStrictEqual(top[key], table[key])) continue;
+    const message = `"${shorten(key)}" is in [agent] and above it, with different values; keep one`;
+    if (authorityKey(key, "codex") !== undefined) findings.refuse(message, lineOf(key));
+    else findings.warn(`${message}. The one above counts`, lineOf(key));
+  }
+  return { ...table, ...top };
+}
+
+/** The first key below a value that restricts, however deep it is. */
+function findAuthority(value: unknown): string | undefined {
+  if (Array.isArray(value)) return value.map(findAuthority).find((key) => key !== undefined);
+  for (const [key, inner] of Object.entries(recordOf(value))) {
+    const isOne = authorityKey(key, "codex") !== undefined || isOwnAuthority(key);
+    const found = isOne ? key : findAuthority(inner);
+    if (found !== undefined) return found;
+  }
+  return undefined;
 }
 
 /**

@@ -86,7 +86,8 @@ export function importAgent(agent: ForeignAgent, meaning: Meaning = {}): Importe
     ...joinFields(own, restrictions),
     ...(Object.keys(metadata).length > 0 && { metadata }),
   }) as ProfileFields;
-  if (!fitsIntoFile(name, all)) findings.refuse("larger than 256 KB when written as a profile");
+  if (agent.format !== "skill" && !fitsIntoFile(name, all))
+    findings.refuse("larger than 256 KB when written as a profile");
   return { name, fields: all, loss: findings.loss };
 }
 

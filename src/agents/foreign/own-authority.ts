@@ -29,6 +29,10 @@ const foreignLimits: ReadonlyMap<string, readonly [keyof ProfileLimits, number]>
   ["maxsteps", ["turns", 1]],
 ] as const);
 
+export function isOwnAuthority(key: string): boolean {
+  return ownAuthorityKeys.has(squashKey(key)) || foreignLimits.has(squashKey(key));
+}
+
 export interface OwnAuthority {
   readonly fields: ProfileFields;
   readonly keys: ReadonlySet<string>;

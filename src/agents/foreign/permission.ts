@@ -1,6 +1,7 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { coverDelegating, refuseMisspelt } from "./denied-tools.ts";
+import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
 import { isPlainSpelling, readToolReference } from "./tool-reference.ts";
@@ -16,10 +17,7 @@ const withoutCounterpart = new Set(["external_directory", "doom_loop", "question
  */
 export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
-  if (Array.isArray(value)) {
-    findings.refuse(`"${field}" is a list; name tools, each with allow, ask or deny`, line);
-    return { rules: [] };
-  }
+  if (Array.isArray(value)) return readPermissionList(value, place);
   if (typeof value !== "object" || value === null) {
     const action = readAction(value, "*", place);
     return { rules: action === "allow" ? [] : [{ tool: "*", action }] };
@@ -44,6 +42,58 @@ export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority
   });
   return { rules, ...(denials.length > 0 && { isWithoutServers: true }) };
 }
+
+/**
+ * Reads a list of entries that each name a tool, a pattern and a decision. A list with an effect for
+ * each action allows nothing that it does not name.
+ */
+function readPermissionList(list: readonly unknown[], place: ToolsPlace): ToolAuthority {
+  const { field, findings, line } = place;
+  const rules: ToolRule[] = [];
+  const allowed: string[] = [];
+  let isClosed = false;
+  for (const item of list) {
+    const entry = recordOf(item);
+    const decision = ["effect", "decision", "action"].find((key) => isAction(entry[key]));
+    const subject = ["permission", "tool", "action", "name"].find(
+      (key) => key !== decision && typeof entry[key] === "string",
+    );
+    if (decision === undefined || subject === undefined) {
+      findings.refuse(
+        `"${field}" has an entry that names no tool, or none of allow, ask, deny`,
+        line,
+      );
+      continue;
+    }
+    const name = String(entry[subject]);
+    const pattern = entry["pattern"] ?? entry["resource"] ?? entry["path"] ?? "*";
+    const globs = (Array.isArray(pattern) ? pattern : [pattern]).map(String);
+    const action = readAction(entry[decision], name, place);
+    for (const known of actionTools.get(name.toLowerCase()) ?? [name]) {
+      if (action !== "deny") allowed.push(...(toolsOf(known, place)?.names ?? []));
+      rules.push(
+        ...readPermissionEntry(
+          known,
+          Object.fromEntries(globs.map((glob) => [glob, action])),
+          place,
+        ),
+      );
+    }
+    if (decision === "effect") isClosed = true;
+  }
+  const isLimited = isClosed && !allowed.includes("*");
+  if (isLimited) findings.lose(field, "narrowed", "actions that the list does not name are denied");
+  // An exception for some calls allows the tool for those calls alone.
+  const closed = isLimited ? allowed.map((tool): ToolRule => ({ tool, action: "deny" })) : [];
+  return { rules: [...closed, ...rules], ...(isLimited && { tools: [...new Set(allowed)] }) };
+}
+
+/** Words for what is done, where no tool is named. */
+const actionTools: ReadonlyMap<string, readonly string[]> = new Map([
+  ["read", ["read_file", "list_files", "glob", "grep"]],
+  ["write", ["write_file", "edit_file"]],
+  ["network", ["web_fetch", "web_search"]],
+]);
 
 /**
  * The permission for all tools of all MCP servers. It cannot be asked about as a whole, so «ask»

@@ -31,6 +31,27 @@ test("what is empty is none, and what is all has to say so", () => {
   expect("tools" in unsaid.fields).toBe(false);
 });
 
+test("a document is an agent only where its front matter names and describes one", () => {
+  const front = "---\nname: security\ndescription: d\n---\nP";
+  for (const name of ["security", "changelog", "license", "SECURITY"]) {
+    expect(read(`named/.claude/agents/${name}.md`, front).agents, name).toHaveLength(1);
+    const note = read(`named/.claude/agents/${name}.md`, "# Notes\n\ntools: none\n");
+    expect(note.status, name).toBe("skipped");
+  }
+  expect(read("named/.claude/agents/README.md", front).status).toBe("skipped");
+});
+
+test("a skill may be as large as where it is used", () => {
+  const skill = (size: number) =>
+    read("skills/large/SKILL.md", `---\nname: large\ndescription: d\n---\n${"x".repeat(size)}`);
+  expect(skill(1000).status).toBe("ok");
+  expect(skill(300 * 1024)).toMatchObject({
+    status: "warning",
+    diagnostics: [{ message: "a model is shown the first 256 KB of it" }],
+  });
+  expect(skill(9 * 1024 * 1024).status).toBe("error");
+});
+
 test("what asks for more is given nothing", () => {
   const { fields, file } = agent(
     ".claude/agents/y.md",

@@ -3,11 +3,13 @@ import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, relative, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
+import { maximumShownBytes, maximumSkillBytes } from "../skills/skill-files.ts";
 import { type AgentFile, type AgentFormat, Findings, shorten } from "./agent-file.ts";
-import { formatOfPath } from "./detect-format.ts";
+import { formatOfPath, type Syntax } from "./detect-format.ts";
+import { readOpencodePolicy } from "./opencode-policy.ts";
 import { maximumDataBytes } from "./read-data.ts";
 import { readDataAgents } from "./read-data-agents.ts";
-import { readMarkdownAgent } from "./read-markdown-agent.ts";
+import { describesAgent, readMarkdownAgent } from "./read-markdown-agent.ts";
 
 interface ReadAgentOptions {
   /** Links that leave this folder are refused. Its first subfolder can name the format. */
@@ -24,21 +26,25 @@ const maximumTextBytes = 256 * 1024;
 export function readAgentFile(path: string, options: ReadAgentOptions = {}): AgentFile {
   const findings = new Findings();
   const source = new AgentSource(path);
-  const { syntax, format: byPath, skip } = formatOfPath(path);
+  const { format: byPath, mayBeAgent = false, skip, syntax } = formatOfPath(path);
   const format = byPath ?? formatOfRoot(path, options.root);
   const shared = { file: path, agents: [], servers: {}, loss: findings.loss };
-  if (skip !== undefined || syntax === undefined) {
+  const isSkipped = skip !== undefined && !(mayBeAgent && isAgentDocument(path));
+  if (isSkipped || syntax === undefined) {
     if (!existsSync(path)) return missing(path, format);
     findings.note(`skipped: ${skip ?? "not a format of agents"}`);
     const { diagnostics } = findings;
     return { ...shared, format: "unknown", status: "skipped", diagnostics, hash: source.hash() };
   }
   try {
-    const isCollection = syntax === "json" || syntax === "yaml";
-    const bytes = source.read(isCollection ? maximumDataBytes : maximumTextBytes, options.root);
+    const bytes = source.read(limitOf(syntax, format), options.root);
+    if (format === "skill" && bytes.length > maximumShownBytes) {
+      findings.warn(`a model is shown the first ${maximumShownBytes / 1024} KB of it`);
+    }
     const text = decodeLeniently(bytes, findings);
     const include = (written: string) => source.include(written, findings);
-    const agent = { path, text, format, fallbackName: stemOf(path), findings, include };
+    const policy = () => source.policy(options.root, findings);
+    const agent = { path, text, format, fallbackName: stemOf(path), findings, include, policy };
     const read =
       syntax === "markdown"
         ? { ...readMarkdownAgent(agent), servers: {} }
@@ -52,6 +58,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
       servers: read.servers,
       diagnostics: findings.diagnostics,
       hash: source.hash(),
+      ...(source.beside.length > 0 && { beside: source.beside }),
     };
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
@@ -66,6 +73,20 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
       hash: source.hash(),
     };
   }
+}
+
+function isAgentDocument(path: string): boolean {
+  try {
+    return describesAgent(readRegularFile(path, maximumTextBytes).toString("utf8"));
+  } catch {
+    return false;
+  }
+}
+
+/** The most bytes of a file; for a skill as many as where it is used. */
+function limitOf(syntax: Syntax, format: AgentFormat | undefined): number {
+  if (format === "skill") return maximumSkillBytes;
+  return syntax === "json" || syntax === "yaml" ? maximumDataBytes : maximumTextBytes;
 }
 
 /** The result for a missing file, which is an error. */
@@ -108,6 +129,8 @@ const maximumIncludes = 500;
 class AgentSource {
   readonly #path: string;
   readonly #hash: Hash = createHash("sha256");
+  /** Other files that decide what the agent may do, whether they exist or not. */
+  readonly beside: string[] = [];
   #includes = 0;
 
   constructor(path: string) {
@@ -141,6 +164,7 @@ class AgentSource {
       const folder = realpathSync.native(dirname(this.#path));
       const path = realpathSync.native(resolve(folder, written));
       if (!isBelow(path, folder)) throw new Error("it is outside of the file's folder");
+      this.beside.push(path);
       const bytes = readRegularFile(path, maximumIncludeBytes);
       this.#hash.update(`\0${written}\0`).update(bytes);
       return decodeLeniently(bytes, findings, shown);
@@ -149,6 +173,16 @@ class AgentSource {
       findings.warn(`${shown} is not included: ${code ?? message}`);
       return undefined;
     }
+  }
+
+  policy(
+    root: string | undefined,
+    findings: Findings,
+  ): readonly Readonly<Record<string, unknown>>[] {
+    const { bytes, configurations, places } = readOpencodePolicy(this.#path, root, findings);
+    this.beside.push(...places);
+    for (const each of bytes) this.#hash.update("\0policy\0").update(each);
+    return configurations;
   }
 
   hash(): string {

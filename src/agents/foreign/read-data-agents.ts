@@ -10,14 +10,15 @@ import {
   importOpencode,
   importRoo,
   importYamlAgent,
-  withConfiguration,
 } from "./dialects.ts";
 import { importGoose } from "./goose.ts";
 import { readMcpServers } from "./mcp-servers.ts";
+import { withConfigurations } from "./opencode-policy.ts";
 import { recordOf } from "./plain-data.ts";
 import { readData } from "./read-data.ts";
 import { type MarkdownSource, type ReadAgents, readOwnProfile } from "./read-markdown-agent.ts";
 import { serverOfTool } from "./tool-reference.ts";
+import { importYeet } from "./yeet.ts";
 
 export interface ReadDataAgents extends ReadAgents {
   readonly servers: Readonly<Record<string, McpServer>>;
@@ -75,9 +76,11 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
     }
     case "opencode-json": {
       const agents = Object.entries(recordOf(value["agent"] ?? value["mode"]));
-      const imported = agents.flatMap(([name, fields]) =>
-        read(["agent", name], withConfiguration(fields, value), name, importOpencode),
-      );
+      const configurations = [...source.policy(), { ...value, agent: {}, mode: {} }];
+      const imported = agents.flatMap(([name, fields]) => {
+        const whole = withConfigurations(fields, configurations, name);
+        return read(["agent", name], whole, name, importOpencode);
+      });
       const servers = value["mcp"] === undefined ? {} : readServers(value["mcp"], "mcp", findings);
       return { format, agents: imported, servers };
     }
@@ -89,6 +92,14 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
         read(isBare ? [] : ["customModes", index], mode, source.fallbackName, importRoo),
       );
       return { format, agents, servers: {} };
+    }
+    case "yeet": {
+      const named = Object.entries(recordOf(value["agents"]));
+      const agents = named.flatMap(([name, fields]) =>
+        read(["agents", name], fields, name, importYeet),
+      );
+      if (named.length > 0) return { format, agents, servers: {} };
+      return { format, agents: read([], value, source.fallbackName, importYeet), servers: {} };
     }
     default: {
       const importer = importers[format] ?? importYamlAgent;

@@ -12,7 +12,8 @@ import {
   importOpencode,
   importSkill,
 } from "./dialects.ts";
-import { toPlainText } from "./plain-data.ts";
+import { withConfigurations } from "./opencode-policy.ts";
+import { recordOf, toPlainText } from "./plain-data.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 export interface MarkdownSource {
@@ -22,6 +23,8 @@ export interface MarkdownSource {
   readonly fallbackName: string;
   readonly findings: Findings;
   include(path: string): string | undefined;
+  /** The configurations of opencode that apply to the file, the outermost first. */
+  policy(): readonly Readonly<Record<string, unknown>>[];
 }
 
 export interface ReadAgents {
@@ -54,15 +57,25 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
     findings.note("skipped: its front matter is not that of an agent");
     return { format, agents: [], isSkipped: true };
   }
+  const fields =
+    format === "opencode"
+      ? recordOf(withConfigurations(read.fields, source.policy(), source.fallbackName))
+      : read.fields;
   const agent: ForeignAgent = {
     ...source,
     format,
-    fields: read.fields,
+    fields,
     body: read.body,
     lineOf: (key) => read.lineOf(key),
   };
   const imported = (importers[format] ?? importMarkdown)(agent);
   return { format, agents: [imported] };
+}
+
+/** Whether the front matter names and describes an agent. */
+export function describesAgent(text: string): boolean {
+  const { fields } = readFrontMatter(text, { knownKeys, proseKeys });
+  return typeof fields["name"] === "string" && typeof fields["description"] === "string";
 }
 
 /**

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { judgeByRules } from "../../contracts/judge-by-rules.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
 
 const { agent, read } = foreignFiles();
@@ -93,6 +94,82 @@ test("our own format is known by its keys, also in JSON and YAML", () => {
   const other =
     "---\nname: o\ndescription: d\ncapabilities: [design]\ntriggers: { words: [x] }\n---\nP";
   expect(read("own/o.md", other).format).toBe("claude");
+});
+
+test.each([
+  ["{ action: read, resource: '*', effect: allow }", "read_file", "allow"],
+  ["{ action: read, resource: '*', effect: allow }", "shell", "none"],
+  ["{ action: write, resource: 'docs/**', effect: Allow }", "write_file", "deny"],
+  ["{ action: shell, resource: '*', effect: deny }", "shell", "none"],
+  ["{ permission: bash, pattern: '*', action: ask }", "shell", "ask"],
+  ["{ permission: bash, pattern: '*', action: ask }", "read_file", "allow"],
+  ["{ tool: Edit, action: deny }", "write_file", "deny"],
+])("permissions: [%s] gives %s: %s", (entry, tool, expected) => {
+  const { fields } = agent(
+    ".claude/agents/l.md",
+    `---\nname: l\ndescription: d\npermissions: [${entry}]\n---\nP`,
+  );
+  const { toolRules = [], tools = "*" } = fields;
+  const isGiven = tools === "*" || tools.includes(tool);
+  const path = { kind: "path" as const, values: ["src/a.ts"] };
+  expect(isGiven ? judgeByRules([toolRules], tool, path) : "none").toBe(expected);
+});
+
+test("permissions: an entry that is not understood refuses the agent", () => {
+  for (const entry of [
+    "deny",
+    "{ action: read }",
+    "{ effect: deny }",
+    "{ action: Bsah, effect: deny }",
+  ]) {
+    const file = read(
+      ".claude/agents/l.md",
+      `---\nname: l\ndescription: d\npermissions: [${entry}]\n---\nP`,
+    );
+    expect(file, entry).toMatchObject({ status: "error", agents: [] });
+  }
+});
+
+const codex = (text: string) => read(".codex/agents/c.toml", text);
+
+test("Codex: the table [agent] is the agent, and no table drops a restriction", () => {
+  const table = '[agent]\nname = "t"\ndescription = "d"\nsandbox_mode = "read-only"\n';
+  const inside = codex(`${table}developer_instructions = "P"\n`);
+  const beside = codex(`developer_instructions = "P"\n${table}`);
+  for (const { agents } of [inside, beside]) {
+    expect(agents).toMatchObject([
+      { name: "t", fields: { prompt: "P", workspace: { allowWrites: false } } },
+    ]);
+  }
+  const top = 'name = "t"\ndescription = "d"\ndeveloper_instructions = "P"\n';
+  for (const lost of [
+    `sandbox_mode = "workspace-write"\n${table}`,
+    '[security]\nsandbox_mode = "read-only"\n',
+    '[profiles.safe.inner]\ndisallowed_tools = ["shell"]\n',
+    "[run]\nmax_turns = 3\n",
+    "[[steps_of]]\npermission = 'deny'\n",
+  ]) {
+    expect(codex(top + lost), lost).toMatchObject({ status: "error", agents: [] });
+  }
+  expect(codex(`${top}[notes]\nauthor = "x"\n`).status).toBe("ok");
+});
+
+test("a timeout of an MCP server is in the unit of its program", () => {
+  const server = (more: string) => `{"mcpServers": {"s": {"command": "x", "timeout": 60${more}}}}`;
+  const timeoutOf = (path: string, more = "") => read(path, server(more)).servers["s"]?.timeoutMs;
+  for (const path of [".roo/mcp.json", ".kilocode/mcp.json", "x/cline_mcp_settings.json"]) {
+    expect(timeoutOf(`unit/${path}`), path).toBe(60_000);
+  }
+  expect(timeoutOf("unit/a/mcp.json", ', "alwaysAllow": []')).toBe(60_000);
+  for (const path of [".mcp.json", ".cursor/mcp.json"]) expect(timeoutOf(`unit/${path}`)).toBe(60);
+});
+
+test("two spellings of one server in a file give the stricter one", () => {
+  const text = '{"mcpServers": {"a b": {"command": "x", "tools": ["t"]}, "a-b": {"command": "x"}}}';
+  expect(read("twice/.mcp.json", text)).toMatchObject({
+    status: "warning",
+    servers: { "a-b": { command: "x", tools: ["t"] } },
+  });
 });
 
 function kiro(settings: string) {

@@ -1,7 +1,8 @@
 import { basename } from "node:path";
 import type { AgentFile } from "../foreign/agent-file.ts";
+import type { ProfileFields } from "./profile.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
-import { fileStamp, type ProfileSource, type SourceContent } from "./profile-source.ts";
+import { fileStamp, type ProfileSource, type SourceContent, stampOf } from "./profile-source.ts";
 import { type ProfileProblem, type ProjectFolder, projectLayer } from "./read-profile-file.ts";
 
 /** Finds and reads the files of other programs; loaded only for a project that has some. */
@@ -9,12 +10,16 @@ export interface ForeignReader {
   /** The agent files of a project, in a fixed order. */
   find(): readonly string[];
   read(file: string): AgentFile;
+  /** The one of several agents with the same name that allows least. */
+  strictestAgent<Agent extends { readonly fields: ProfileFields }>(
+    agents: readonly [Agent, ...Agent[]],
+  ): Agent;
 }
 
 /**
  * The agents of a project for other programs, read in place. Each is a whole profile, unless the
  * person or the product has a profile of that name, which it can only narrow. Of trusted files with
- * one name the first by path is used.
+ * one name the strictest is used.
  */
 export class ForeignSource implements ProfileSource {
   readonly #reader: ForeignReader;
@@ -32,19 +37,22 @@ export class ForeignSource implements ProfileSource {
     let hasChanged = this.#content === undefined;
     for (const path of this.#reader.find()) {
       const known = this.#known.get(path);
-      const stamp = fileStamp(path);
-      if (known?.stamp === stamp) next.set(path, known);
-      else {
-        hasChanged = true;
-        next.set(path, { stamp, file: this.#reader.read(path) });
+      const before = fileStamp(path);
+      if (known !== undefined && known.stamp === stampOf(before, known.file.beside)) {
+        next.set(path, known);
+        continue;
       }
+      hasChanged = true;
+      const file = this.#reader.read(path);
+      next.set(path, { stamp: stampOf(before, file.beside), file });
     }
     if (this.#content !== undefined && !hasChanged && next.size === this.#known.size) {
       return this.#content;
     }
     this.#known = next;
     const files = [...next.values()].map(({ file }) => file);
-    this.#content = collect(files, this.#project);
+    const choose = this.#reader.strictestAgent;
+    this.#content = { ...collect(files, this.#project), choose };
     return this.#content;
   }
 }
@@ -70,5 +78,5 @@ function collect(files: readonly AgentFile[], project: ProjectFolder): SourceCon
       layers.push(projectLayer(layer, project, hash));
     }
   }
-  return { layers, problems, keepsFirst: true };
+  return { layers, problems };
 }

@@ -16,9 +16,10 @@ export interface SourceContent {
   readonly layers: readonly ProfileLayer[];
   readonly problems: readonly ProfileProblem[];
   /**
-   * Of several layers with one name the first applies; absent: none applies, and that is a problem.
+   * Chooses the layer that applies of several with one name; absent: none applies, and that is a
+   * problem.
    */
-  readonly keepsFirst?: boolean;
+  readonly choose?: (layers: readonly [ProfileLayer, ...ProfileLayer[]]) => ProfileLayer;
 }
 
 /** A source of profiles. `read` returns the same object while nothing has changed. */
@@ -153,26 +154,34 @@ function collect(files: ReadonlyMap<string, KnownFile>, problems: ProfileProblem
  */
 export function withoutTwins(
   layers: readonly ProfileLayer[],
-  { keepsFirst = false }: Pick<SourceContent, "keepsFirst"> = {},
+  { choose }: Pick<SourceContent, "choose"> = {},
 ): SourceContent {
   const byName = Map.groupBy(layers, ({ name }) => name);
   const problems: ProfileProblem[] = [];
   const kept: ProfileLayer[] = [];
   for (const [name, [first, ...twins]] of byName) {
     if (first === undefined) continue;
-    if (keepsFirst || twins.length === 0) kept.push(first);
+    const chosen = twins.length === 0 ? first : choose?.([first, ...twins]);
+    if (chosen !== undefined) kept.push(chosen);
     for (const { isProjects, origin } of twins) {
-      const message = keepsFirst
-        ? `${origin}: another agent is called "${name}" too (${first.origin}); that one is kept`
-        : `${origin}: another file here is called "${name}" too (${first.origin})`;
+      const message =
+        choose === undefined
+          ? `${origin}: another file here is called "${name}" too (${first.origin})`
+          : `${origin}: another agent is called "${name}" too (${first.origin}); the stricter of them counts`;
       const isHarmless = isProjects === true && { isHarmless: true };
-      problems.push({ name: keepsFirst ? "" : name, file: origin, message, ...isHarmless });
+      problems.push({
+        name: choose === undefined ? name : "",
+        file: origin,
+        message,
+        ...isHarmless,
+      });
     }
   }
   return { layers: kept, problems };
 }
 
-function stampOf(file: string, beside: readonly string[]): string {
+/** The state of a file and of the files beside it. */
+export function stampOf(file: string, beside: readonly string[] = []): string {
   return [file, ...beside.map(fileStamp)].join("|");
 }
 

@@ -27,7 +27,8 @@ export interface SkillDigest {
 }
 
 const maximumFiles = 500;
-const maximumBytes = 8 * 1024 * 1024;
+/** The most that a skill can hold, all of its files together. */
+export const maximumSkillBytes = 8 * 1024 * 1024;
 const maximumDepth = 8;
 const notLookedInto: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
@@ -75,14 +76,14 @@ export function digestSkill(folder: string, listed: SkillFiles): SkillDigest {
     );
   }
   const files = new Map<string, string>();
-  let left = maximumBytes;
+  let left = maximumSkillBytes;
   for (const path of listed.files) {
     const file = openSkillFile(folder, path);
     try {
       const bytes = readWholeFile(file.descriptor, left);
       if (bytes === null) {
         throw new Error(
-          `more than ${maximumBytes / 1024 / 1024} MB; a skill that comes with a repository has ` +
+          `more than ${maximumSkillBytes / 1024 / 1024} MB; a skill that comes with a repository has ` +
             "to be smaller",
         );
       }
@@ -104,7 +105,8 @@ export function skillHash(name: string, digest: SkillDigest): string {
   return hash("sha256", JSON.stringify(["skill", name, digest.hash]));
 }
 
-const maximumShownBytes = 256 * 1024;
+/** The most of one file of a skill that a model is shown. */
+export const maximumShownBytes = 256 * 1024;
 
 /** A file of a skill, cut at the most bytes that are shown. */
 interface SkillText {
@@ -124,7 +126,7 @@ export function readSkillText({ digest, skill }: ScannedSkill, file: string): Sk
     if (digest === undefined) {
       bytes = readBeginning(descriptor, maximumShownBytes);
     } else {
-      const whole = readWholeFile(descriptor, maximumBytes);
+      const whole = readWholeFile(descriptor, maximumSkillBytes);
       if (whole === null || digest.files.get(path) !== hash("sha256", whole)) {
         throw new MandateError(
           "conflict",
