@@ -1,10 +1,12 @@
 import { expect, test } from "vitest";
 import type { Principal } from "../../control/records/principal.ts";
+import type { Script } from "../../models/scripted/scripted-model.ts";
 import { openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { LocalClientSession } from "./client-session.ts";
 import { earlierWork } from "./earlier-work.ts";
 import { callTool, type McpCallContext } from "./mcp-tool.ts";
+import { delegationTasks } from "./tasks/delegation-tasks.ts";
 import { mcpToolsOf } from "./tools/mcp-tools.ts";
 
 const profiles = [
@@ -91,26 +93,55 @@ test("A client's next session sees the sub-agents of a killed server, and no oth
   ]);
 });
 
-test("What ended with its session says how it is resumed; what ended by itself does not", async () => {
+test("What ended with its session says how it is resumed, and what continued it", async () => {
+  let hangs = true;
   await using engine = await openEngine({
     profiles,
-    model: ({ caller }) => (caller.profile === "ender" ? { fault: "hang" } : { text: "Done" }),
+    model: ({ caller }) =>
+      hangs && caller.profile === "ender" ? { fault: "hang" } : { text: "Done" },
   });
   const first = sessionIn(engine);
-  await call(first, "spawn", { profile: "ender", task: "slow" });
-  const { text: id } = await call(first, "spawn", { profile: "stayer", task: "quick" });
-  await call(first, "spawn_await", { job_ids: id });
-  const runId = first.opened?.runId;
+  const { text: cut } = await call(first, "spawn", { profile: "ender", task: "slow" });
+  const { text: done } = await call(first, "spawn", { profile: "stayer", task: "quick" });
+  await call(first, "spawn_await", { job_ids: done });
+  const runId = first.opened?.runId ?? "";
   await first.close();
-  const listed = await earlierWork(sessionIn(engine));
-  expect(listed).toMatchObject([
-    {
-      profile: "ender",
-      status: "closed",
-      closeReason: "parent_closed",
-      resume: expect.any(String),
-    },
-    { profile: "stayer", status: "closed", outcome: "completed" },
-  ]);
+  const next = sessionIn(engine);
+  const ended = { delegationId: cut, status: "closed", closeReason: "parent_closed" };
+  const listed = await earlierWork(next);
+  expect(listed).toMatchObject([ended, { delegationId: done, outcome: "completed" }]);
   expect(listed.map(({ resume }) => resume)).toEqual([`mandate resume ${runId}`, undefined]);
+  hangs = false;
+  const [resumed] = (await engine.engine.resume(runId, alice)).runs;
+  await resumed?.result;
+  const continued = await earlierWork(next);
+  expect(continued).toMatchObject([
+    { ...ended, continuedBy: resumed?.delegationId },
+    { delegationId: resumed?.delegationId, runId: resumed?.runId, outcome: "completed" },
+    { delegationId: done },
+  ]);
+  expect(continued.filter(({ resume }) => resume !== undefined)).toEqual([]);
+});
+
+test("A sub-agent that was paused with its session is not running any more, for any tool", async () => {
+  const model: Script = ({ messages }) =>
+    messages.length < 2 ? { fault: "hang" } : { text: "Done" };
+  const rester = testProfile("rester", { tools: [], onParentInterrupt: "pause" });
+  await using engine = await openEngine({ profiles: [rester], model });
+  const first = sessionIn(engine);
+  const { text: id } = await call(first, "spawn", { profile: "rester", task: "slow" });
+  await first.close();
+  const next = sessionIn(engine);
+  const resume = `mandate resume ${first.opened?.runId}`;
+  expect(await earlierWork(next)).toMatchObject([{ status: "interrupted", resume }]);
+  const wait = { delegationId: id, wait_ms: 45_000 };
+  const result = await call(next, "get_delegation_result", wait);
+  expect(result).toMatchObject({ isError: true, text: expect.stringContaining(resume) });
+  const jobs = await call(next, "spawn_await", { job_ids: id });
+  expect(jobs.structured).toMatchObject({ running: 0, jobs: [{ status: "error" }] });
+  expect(await delegationTasks(engine).read(alice, `spawn_subagent.${id}`)).toMatchObject({
+    state: { status: "failed", error: { message: expect.stringContaining(resume) } },
+  });
+  await call(next, "cancel_delegation", { delegationId: id });
+  await engine.engine.cancel(first.opened?.runId ?? "", "The test is over.");
 });

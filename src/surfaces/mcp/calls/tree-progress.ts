@@ -136,8 +136,3 @@ export class TreeProgress {
     this.#options.report({ progress: ++this.#reports, message });
   }
 }
-
-/** The message to a client about an orphaned delegation. */
-export function sayInterrupted(delegationId: string, runId: string): string {
-  return `${delegationId} was interrupted: the process that worked on it is gone, and no process works on it now. To resume its work: mandate resume ${runId}. To close it: mandate cancel ${runId}. Then delegate the task again.`;
-}

@@ -2,14 +2,13 @@ import type { CallToolResult } from "@modelcontextprotocol/server";
 import { storeSeenBy } from "../../../control/access/store-seen-by.ts";
 import { holdsRole, type Principal } from "../../../control/records/principal.ts";
 import type { Delegation } from "../../../events/delegation.ts";
-import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import type { RunState } from "../../../events/run-state.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
 import { formFor, type OpenQuestion, openQuestions, readReply } from "../calls/open-question.ts";
-import { sayInterrupted } from "../calls/tree-progress.ts";
+import { interruptionOf } from "../earlier-work.ts";
 import type { DurableTasks, InputRequests, TaskState } from "./task.ts";
 
 interface Found {
@@ -43,12 +42,10 @@ export function delegationTasks({
     if (result) {
       return { status: "completed", result: await recordedAnswer(store, delegation, result) };
     }
-    // The delegation is orphaned: nothing happens until a person resumes the run.
-    if (!(await isWorkedOn(store, run))) {
-      return {
-        status: "failed",
-        error: { code: interruptedCode, message: sayInterrupted(delegation.id, run.id) },
-      };
+    // Nothing happens until a person resumes the run.
+    const message = await interruptionOf(store, delegation.id, run);
+    if (message !== undefined) {
+      return { status: "failed", error: { code: interruptedCode, message } };
     }
     const inputRequests = requestsOf(found, clock.now());
     if (Object.keys(inputRequests).length === 0) return { status: "working" };

@@ -2,13 +2,11 @@ import type { z } from "zod";
 import { namesIn } from "../../../agents/documents/tool-input.ts";
 import { withoutEmpty } from "../../../agents/documents/without-empty.ts";
 import type { Session } from "../../../delegations/session.ts";
-import { isWorkedOn } from "../../../events/is-worked-on.ts";
 import { childrenOf } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { resultOf } from "../../../sessions/delegation-result.ts";
-import { sayInterrupted } from "../calls/tree-progress.ts";
+import { interruptionOf } from "../earlier-work.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
 import { awaitedJobs } from "./output-schemas.ts";
 import { longestWaitMs, type MadeCall, type RawInput, sessionTool } from "./session-tool.ts";
@@ -199,17 +197,6 @@ export async function earlierJobs(
   return jobs;
 }
 
-/** The message about an orphaned job; undefined: it is closed or worked on. */
-export async function interruptionOf(
-  store: Store,
-  id: string,
-  runId: string,
-): Promise<string | undefined> {
-  const run = await store.readRun(runId);
-  if (run === undefined || resultOf(run, id) !== null) return undefined;
-  return (await isWorkedOn(store, run)) ? undefined : sayInterrupted(id, runId);
-}
-
 /** Waits for jobs by the log, whichever process works on them. */
 async function readEarlierJobs(
   jobs: ReadonlyMap<string, string>,
@@ -217,20 +204,14 @@ async function readEarlierJobs(
   { session, signal }: McpCallContext,
 ): Promise<McpToolResult<AwaitedJobs> & { readonly structured: AwaitedJobs }> {
   const { store } = session.runtime;
-  const interrupted = new Map<string, string>();
-  for (const [id, runId] of jobs) {
-    const sentence = await interruptionOf(store, id, runId);
-    if (sentence !== undefined) interrupted.set(id, sentence);
-  }
-  const worked = new Map([...jobs].filter(([id]) => !interrupted.has(id)));
-  await untilClosed(session.runtime, worked, { waitMs, signal });
+  await untilClosed(session.runtime, jobs, { waitMs, signal });
   const blocks: string[] = [];
   const told: AwaitedJobs["jobs"][number][] = [];
   for (const [id, runId] of jobs) {
     const run = await store.readRun(runId);
     const result = run === undefined ? null : resultOf(run, id);
-    const sentence = interrupted.get(id);
-    if (result === null && sentence !== undefined) {
+    const sentence = run && (await interruptionOf(store, id, run));
+    if (sentence !== undefined) {
       blocks.push(`[${id}: ERROR]\n${sentence}`);
       told.push({ job_id: id, status: "error", result: sentence });
       continue;
@@ -248,6 +229,7 @@ async function readEarlierJobs(
   return { text: blocks.join("\n\n"), structured: { jobs: told, running } };
 }
 
+/** Waits for jobs to close, but not for those on which no process works. */
 export function untilClosed(
   { clock, store }: Pick<Runtime, "clock" | "store">,
   jobs: ReadonlyMap<string, string>,
@@ -263,11 +245,13 @@ export function untilClosed(
       }
     });
     signal.addEventListener("abort", end, { once: true });
-    // A job may have closed before the subscription.
-    for (const [id, runId] of jobs) {
-      store.readRun(runId).then((run) => {
-        if (run?.delegations.get(id)?.status === "closed") close(id);
-      }, end);
+    // A job may have closed before the subscription, or have no process that could close it.
+    for (const [id, runId] of jobs) look(id, runId).catch(end);
+
+    async function look(id: string, runId: string): Promise<void> {
+      const run = await store.readRun(runId);
+      const isClosed = run?.delegations.get(id)?.status === "closed";
+      if (isClosed || (run && (await interruptionOf(store, id, run)))) close(id);
     }
 
     function close(id: string): void {

@@ -4,9 +4,9 @@ import { requireRole } from "../../../control/records/principal.ts";
 import type { Runtime } from "../../../runtime.ts";
 import type { ProfileQuery } from "../../../tools/delegation/list-profiles.ts";
 import type { Tool } from "../../../tools/tool.ts";
-import { earlierWork } from "../earlier-work.ts";
+import { earlierWork, interruptionOf } from "../earlier-work.ts";
 import type { McpCallContext, McpTool, McpToolResult } from "../mcp-tool.ts";
-import { earlierJobs, interruptionOf, untilClosed } from "./await-tool.ts";
+import { earlierJobs, untilClosed } from "./await-tool.ts";
 import { ownTool } from "./inbox-tools.ts";
 import {
   cancelledDelegation,
@@ -159,14 +159,14 @@ const earlierResult: Answer = async (input, context) => {
   if (hasWait(input) && (waitMs === undefined || waitMs < 1)) return undefined;
   const jobs = await earlierJobs([id], context);
   const runId = jobs.get(id);
-  const isWorked = runId !== undefined && (await interruptionOf(store, id, runId)) === undefined;
-  if (isWorked && waitMs !== undefined) {
+  if (waitMs !== undefined) {
     await untilClosed(context.session.runtime, jobs, { waitMs, signal: context.signal });
   }
   const result = runId === undefined ? null : await engine.resultOf(id);
-  if (runId !== undefined && result === null) {
-    // Null means that it is running, which an orphaned one is not.
-    const sentence = await interruptionOf(store, id, runId);
+  const run = runId === undefined ? undefined : await store.readRun(runId);
+  if (run !== undefined && result === null) {
+    // Null means that it is running, which an interrupted one is not.
+    const sentence = await interruptionOf(store, id, run);
     if (sentence !== undefined) return { text: `Error: ${sentence}`, isError: true };
   }
   const delegation = result === null ? null : delegationResult.parse(result);
