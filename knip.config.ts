@@ -27,6 +27,8 @@ export default {
         "src/**/*.ts!",
         "!src/**/*.{test,test-support}.ts!",
         "scripts/**/*.{mjs,ts}",
+        // Runs beside packages that are not ours.
+        "!scripts/clients/library-clients.mjs",
         "bench/**/*.ts",
         "examples/**/*.ts",
       ],

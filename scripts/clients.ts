@@ -1,0 +1,125 @@
+// Runs the programs that people use, as they are published, against `mandate mcp`, with a scripted model
+// on loopback in place of every vendor's: npm run test:clients. No part of npm test: it installs a gigabyte.
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { type RealClient, realClients } from "./clients/real-clients.ts";
+import { runCell } from "./clients/run-cell.ts";
+import { type Scenario, scenarios } from "./clients/scenarios.ts";
+
+const root = join(import.meta.dirname, "..");
+const usage = `usage: npm run test:clients -- [options]
+
+  --client NAME     only clients whose name begins so (several times)
+  --scenario NAME   only this scenario (several times)
+  --parallel N      so many cells at a time (2)
+  --cache DIR       where the packages are kept (node_modules/.cache/mandate-clients)
+  --keep            leave the folders of failed cells
+  --latest          the latest versions in place of the pinned ones
+  --list            what there is`;
+
+const { values: options } = parseArgs({
+  options: {
+    client: { type: "string", multiple: true, default: [] },
+    scenario: { type: "string", multiple: true, default: [] },
+    parallel: { type: "string", default: "2" },
+    cache: {
+      type: "string",
+      default: join(root, "node_modules", ".cache", "mandate-clients"),
+    },
+    keep: { type: "boolean", default: false },
+    latest: { type: "boolean", default: false },
+    list: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function chosen<T extends { readonly name: string }>(
+  all: readonly T[],
+  names: readonly string[],
+): readonly T[] {
+  const missing = names.find((name) => !all.some((each) => each.name.startsWith(name)));
+  if (missing !== undefined) throw new Error(`Nothing is called ${missing}. See --list.`);
+  return all.filter(
+    (each) => names.length === 0 || names.some((name) => each.name.startsWith(name)),
+  );
+}
+
+/** Installs what a client needs, once; gives its node_modules. */
+function install(packages: readonly string[]): string {
+  const wanted = packages.map((each) =>
+    options.latest ? each.replace(/(?<=.)@[^@]*$/, "") : each,
+  );
+  const [first = ""] = packages;
+  const folder = join(options.cache, first.replace(/(?<=.)@[^@]*$/, "").replaceAll(/[@/]/g, "_"));
+  const marker = join(folder, "installed.json");
+  const modules = join(folder, "node_modules");
+  mkdirSync(folder, { recursive: true });
+  cpSync(join(import.meta.dirname, "clients", "library-clients.mjs"), join(folder, "agent.mjs"));
+  const isThere = existsSync(marker) && readFileSync(marker, "utf8") === JSON.stringify(wanted);
+  if (isThere && !options.latest) return modules;
+  console.error(`Installing ${wanted.join(" ")} …`);
+  writeFileSync(join(folder, "package.json"), `{ "private": true, "type": "module" }`);
+  const words = ["install", "--no-audit", "--no-fund", "--legacy-peer-deps", "--loglevel=error"];
+  const { status, stderr } = spawnSync("npm", [...words, ...wanted], {
+    ...{ cwd: folder, encoding: "utf8", timeout: 600_000 },
+  });
+  if (status !== 0) throw new Error(`npm could not install ${wanted.join(" ")}:\n${stderr}`);
+  writeFileSync(marker, JSON.stringify(wanted));
+  return modules;
+}
+
+function versionIn(modules: string, { packages: [first = ""] }: RealClient): string {
+  const file = join(modules, first.replace(/(?<=.)@[^@]*$/, ""), "package.json");
+  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+}
+
+async function main(): Promise<number> {
+  if (options.help) console.log(usage);
+  if (options.list) {
+    for (const { name, packages } of realClients) console.log(`${name.padEnd(18)} ${packages[0]}`);
+    for (const { name, about } of scenarios) console.log(`${name.padEnd(18)} ${about}`);
+  }
+  if (options.help || options.list) return 0;
+  const clients = chosen(realClients, options.client);
+  const columns = chosen(scenarios, options.scenario);
+  const modules = new Map(clients.map((each) => [each, install(each.packages)]));
+  const outcomes = new Map<string, string | null>();
+  const at = (client: RealClient, scenario: Scenario): string => `${client.name} ${scenario.name}`;
+  // The longest first, so that they do not come last and alone.
+  const cells = columns
+    .toSorted((a, b) => (b.holdMs ?? 0) - (a.holdMs ?? 0))
+    .flatMap((scenario) => clients.map((client) => ({ client, scenario })));
+  const work = async (): Promise<void> => {
+    for (let cell = cells.shift(); cell !== undefined; cell = cells.shift()) {
+      const { client, scenario } = cell;
+      const started = performance.now();
+      const problem = await runCell(client, scenario, {
+        ...{ modules: modules.get(client) ?? "", isKept: options.keep },
+      });
+      outcomes.set(at(client, scenario), problem);
+      const seconds = ((performance.now() - started) / 1000).toFixed(1);
+      const end = problem === null ? "ok" : `FAILED: ${problem}`;
+      console.error(`${at(client, scenario).padEnd(30)} ${seconds.padStart(6)} s  ${end}`);
+    }
+  };
+  await Promise.all(Array.from({ length: Number(options.parallel) }, work));
+  console.log(["client", "version", ...columns.map(({ name }) => name)].join(" | "));
+  for (const client of clients) {
+    const row = columns.map((scenario) =>
+      outcomes.get(at(client, scenario)) === null ? "pass" : "FAIL",
+    );
+    console.log([client.name, versionIn(modules.get(client) ?? "", client), ...row].join(" | "));
+  }
+  const failed = [...outcomes.values()].filter((problem) => problem !== null).length;
+  console.log(`${outcomes.size - failed} of ${outcomes.size} passed`);
+  return failed === 0 ? 0 : 1;
+}
+
+try {
+  process.exitCode = await main();
+} catch (error) {
+  console.error(`${(error as Error).message}\n\n${usage}`);
+  process.exitCode = 2;
+}
