@@ -50,7 +50,7 @@ export async function openBrowser(): Promise<TestBrowser> {
 
 export interface TestServer {
   readonly server: RunningServer;
-  /** An address that opens the page, once. */
+  /** An address that opens the page. */
   link(path?: string): string;
 }
 
@@ -66,7 +66,7 @@ export async function serve(engine: TestEngine, files: StaticFiles, port = 0): P
   });
   return {
     server,
-    link: (path = "/") => `${server.url}${path}#code=${server.pages.createCode(token).code}`,
+    link: (path = "/") => `${server.url}/#code=${server.pages.createCode(token, path).code}`,
   };
 }
 

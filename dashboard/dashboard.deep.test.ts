@@ -28,7 +28,7 @@ const team = {
 };
 
 describe("the dashboard", { timeout: 60_000 }, () => {
-  it("opens by a code that works once, starts a run, and shows how it ends", async () => {
+  it("opens by a code, starts a run, and shows how it ends", async () => {
     await using engine = await openEngine({ profiles: [lead, worker], model: team });
     const { link, server } = await serve(engine, opened.files);
     const address = link();
@@ -54,9 +54,10 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     await page.keyboard.press("r");
     const list = page.getByRole("grid", { name: "Runs" });
     await list.getByText("Done").waitFor();
-    // A second tab has the cookie; another browser has nothing, and the code is used up.
-    const stranger = await openPage(opened.browser, address);
-    await stranger.page.getByText("This page is not signed in").waitFor();
+    // Another browser has no cookie, and a code of another server says so.
+    const stranger = await openPage(opened.browser, `${server.url}/#code=${"A".repeat(25)}`);
+    await stranger.page.getByText("This link belongs to another server").waitFor();
+    await stranger.page.getByText("mandate serve --link").waitFor();
     expect([...faults, ...stranger.faults]).toEqual([]);
     await stranger.context.close();
     await context.close();

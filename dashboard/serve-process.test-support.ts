@@ -73,6 +73,7 @@ async function serveHere(home: string, folder: string, port: number): Promise<vo
     host: { runtime, tokens, workspaces: [workspace], startedAt: Date.now() },
     port,
     staticFiles: staticFiles(folder),
+    linkHint: (taken) => `mandate serve --link --port ${taken}`,
     log: () => undefined,
   });
   const { code } = server.pages.createCode(token);

@@ -2,17 +2,11 @@ import { existsSync, globSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix } from "node:path";
 import { expect, test } from "vitest";
 import { parsePlaybook } from "../src/models/scripted/load-playbook.ts";
-import { commands } from "../src/surfaces/cli/commands.ts";
 import { openEngine } from "../src/testing/engine-fixture.ts";
 
 const root = dirname(import.meta.dirname);
 const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
 const words = (list: string | undefined): readonly string[] => (list ?? "").split(" ").sort();
-
-test("the README names every command", () => {
-  const [, list] = /All commands: `([^`]+)`/.exec(textOf("README.md")) ?? [];
-  expect(words(list)).toEqual(Object.keys(commands).sort());
-});
 
 test("the guide names every profile that is shipped", () => {
   const [, list] = /shipped with Mandate: `([^`]+)`/.exec(textOf("docs/guides/profiles.md")) ?? [];

@@ -14,7 +14,7 @@ import { fileURLToPath } from "node:url";
 import { withLock } from "./lock.mjs";
 
 const WANTED_NODE_MAJOR = 24;
-const STILL_WORKING_MS = 15_000;
+const STILL_WORKING_MS = 10_000;
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const modules = join(root, "node_modules");
@@ -89,11 +89,29 @@ async function installOptional() {
 
 async function install() {
   const started = Date.now();
-  say("installing what package-lock.json names (npm ci), once; this takes a minute or less");
+  const places = wantedPlaces();
+  say(`installing ${places.length} packages (npm ci), once; this takes a minute or less`);
   // How old a release has to be is asked when it is chosen: here each one is known by its hash.
-  const { code, output } = await npm(["ci", "--include=dev", "--min-release-age=0"]);
+  const words = ["ci", "--include=dev", "--min-release-age=0"];
+  const progress = () => {
+    const there = places.filter((place) => existsSync(join(root, place, "package.json"))).length;
+    return `${there} of ${places.length} packages, ${Math.round((Date.now() - started) / 1000)} s`;
+  };
+  const { code, output } = await npm(words, { progress });
   if (code !== 0) throw new SetupError(explain("npm ci", code, output));
   say(`installed in ${Math.round((Date.now() - started) / 1000)} s`);
+}
+
+/** Where npm puts what the lockfile names, for this platform. */
+function wantedPlaces() {
+  const packages = parsePackages(readText(join(root, "package-lock.json"))) ?? {};
+  const suits = (allowed, own) => allowed === undefined || allowed.includes(own);
+  return Object.entries(packages)
+    .filter(([place, { cpu, link, os }]) => {
+      const isInstalled = place.startsWith("node_modules/") && link !== true;
+      return isInstalled && suits(os, process.platform) && suits(cpu, process.arch);
+    })
+    .map(([place]) => place);
 }
 
 /** The `node` package brings its binary in an install script, which a machine may have switched off. */
@@ -118,7 +136,7 @@ function nodeMajor() {
 }
 
 /** npm without our own tools in PATH, unless asked: it must not run on a Node that it replaces. */
-async function npm(npmArguments, { onOwnNode = false } = {}) {
+async function npm(npmArguments, { onOwnNode = false, progress = () => "still installing…" } = {}) {
   const path = (process.env.PATH ?? "").split(delimiter).filter((entry) => entry !== tools);
   if (onOwnNode) path.unshift(tools);
   const child = spawn("npm", [...npmArguments, "--no-audit", "--no-fund", "--loglevel=error"], {
@@ -133,12 +151,16 @@ async function npm(npmArguments, { onOwnNode = false } = {}) {
       output = (output + chunk).slice(-20_000);
     });
   }
-  const stillWorking = setInterval(() => say("still installing…"), STILL_WORKING_MS);
+  // A terminal shows one line that changes.
+  const isTerminal = isatty(2);
+  const show = () => (isTerminal ? rewrite(progress()) : say(progress()));
+  const stillWorking = setInterval(show, isTerminal ? 500 : STILL_WORKING_MS);
   try {
     const code = await ending(child, "npm");
     if (interruptedBy === undefined) return { code, output };
   } finally {
     clearInterval(stillWorking);
+    if (isTerminal) rewrite("");
   }
   throw new SetupError("interrupted; the next command starts it again", exitCodeOf(interruptedBy));
 }
@@ -246,6 +268,10 @@ function readText(path) {
   } catch {
     return undefined;
   }
+}
+
+function rewrite(text) {
+  process.stderr.write(`\r\u001b[K${text === "" ? "" : `mandate set-up: ${text}`}`);
 }
 
 function say(sentence) {

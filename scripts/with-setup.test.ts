@@ -88,7 +88,7 @@ const run = (command: string[], environment?: Record<string, string>) =>
 describe("with-setup", () => {
   test("installs once, says so on stderr, and is silent afterwards", async () => {
     const first = await run(["sh", "-c", "command -v node"]);
-    expect(first.stderr).toContain("npm ci");
+    expect(first.stderr).toContain("installing 1 packages (npm ci), once");
     expect(first.stdout.trim()).toBe(join(clone, "node_modules/.bin/node"));
     const second = await run(["true"]);
     expect(second).toEqual({ code: 0, stdout: "", stderr: "" });

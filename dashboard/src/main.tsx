@@ -12,7 +12,10 @@ import "./styles.css";
 applyTheme();
 listenForKeys();
 followDesktopNotices();
-void beginSession().then(() => live.run());
+void beginSession().then((path) => {
+  if (path !== undefined) navigate(path, { replace: true });
+  return live.run();
+});
 // A new address of the running server, pasted into the tab that is already open.
 addEventListener("hashchange", () => void beginSession().then(() => live.hurry()));
 if (location.pathname === "/") navigate("/runs", { replace: true });

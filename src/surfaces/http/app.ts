@@ -33,6 +33,8 @@ export interface AppOptions extends Mounts {
   /** Served without a token to GET requests outside the API; undefined: no such file. */
   readonly staticFiles?: ((request: Request) => Promise<Response | undefined>) | undefined;
   readonly pages?: PageSessions | undefined;
+  /** How a person gets a new link to the page: a command, or what to press. */
+  readonly linkHint?: string | undefined;
   readonly open?: OpenRequests | undefined;
   readonly checkReplies?: boolean | undefined;
   readonly log?: ((line: string) => void) | undefined;
@@ -66,7 +68,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
   const port = Number(new URL(host.origin).port || 80);
   const cookieName = pages.cookieName(port);
   const allowed = new AllowedHosts(port, options.allowedHosts);
-  const { rate, failureRate } = options;
+  const { failureRate, linkHint, rate } = options;
   const { tokens } = host;
   const access = new OpenAccess(tokens, pages, clock, options.accessCheckMs);
   const guard = new Guard({ tokens, pages, allowed, cookieName, monotonic, rate, failureRate });
@@ -117,7 +119,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     guard.checkPlace(request);
     const address = incoming?.socket.remoteAddress ?? "";
     if (path === pageSessionPath) {
-      return answerPageSession(request, address, { guard, pages, cookieName, clock });
+      return answerPageSession(request, address, { guard, pages, cookieName, clock, linkHint });
     }
     const caller = await guard.identify(request, address);
     checkForm(request);

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { Mount, Mounts } from "./mount.ts";
 import { routes } from "./routes/all-routes.ts";
-import { json, openServer, type Sent, type TestServer, testRoutes } from "./server.test-support.ts";
+import {
+  beginPage,
+  json,
+  openServer,
+  type Sent,
+  type TestServer,
+  testRoutes,
+} from "./server.test-support.ts";
 
 /** What a request has otherwise: everything in order. `undefined` takes something away. */
 type Headers = Readonly<Record<string, string | readonly string[] | undefined>>;
@@ -174,7 +181,7 @@ describe("the guard", () => {
       routes: [...routes, ...testRoutes],
     });
     const { port, pages } = http.server;
-    const session = (await pages.exchange(pages.createCode(http.token).code)) ?? "";
+    const session = await beginPage(pages, http.token);
     const everywhere = [...foreignPlaces(port), ...strangers(port, http.token, session)];
     expect(everywhere.length).toBeGreaterThan(60);
     const before = await changesOf(http);

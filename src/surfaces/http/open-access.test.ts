@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { rotateInstallationToken } from "../../control/access/access-tokens.ts";
 import type { Mount } from "./mount.ts";
-import { openServer, type TestServer } from "./server.test-support.ts";
+import { beginPage, openServer, type TestServer } from "./server.test-support.ts";
 
 /** A stream that says nothing and never ends by itself. */
 const silent: Mount = async (_request, _principal, { outgoing }) => {
@@ -68,7 +68,7 @@ describe("an answer that goes on", () => {
   it("ends with the session of the page that it was for", async () => {
     await using http = await openServer({ events: silent, accessCheckMs: 50 });
     const { pages, port, url } = http.server;
-    const session = (await pages.exchange(pages.createCode(http.token).code)) ?? "";
+    const session = await beginPage(pages, http.token);
     const cookie = `Cookie: mandate-page-${port}=${session}\r\nOrigin: ${url}`;
     const stream = await openStream(http, http.token, cookie);
     const other = await openStream(http, http.token);

@@ -5,6 +5,7 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
 import { serveRuntime } from "./serve-runtime.ts";
+import { beginPage } from "./server.test-support.ts";
 
 const initialize = {
   jsonrpc: "2.0",
@@ -101,7 +102,7 @@ describe("a page that listens to events", () => {
       return control;
     };
     const pageOf = async (token: string) => {
-      const session = (await server.pages.exchange(server.pages.createCode(token).code)) ?? "";
+      const session = await beginPage(server.pages, token);
       return listen({ cookie: `mandate-page-${server.port}=${session}`, origin: server.url });
     };
     await listen({ authorization: `Bearer ${own}` });

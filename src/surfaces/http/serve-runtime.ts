@@ -10,7 +10,15 @@ import type { DeltaHub } from "./streams/sse-deltas.ts";
 export interface ServeRuntimeOptions
   extends Pick<
     ServerOptions,
-    "host" | "port" | "hostname" | "allowedHosts" | "staticFiles" | "log" | "timeouts" | "pageKey"
+    | "host"
+    | "port"
+    | "hostname"
+    | "allowedHosts"
+    | "staticFiles"
+    | "log"
+    | "timeouts"
+    | "pageKey"
+    | "linkHint"
   > {
   /** Streams model output; its `hear` is the runtime's `onDelta`. */
   readonly deltas?: DeltaHub | undefined;

@@ -13,7 +13,7 @@ import { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem, type OwnProblemCode, problemResponse, replyHeaders } from "./problem.ts";
 import type { Host } from "./route.ts";
 
-export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
+export interface ServerOptions extends Omit<AppOptions, "linkHint" | "open" | "pages"> {
   /** Without its origin, which is known once the port is. */
   readonly host: Omit<Host, "origin">;
   /** 0: any free port. */
@@ -22,6 +22,8 @@ export interface ServerOptions extends Omit<AppOptions, "open" | "pages"> {
   readonly hostname?: string | undefined;
   readonly timeouts?: Partial<ServerTimeouts> | undefined;
   readonly mostConnections?: number | undefined;
+  /** How a person gets a new link to the page of the server at this port. */
+  readonly linkHint?: ((port: number) => string) | undefined;
   /** The key of page sessions, the same on every server behind one address. */
   readonly pageKey?: Buffer | undefined;
 }
@@ -86,8 +88,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
   const open = new OpenRequests();
   const { clock, store } = options.host.runtime;
-  const pages = new PageSessions({ now: () => clock.now(), store, key: options.pageKey });
-  const app = createApp({ ...options.host, origin }, { ...options, open, pages });
+  const isLocal = isLoopback(hostname) && (options.allowedHosts ?? []).length === 0;
+  const key = options.pageKey;
+  const pages = new PageSessions({ now: () => clock.now(), store, key, isLocal });
+  const app = createApp(
+    { ...options.host, origin },
+    {
+      ...{ ...options, open, pages },
+      linkHint: options.linkHint?.(address.port),
+    },
+  );
   const listener = getRequestListener(app.fetch, {
     // Do not replace Request and Response for other code of this process.
     overrideGlobalObjects: false,
@@ -118,7 +128,7 @@ async function listen(server: Server, port: number, hostname: string): Promise<v
     const { code } = cause as NodeJS.ErrnoException;
     const what =
       code === "EADDRINUSE"
-        ? `Port ${port} is already in use at ${hostname}.`
+        ? `Port ${port} is already in use.`
         : `Cannot listen on port ${port} at ${hostname}: ${code}.`;
     throw new MandateError("usage", `${what} Choose another port with --port.`, { cause });
   }

@@ -8,6 +8,7 @@ import { systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { openEngine, type TestEngine } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
+import type { PageSessions } from "./page/page-sessions.ts";
 import { defineRoute, type Route } from "./route.ts";
 import { type RunningServer, type ServerOptions, startServer } from "./serve.ts";
 
@@ -124,6 +125,12 @@ export async function openServer(
 export function sendLarge(http: TestServer, sent: Sent): Promise<Received> {
   const headers = { ...sent.headers, connection: "close" };
   return until("an answer", () => http.send({ ...sent, headers }).catch(() => undefined));
+}
+
+/** A session of the page, as a browser on this machine gets one. */
+export async function beginPage(pages: PageSessions, token: string): Promise<string> {
+  const exchanged = await pages.exchange(pages.createCode(token).code, { isLocal: true });
+  return "session" in exchanged ? exchanged.session : "";
 }
 
 /** Sends JSON. */

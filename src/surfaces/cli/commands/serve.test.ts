@@ -112,7 +112,7 @@ describe("mandate serve", () => {
     }
   });
 
-  it("gives a new address of the page of the server that runs, which works once", async () => {
+  it("gives the address of the page of the server that runs, which works until it ends", async () => {
     const served = await start();
     const { port } = new URL(served.url);
     const asked = await desk.type(["serve", "--link", "--port", port]);
@@ -124,7 +124,12 @@ describe("mandate serve", () => {
         headers: { "content-type": "application/json", origin: served.url },
         body: JSON.stringify({ code }),
       });
-    expect([(await exchange()).status, (await exchange()).status]).toEqual([204, 401]);
+    expect([(await exchange()).status, (await exchange()).status]).toEqual([200, 200]);
+    expect(served.soFar().out).toContain(asked.out);
+    const again = await desk.type(["serve", "--port", port, "--playbook", "playbook.yaml"]);
+    expect(again.code).toBe(2);
+    expect(again.err).toContain(`Port ${port} is already in use.\nMandate is running there`);
+    expect(again.err).toContain(`mandate serve --link --port ${port}`);
     served.signal("SIGTERM");
     await served.done;
     const gone = await desk.type(["serve", "--link", "--port", port]);

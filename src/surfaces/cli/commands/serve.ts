@@ -79,6 +79,9 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const server = await serveRuntime({
       ...{ host, port, hostname, allowedHosts, deltas, log, pageKey },
       staticFiles: files,
+      linkHint: (taken) => linkCommand(taken, io),
+    }).catch(async (error: unknown) => {
+      throw isPortTaken(error) ? await describeTaken(port, io) : error;
     });
     const stopped = untilStopped(io);
     const { paint } = styleFor(io.stdout, io);
@@ -99,14 +102,22 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   }
 }
 
-/** The address contains a code that works once; `serve --link` prints another. */
+/** On this machine the address works until the server ends, elsewhere once. */
 function showPage(server: RunningServer, token: string, given: Arguments, io: Io): void {
-  const { pages, port, url } = server;
-  const link = `${url}/#code=${pages.createCode(token).code}`;
-  const again = `${io.program} serve --link${port === usualPort ? "" : ` --port ${port}`}`;
+  const { code, validFor } = server.pages.createCode(token);
+  const link = `${server.url}/#code=${code}`;
   io.stdout.write(`The dashboard is at ${link}\n`);
-  io.stdout.write(`  (works once, within a minute; \`${again}\` gives another)\n`);
+  if (validFor !== null) {
+    const minutes = Math.round(validFor / 60_000);
+    io.stdout.write(
+      `  (works once, for ${minutes} min; ${linkCommand(server.port, io)} gives another)\n`,
+    );
+  }
   if (given.flag("open")) openBrowser(link);
+}
+
+export function linkCommand(port: number, io: Pick<Io, "program">): string {
+  return `${io.program} serve --link${port === usualPort ? "" : ` --port ${port}`}`;
 }
 
 async function printLink(given: Arguments, io: Io, port: number): Promise<number> {
@@ -167,7 +178,26 @@ function workspacesOf(given: Arguments, io: Io): readonly string[] {
   });
 }
 
-/** Asks a running server for an address that opens its dashboard once. */
+/** `cause` of the error of a server that could not listen. */
+function isPortTaken(error: unknown): boolean {
+  const { cause } = error instanceof MandateError ? error : {};
+  return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+}
+
+/** Another program may answer there, so it gets no token of this installation. */
+async function describeTaken(port: number, io: Io): Promise<MandateError> {
+  const other = `To use another port: ${io.program} serve --port 0`;
+  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/health`, {
+    signal: AbortSignal.timeout(2000),
+  }).catch(() => undefined);
+  const isOurs = answer?.headers.get("www-authenticate")?.startsWith('Bearer realm="mandate"');
+  const what = isOurs
+    ? `Mandate is running there; for the address of its dashboard: ${linkCommand(port, io)}\n${other}`
+    : other;
+  return new MandateError("usage", `Port ${port} is already in use.\n${what}`);
+}
+
+/** Asks a running server for an address that opens its dashboard. */
 export async function requestPageLink(server: string, token: string): Promise<string> {
   let response: Response;
   try {

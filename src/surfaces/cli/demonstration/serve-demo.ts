@@ -8,6 +8,7 @@ import type { RunningServer } from "../../http/serve.ts";
 import type { DeltaHub } from "../../http/streams/sse-deltas.ts";
 import { reportOutcome } from "../attend.ts";
 import { suggestLocalModel } from "../commands/doctor.ts";
+import { linkCommand } from "../commands/serve.ts";
 import type { Display } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
@@ -34,7 +35,12 @@ export async function serveDemo(
   const stop = new StopSignal(io);
   let page: DemoPage | undefined;
   try {
-    const served = await openDemoPage({ runtime, deltas, io, tokens, workspace, port });
+    const served = await openDemoPage({
+      ...{ runtime, deltas, io, ownHome },
+      tokens,
+      workspace,
+      port,
+    });
     page = served;
     // Looks for local models while the demonstration runs.
     const next = nextStep(io);
@@ -56,7 +62,6 @@ export async function serveDemo(
   }
 }
 
-/** Two addresses: each works once, and the opened browser uses one. */
 function showAddress(page: DemoPage, path: string, io: Io, display: Display): void {
   const { paint } = styleFor(io.stderr, io);
   const isOpened = hasBrowser(io);
@@ -70,44 +75,20 @@ async function keepServing(
   page: DemoPage,
   path: string,
   next: NextStep,
-  { io, ownHome }: DemoStage,
+  { io }: DemoStage,
   stop: StopSignal,
 ): Promise<void> {
   stop.holds = true;
   const { paint } = styleFor(io.stdout, io);
-  const again =
-    io.ask === undefined
-      ? `${inHome(io, ownHome)} serve --link --port ${page.port} gives another`
-      : "Enter gives another";
   const rows = [
-    [`Dashboard  ${paint.accent(page.link(path))}`, `works once, within a minute; ${again}`],
-    [`Next       ${paint.strong(next.command)}`, `${next.about}; Ctrl-C ends this one`],
+    [`Dashboard  ${paint.accent(page.link(path))}`, "until you stop this with Ctrl-C"],
+    [`Next       ${paint.strong(next.command)}`, next.about],
   ];
   for (const [line = "", about = ""] of rows) {
     io.stdout.write(`${line}\n           ${paint.dim(about)}\n`);
   }
-  const offering = io.ask && offerAddresses(page, path, io.ask, io, stop.signal);
   await stop.arrived;
-  await offering;
   io.stderr.write("Stopping.\n");
-}
-
-/** An address works once, within a minute: Enter prints another one. */
-async function offerAddresses(
-  page: DemoPage,
-  path: string,
-  ask: NonNullable<Io["ask"]>,
-  io: Io,
-  signal: AbortSignal,
-): Promise<void> {
-  try {
-    while (!signal.aborted) {
-      await ask("", signal);
-      io.stdout.write(`${page.link(path)}\n`);
-    }
-  } catch {
-    // The command is stopping, or the input has ended; the dashboard stays.
-  }
 }
 
 /** Whether a browser may be opened unasked: a person at a local screen. `BROWSER=none`: no. */
@@ -182,7 +163,7 @@ export interface DemoPage {
   readonly port: number;
   /** Sentences about its address. */
   readonly notices: readonly string[];
-  /** An address that opens this path, once and within a minute. */
+  /** An address that opens this path until the server ends. */
   link(path: string): string;
   close(): Promise<void>;
 }
@@ -191,6 +172,7 @@ export interface DemoPageOptions {
   readonly runtime: Runtime;
   readonly deltas: DeltaHub;
   readonly io: Io;
+  readonly ownHome: string;
   /** The file of the installation's token. */
   readonly tokens: string;
   /** The folder in which the dashboard may start work; it exists. */
@@ -201,7 +183,7 @@ export interface DemoPageOptions {
 
 /** The dashboard of `mandate serve` over the demonstration's own log, in this process. */
 async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
-  const { deltas, io, runtime } = options;
+  const { deltas, io, ownHome, runtime } = options;
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
   const token = installationToken(options.tokens);
@@ -214,6 +196,7 @@ async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
       port,
       deltas,
       staticFiles: folder === undefined ? undefined : staticFiles(folder),
+      linkHint: (port) => linkCommand(port, { program: inHome(io, ownHome) }),
       // An error may quote a client: no line of the log begins with its text.
       log: (said) => io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`),
     }),
@@ -228,7 +211,7 @@ async function openDemoPage(options: DemoPageOptions): Promise<DemoPage> {
         ? ["The dashboard is not built here: npm run build builds it."]
         : []),
     ],
-    link: (path) => `${server.url}${path}#code=${server.pages.createCode(token).code}`,
+    link: (path) => `${server.url}/#code=${server.pages.createCode(token, path).code}`,
     // Streams are closed at once; open requests of a forgotten page get a second.
     close: () => server.close(1000),
   };
@@ -243,14 +226,9 @@ async function listen(
     try {
       return await open(port);
     } catch (error) {
-      if (!isTaken(error)) throw error;
+      // Each way of not getting a port is such an error.
+      if (!(error instanceof MandateError)) throw error;
     }
   }
   return open(0);
-}
-
-function isTaken(error: unknown): boolean {
-  if (!(error instanceof MandateError)) return false;
-  const { code } = (error.cause ?? {}) as NodeJS.ErrnoException;
-  return code === "EADDRINUSE" || code === "EACCES";
 }

@@ -193,7 +193,8 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
     [pageCodePath]: {
       post: {
         operationId: "createPageCode",
-        summary: "Creates an address that opens the dashboard in a browser, once, within a minute",
+        summary:
+          "Creates an address that opens the dashboard: on this machine until the server ends, elsewhere once",
         tags: ["pages"],
         responses: {
           201: {
@@ -205,13 +206,32 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
       },
     },
     [pageSessionPath]: {
+      get: {
+        operationId: "readPageSession",
+        summary: "Says how to get a new link to the dashboard",
+        tags: ["pages"],
+        security: [],
+        responses: {
+          200: {
+            description: "The command that prints a link.",
+            content: { "application/json": { schema: objectOf({ next: { type: "string" } }) } },
+          },
+          ...failure,
+        },
+      },
       post: {
         operationId: "beginPageSession",
         summary: "Exchanges a sign-in code for a page session, as a cookie",
         tags: ["pages"],
         security: [],
         requestBody: { required: true, content: { "application/json": { schema: body } } },
-        responses: { 204: { description: "The session has begun." }, ...failure },
+        responses: {
+          200: {
+            description: "The session has begun; `path` is the page to begin with.",
+            content: { "application/json": { schema: objectOf({ path: { type: "string" } }) } },
+          },
+          ...failure,
+        },
       },
       delete: {
         operationId: "endPageSession",
@@ -224,13 +244,18 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
   };
 }
 
-const pageCode: JsonSchema = {
-  type: "object",
-  properties: {
-    code: { type: "string" },
-    url: { type: "string" },
-    validForMs: { type: "integer" },
-  },
-  required: ["code", "url", "validForMs"],
-  additionalProperties: false,
-};
+const pageCode = objectOf({
+  code: { type: "string" },
+  url: { type: "string" },
+  // Null: until the server ends, for browsers on this machine.
+  validForMs: { type: ["integer", "null"] },
+});
+
+function objectOf(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
+  return {
+    type: "object",
+    properties,
+    required: Object.keys(properties),
+    additionalProperties: false,
+  };
+}

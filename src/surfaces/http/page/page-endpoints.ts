@@ -4,7 +4,12 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import { type Caller, type Guard, provenanceOf } from "../guard.ts";
 import { fieldErrors, HttpProblem, invalidRequest } from "../problem.ts";
 import { checkForm, parseBody, readBody } from "../read-body.ts";
-import { mostSealedCharacters, type PageSessions, pageSessionMs } from "./page-sessions.ts";
+import {
+  type CodeRefusal,
+  mostSealedCharacters,
+  type PageSessions,
+  pageSessionMs,
+} from "./page-sessions.ts";
 
 export const pageSessionPath = "/api/v1/page-session";
 
@@ -18,17 +23,30 @@ export const pageSessionBody = z.strictObject({
 
 const mostBodyBytes = 4096;
 
+const refusals: Readonly<Record<CodeRefusal, string>> = {
+  expired: "This link has expired.",
+  incomplete: "This link is not complete: copy the whole address.",
+  "other-server": "This link belongs to another server, or to one that has ended.",
+  used: "This link was used already.",
+  wrong: "This link is not valid.",
+};
+
 /**
- * `POST` exchanges a sign-in code for a page session, `DELETE` ends the session. The only API path
- * without a token: it accepts nothing but a code that works once, and only from our own page.
+ * `POST` exchanges a sign-in code for a page session, `DELETE` ends the session, `GET` says how to
+ * get a new link. The only API path without a token: it accepts nothing but a code, and only from our
+ * own page.
  */
 export async function answerPageSession(
   request: Request,
   address: string,
-  { guard, pages, cookieName, clock }: PageSessionParts,
+  { guard, pages, cookieName, clock, linkHint = usualLinkHint }: PageSessionParts,
 ): Promise<Response> {
   guard.checkPage(request);
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(request) ? "; Secure" : ""}`;
+  const isLocal = isFromHere(request, address);
+  // The hint may name folders of this machine.
+  const next = isLocal ? linkHint : usualLinkHint;
+  if (request.method === "GET") return Response.json({ next });
   if (request.method === "DELETE") {
     const forget = `${cookieName}=; Max-Age=0; ${attributes}`;
     try {
@@ -40,30 +58,37 @@ export async function answerPageSession(
         { headers: { "set-cookie": forget } },
       );
     }
-    return noContent(forget);
+    return new Response(null, { status: 204, headers: { "set-cookie": forget } });
   }
   if (request.method !== "POST") {
-    throw new HttpProblem("method-not-allowed", "Use POST or DELETE.", {
-      headers: { allow: "POST, DELETE" },
+    throw new HttpProblem("method-not-allowed", "Use GET, POST or DELETE.", {
+      headers: { allow: "GET, POST, DELETE" },
     });
   }
   checkForm(request);
   const body = parseBody(await readBody(request, mostBodyBytes, clock));
   const parsed = pageSessionBody.safeParse(body);
   if (!parsed.success) throw invalidRequest(fieldErrors("body", parsed.error));
-  const session = await pages.exchange(parsed.data.code);
-  if (session === undefined) {
+  const exchanged = await pages.exchange(parsed.data.code, { isLocal });
+  if ("refused" in exchanged) {
     guard.refuseGuesser(address);
-    throw new HttpProblem(
-      "unauthenticated",
-      "The sign-in code was used or has expired. Open the page again.",
-      {
-        headers: { "www-authenticate": 'Bearer realm="mandate"' },
-      },
-    );
+    throw new HttpProblem("unauthenticated", refusals[exchanged.refused], {
+      headers: { "www-authenticate": 'Bearer realm="mandate"' },
+    });
   }
+  const { path, session } = exchanged;
   const seconds = Math.floor(pageSessionMs / 1000);
-  return noContent(`${cookieName}=${session}; Max-Age=${seconds}; ${attributes}`);
+  const cookie = `${cookieName}=${session}; Max-Age=${seconds}; ${attributes}`;
+  return Response.json({ path }, { headers: { "set-cookie": cookie } });
+}
+
+const usualLinkHint = "mandate serve --link";
+const loopbackAddress = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/;
+const forwarding = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/** The connection begins on this machine, and no header says that a proxy passed it on. */
+function isFromHere({ headers }: Request, address: string): boolean {
+  return loopbackAddress.test(address) && !forwarding.some((name) => headers.has(name));
 }
 
 export interface PageSessionParts {
@@ -71,6 +96,8 @@ export interface PageSessionParts {
   readonly guard: Guard;
   readonly pages: PageSessions;
   readonly cookieName: string;
+  /** The command that prints a new link, as the person can type it. */
+  readonly linkHint?: string | undefined;
 }
 
 /** True behind a proxy with TLS; the server itself speaks plain HTTP. */
@@ -78,14 +105,10 @@ function isSecure(request: Request): boolean {
   return request.headers.get("origin")?.startsWith("https://") === true;
 }
 
-function noContent(cookie: string): Response {
-  return new Response(null, { status: 204, headers: { "set-cookie": cookie } });
-}
-
 export const pageCodePath = "/api/v1/page-code";
 
 /**
- * Creates an address that opens the dashboard once, for a caller with a token. The code is in the
+ * Creates an address that opens the dashboard, for a caller with a token. The code is in the
  * fragment, which browsers do not send to servers, so it appears in no log.
  */
 export async function createPageCode(

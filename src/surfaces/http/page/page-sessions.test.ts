@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../../open-store.ts";
-import { json, openServer, type TestServer } from "../server.test-support.ts";
+import { beginPage, json, openServer, type TestServer } from "../server.test-support.ts";
 import { readPageKey } from "./page-endpoints.ts";
 import { PageSeal, PageSessions, pageSessionMs } from "./page-sessions.ts";
 
@@ -16,7 +16,7 @@ function exchange(http: TestServer, code: string, headers: Readonly<Record<strin
 }
 
 describe("a page", () => {
-  it("gets in with its code, once, and acts as whoever opened it", async () => {
+  it("opens with its code until the server ends, and acts as its creator", async () => {
     await using http = await openServer();
     const viewer = `Bearer ${await http.tokenFor("viewer")}`;
     const opened = await http.send({
@@ -24,15 +24,20 @@ describe("a page", () => {
       path: "/api/v1/page-code",
       headers: { authorization: viewer },
     });
-    const { code, url } = opened.json();
-    expect([opened.status, url]).toEqual([201, `${http.server.url}/#code=${String(code)}`]);
+    const { code, url, validForMs } = opened.json();
+    expect([opened.status, url, validForMs]).toEqual([
+      201,
+      `${http.server.url}/#code=${String(code)}`,
+      null,
+    ]);
+    expect(String(url).length).toBeLessThan(60);
     const begun = await exchange(http, String(code));
-    expect(begun.status).toBe(204);
+    expect([begun.status, begun.json()]).toEqual([200, { path: "/" }]);
     const [cookie = ""] = begun.headers["set-cookie"] ?? [];
     expect(cookie).toMatch(
       /^mandate-page-\d+=[\w-]{60,300}; Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/,
     );
-    expect((await exchange(http, String(code))).status).toBe(401);
+    expect((await exchange(http, String(code))).status).toBe(200);
 
     const page = { authorization: undefined, cookie: cookie.split(";")[0] };
     const sameOrigin = { ...page, origin: http.server.url };
@@ -46,10 +51,36 @@ describe("a page", () => {
     expect((await http.send({ path: "/api/v1/things", headers: sameOrigin })).status).toBe(401);
   });
 
+  it("through a proxy opens once, and says why it does not open again", async () => {
+    await using http = await openServer({ linkHint: () => "npm run link" });
+    const { pages } = http.server;
+    const forwarded = { "x-forwarded-for": "192.0.2.1" };
+    const { code } = pages.createCode(http.token, "/runs/r1");
+    expect((await exchange(http, code, forwarded)).json()).toEqual({ path: "/runs/r1" });
+    for (const [sent, reason] of [
+      [code, "This link was used already."],
+      [code.slice(0, 20), "This link is not complete: copy the whole address."],
+      [`${code.slice(0, 3)}${"A".repeat(22)}`, "This link is not valid."],
+      [
+        `${code.startsWith("AAA") ? "BBB" : "AAA"}${code.slice(3)}`,
+        "This link belongs to another server, or to one that has ended.",
+      ],
+    ] as const) {
+      const refused = await exchange(http, sent, forwarded);
+      expect([refused.status, refused.json()["detail"]]).toEqual([401, reason]);
+    }
+    const ask = async (headers: Readonly<Record<string, string>>) => {
+      const place = { authorization: undefined, origin: http.server.url, ...headers };
+      return (await http.send({ path: "/api/v1/page-session", headers: place })).json();
+    };
+    expect(await ask({})).toEqual({ next: "npm run link" });
+    expect(await ask(forwarded)).toEqual({ next: "mandate serve --link" });
+  });
+
   it("opens no further page: its session ends when it ends", async () => {
     await using http = await openServer();
     const { pages, port, url } = http.server;
-    const session = await pages.exchange(pages.createCode(http.token).code);
+    const session = await beginPage(pages, http.token);
     const cookie = `mandate-page-${port}=${session}`;
     const path = "/api/v1/page-code";
     const headers = { authorization: undefined, cookie, origin: url };
@@ -60,7 +91,7 @@ describe("a page", () => {
   it("leaves, and its cookie is worth nothing", async () => {
     await using http = await openServer();
     const { pages, port, url } = http.server;
-    const session = await pages.exchange(pages.createCode(http.token).code);
+    const session = await beginPage(pages, http.token);
     const headers = {
       authorization: undefined,
       cookie: `mandate-page-${port}=${session}`,
@@ -118,21 +149,29 @@ describe("a page", () => {
 describe("PageSessions", () => {
   const key = randomBytes(32);
 
-  it("forgets codes after a minute and sessions after half a day", async () => {
+  const session = async (pages: PageSessions, code = pages.createCode("t").code) => {
+    const exchanged = await pages.exchange(code, { isLocal: true });
+    return "session" in exchanged ? exchanged.session : undefined;
+  };
+
+  it("forgets sessions after half a day, and codes after ten minutes unless the server is local", async () => {
     let now = 1e12;
     const store = await openStore({ database: ":memory:" });
-    const pages = new PageSessions({ now: () => now, store });
-    const late = pages.createCode("t").code;
-    const code = pages.createCode("t").code;
-    now += 59_999;
-    const session = (await pages.exchange(code)) ?? "";
-    expect(await pages.tokenOf(session)).toBe("t");
+    const open = (isLocal: boolean) => new PageSessions({ now: () => now, store, isLocal });
+    const [local, other] = [open(true), open(false)];
+    const [kept, late] = [local.createCode("t"), other.createCode("t")];
+    expect(local.createCode("t")).toEqual(kept);
+    expect(local.createCode("u")).not.toEqual(kept);
+    expect(other.createCode("t")).not.toEqual(late);
+    const begun = (await session(other)) ?? "";
+    expect(await other.tokenOf(begun)).toBe("t");
+    now += 600_000;
+    expect(await other.exchange(late.code, { isLocal: true })).toEqual({ refused: "expired" });
+    expect(await session(local, kept.code)).toEqual(expect.any(String));
+    now += pageSessionMs - 600_001;
+    expect(await other.tokenOf(begun)).toBe("t");
     now += 1;
-    expect(await pages.exchange(late)).toBeUndefined();
-    now += pageSessionMs - 2;
-    expect(await pages.tokenOf(session)).toBe("t");
-    now += 1;
-    expect(await pages.tokenOf(session)).toBeUndefined();
+    expect(await other.tokenOf(begun)).toBeUndefined();
     await store.close();
   });
 
@@ -141,11 +180,11 @@ describe("PageSessions", () => {
     const servers = [1, 2, 3].map(() => new PageSessions({ now: Date.now, store, key }));
     const { code } = servers[0]?.createCode("t") ?? { code: "" };
     const sessions = await Promise.all(
-      [...servers, ...servers].map((server) => server.exchange(code)),
+      [...servers, ...servers].map((server) => session(server, code)),
     );
-    expect(sessions.filter((session) => session !== undefined)).toHaveLength(1);
-    const session = sessions.find((one) => one !== undefined) ?? "";
-    for (const server of servers) expect(await server.tokenOf(session)).toBe("t");
+    expect(sessions.filter((each) => each !== undefined)).toHaveLength(1);
+    const begun = sessions.find((each) => each !== undefined) ?? "";
+    for (const server of servers) expect(await server.tokenOf(begun)).toBe("t");
     expect(new Set(servers.map((server) => server.cookieName(1))).size).toBe(1);
     await store.close();
   });
@@ -155,20 +194,20 @@ describe("PageSessions", () => {
     const store = await openStore({ database: ":memory:" });
     const start = () => new PageSessions({ now: () => now, store, key });
     const [one, other] = [start(), start()];
-    const session = (await one.exchange(one.createCode("t").code)) ?? "";
-    const kept = (await one.exchange(one.createCode("t").code)) ?? "";
-    expect(await other.tokenOf(session)).toBe("t");
-    await one.end(session);
-    expect(await one.tokenOf(session)).toBeUndefined();
-    await expect.poll(() => other.tokenOf(session), { timeout: 45_000 }).toBeUndefined();
+    const ended = (await session(one)) ?? "";
+    const kept = (await session(one)) ?? "";
+    expect(await other.tokenOf(ended)).toBe("t");
+    await one.end(ended);
+    expect(await one.tokenOf(ended)).toBeUndefined();
+    await expect.poll(() => other.tokenOf(ended), { timeout: 45_000 }).toBeUndefined();
     // Twice is once, and what is no session ends nothing.
-    await other.end(session);
+    await other.end(ended);
     await other.end("nonsense");
     const late = start();
-    expect([await late.tokenOf(session), await late.tokenOf(kept)]).toEqual([undefined, "t"]);
+    expect([await late.tokenOf(ended), await late.tokenOf(kept)]).toEqual([undefined, "t"]);
     // Nothing is kept of what is over anyway.
     now += pageSessionMs;
-    await start().tokenOf((await one.exchange(one.createCode("t").code)) ?? "");
+    await start().tokenOf((await session(one)) ?? "");
     expect(await store.listRecords("ended-page-session")).toEqual([]);
     await store.close();
   });
@@ -180,13 +219,13 @@ describe("PageSessions", () => {
       new PageSessions({ now: Date.now, store }),
       new PageSessions({ now: Date.now, store, key: randomBytes(32) }),
     ];
-    const session = (await keyed.exchange(keyed.createCode("t").code)) ?? "";
+    const begun = (await session(keyed)) ?? "";
     for (const other of others) {
-      expect(await other.tokenOf(session)).toBeUndefined();
-      expect(await other.exchange(keyed.createCode("t").code)).toBeUndefined();
+      expect(await other.tokenOf(begun)).toBeUndefined();
+      expect(await session(other, keyed.createCode("t").code)).toBeUndefined();
       expect(other.cookieName(4848)).not.toBe(keyed.cookieName(4848));
     }
-    expect(await keyed.tokenOf(session)).toBe("t");
+    expect(await keyed.tokenOf(begun)).toBe("t");
     await store.close();
   });
 });

@@ -5,8 +5,8 @@ import { keptForMs } from "../do-once.ts";
 
 export interface PageCode {
   readonly code: string;
-  /** Milliseconds. */
-  readonly validFor: number;
+  /** Milliseconds; null: until the server ends, for a browser on this machine. */
+  readonly validFor: number | null;
 }
 
 export interface PageSessionsOptions {
@@ -15,22 +15,47 @@ export interface PageSessionsOptions {
   readonly store: EndedSessionStore & { readonly idempotency: IdempotencyStore };
   /** Shared by all servers behind one address; undefined: a random key of this process. */
   readonly key?: Buffer | undefined;
+  /** Only this machine reaches the server, and no proxy has a name for it. */
+  readonly isLocal?: boolean | undefined;
 }
 
-const codeMs = 60_000;
+/** Why a code opens no page. */
+export type CodeRefusal = "expired" | "incomplete" | "other-server" | "used" | "wrong";
+
+/** A session and the path that its page begins with, or the reason why there is none. */
+export type Exchanged =
+  | { readonly session: string; readonly path: string }
+  | { readonly refused: CodeRefusal };
+
+const sealedCodeMs = 60_000;
+const codeMs = 600_000;
 export const pageSessionMs = 12 * 3_600_000;
 
 /** No token can have this name, so these keys never collide with those of programs. */
 const codeKeeper = ":page-code";
 
+/** A code of this process: what names the process, and 128 random bits. */
+const tagLength = 3;
+const codePattern = /^[\w-]{25}$/;
+const mostCodes = 1000;
+
+interface KeptCode {
+  readonly code: string;
+  readonly token: string;
+  readonly path: string;
+  readonly until: number;
+  isUsed: boolean;
+}
+
 /**
- * Signs a browser in without giving it the access token: the page is opened with a code that works
- * once, and exchanges it for a session in an HttpOnly cookie. The session stands for the token that
- * made the code. The token is checked at every request, so a revoked token or a changed role also
- * counts for the page.
+ * Signs a browser in without giving it the access token: the page is opened with a code, and
+ * exchanges it for a session in an HttpOnly cookie. A browser on this machine can use the code until
+ * the server ends, any other one once. The session stands for the token that made the code. The token
+ * is checked at every request, so a revoked token or a changed role also counts for the page.
  *
- * * * Code and session contain the token, sealed. With a shared key they are valid on all servers
- * and survive restarts; with a key of this process they end with it.
+ * Codes are kept in memory, by their hash. With a key that several servers share, a code contains
+ * the token, sealed, and works once at any of them. Sessions are always sealed: with a shared key
+ * they survive restarts, with a key of this process they end with it.
  */
 export class PageSessions {
   readonly #seal: PageSeal;
@@ -38,12 +63,16 @@ export class PageSessions {
   readonly #once: IdempotencyStore;
   readonly #ended: EndedSessions;
   readonly #isShared: boolean;
+  readonly #isLocal: boolean;
+  readonly #tag = randomBytes(tagLength).toString("base64url").slice(0, tagLength);
+  readonly #codes = new Map<string, KeptCode>();
 
-  constructor({ key, now, store }: PageSessionsOptions) {
+  constructor({ isLocal = false, key, now, store }: PageSessionsOptions) {
     this.#seal = new PageSeal(key);
     this.#now = now;
     this.#once = store.idempotency;
     this.#isShared = key !== undefined;
+    this.#isLocal = isLocal && !this.#isShared;
     this.#ended = new EndedSessions(this.#isShared ? store : undefined, pageSessionMs, now);
   }
 
@@ -55,18 +84,50 @@ export class PageSessions {
     return `mandate-page-${this.#isShared ? this.#seal.name : port}`;
   }
 
-  createCode(token: string): PageCode {
+  /** `path`: the page to begin with. A local server gives the same code for it until it ends. */
+  createCode(token: string, path = "/"): PageCode {
+    if (this.#isShared) {
+      const until = this.#now() + sealedCodeMs;
+      return { code: this.#seal.seal("code", { token, until }), validFor: sealedCodeMs };
+    }
+    const isSame = (kept: KeptCode): boolean => kept.token === token && kept.path === path;
+    const before = this.#isLocal ? [...this.#codes.values()].find(isSame) : undefined;
+    const code = before?.code ?? this.#tag + randomBytes(16).toString("base64url");
     const until = this.#now() + codeMs;
-    return { code: this.#seal.seal("code", { token, until }), validFor: codeMs };
+    this.#codes.set(nameOf(code), { code, token, path, until, isUsed: false });
+    const [oldest] = this.#codes.keys();
+    if (this.#codes.size > mostCodes && oldest !== undefined) this.#codes.delete(oldest);
+    return { code, validFor: this.#isLocal ? null : codeMs };
   }
 
-  /** Returns a session for a code, once; undefined for every other text. */
-  async exchange(code: string): Promise<string | undefined> {
-    const opened = this.#seal.open("code", code);
-    if (opened === undefined || opened.until <= this.#now()) return undefined;
-    if (!(await this.#isFirst(code))) return undefined;
+  /** `isLocal`: the request comes from a browser on this machine, through no proxy. */
+  async exchange(code: string, { isLocal }: { readonly isLocal: boolean }): Promise<Exchanged> {
+    const opened = this.#isShared ? await this.#openSealed(code) : this.#open(code, isLocal);
+    if ("refused" in opened) return opened;
     const until = this.#now() + pageSessionMs;
-    return this.#seal.seal("session", { token: opened.token, until });
+    const session = this.#seal.seal("session", { token: opened.token, until });
+    return { session, path: opened.path };
+  }
+
+  #open(code: string, isLocal: boolean): Opened {
+    if (!codePattern.test(code)) return { refused: "incomplete" };
+    const kept = this.#codes.get(nameOf(code));
+    if (kept === undefined) {
+      return { refused: code.startsWith(this.#tag) ? "wrong" : "other-server" };
+    }
+    if (isLocal && this.#isLocal) return kept;
+    if (kept.isUsed) return { refused: "used" };
+    if (kept.until <= this.#now()) return { refused: "expired" };
+    kept.isUsed = true;
+    return kept;
+  }
+
+  async #openSealed(code: string): Promise<Opened> {
+    const opened = this.#seal.open("code", code);
+    if (opened === undefined) return { refused: "wrong" };
+    if (opened.until <= this.#now()) return { refused: "expired" };
+    if (!(await this.#isFirst(code))) return { refused: "used" };
+    return { token: opened.token, path: "/" };
   }
 
   /** The access token of a session; undefined when the session is invalid, expired or ended. */
@@ -98,6 +159,8 @@ export class PageSessions {
     return true;
   }
 }
+
+type Opened = Pick<KeptCode, "path" | "token"> | { readonly refused: CodeRefusal };
 
 /** The stored name of a secret. */
 function nameOf(secret: string): string {
