@@ -153,7 +153,11 @@ export class McpDesk implements AsyncDisposable {
         return { session, close };
       },
     });
-    this.#closing.push(() => served.close());
+    // As the command does when its client has left.
+    let closing: Promise<void> | undefined;
+    const close = (): Promise<void> => (closing ??= served.close());
+    void served.ended.then(close);
+    this.#closing.push(close);
     return transport;
   }
 

@@ -10,6 +10,10 @@ name: blocking
 replies:
   - when: { task: "Review", turn: 1 }
     calls: [{ tool: glob, input: { pattern: "*" } }]
+  - when: { task: "ask", turn: 1 }
+    calls: [{ tool: ask_user, input: { message: "Which colour?" } }]
+  - when: { task: "ask" }
+    text: "It is {{last}}"
   - text: "It is done"
 `;
 
@@ -122,4 +126,65 @@ test.each(eras)("No wait that a client of %s asks for is longer than clients wai
   mayReply.resolve();
   const done = await callTool(client, "spawn_await", { job_ids: id });
   expect(done.text).toBe(`[${id}: OK]\nIt is done`);
+});
+
+test.each(eras)(
+  "A question stays before the person of %s after the call was answered",
+  async (era) => {
+    await using desk = await openDesk();
+    const clock = new ManualClock();
+    const mayAnswer = Promise.withResolvers<void>();
+    let asked = 0;
+    const client = await desk.connect({
+      era,
+      clock,
+      capabilities: { elicitation: {} },
+      async reply() {
+        asked++;
+        await mayAnswer.promise;
+        return { action: "accept", content: { answer: "blue" } };
+      },
+    });
+    const calling = callTool(client, "delegate_task", { profile: "general", task: "ask" });
+    await until("the person is asked", () => asked === 1);
+    await clock.advance(50_000);
+    // A client of 2026-07-28 returns to the call with the reply.
+    if (era === "2026-07-28") mayAnswer.resolve();
+    const { structuredContent } = await calling;
+    expect(structuredContent).toMatchObject({ status: "running" });
+    mayAnswer.resolve();
+    const { delegationId } = structuredContent as { readonly delegationId: string };
+    const input = { delegationId, wait_ms: 45_000 };
+    const done = await callTool(client, "get_delegation_result", input);
+    expect(done.structuredContent).toMatchObject({ delegation: { result: "It is blue" } });
+    expect(asked).toBe(1);
+  },
+);
+
+test("A client that leaves after such an answer leaves nothing running", async () => {
+  await using desk = await openDesk();
+  const clock = new ManualClock();
+  const never = new Promise<void>(() => undefined);
+  const client = await desk.connect({ era: "2025-11-25", clock, replyAfter: never });
+  const calling = callTool(client, ...calls[0]);
+  await until("it is delegated", async () => {
+    return (await callTool(client, "list_sub_agents", {})).text !== "[]";
+  });
+  await clock.advance(50_000);
+  const { delegationId } = (await calling).structuredContent as { readonly delegationId: string };
+  await client.close();
+  const closed = await until("it is closed", () =>
+    desk.withStore(async (store) => {
+      const run = await store.readRun((await store.findRun(delegationId)) ?? "");
+      const one = run?.delegations.get(delegationId);
+      return one?.status === "closed" && one;
+    }),
+  );
+  expect(closed).toMatchObject({ closeReason: "parent_closed" });
+  const next = await desk.connect({ era: "2025-11-25" });
+  expect((await callTool(next, "list_sub_agents", {})).structuredContent).toMatchObject({
+    subAgents: [
+      { delegationId, outcome: "failed", resume: expect.stringMatching(/^mandate resume r/) },
+    ],
+  });
 });

@@ -139,6 +139,10 @@ test(
     const next = desk.start();
     const failed = await stateIn(next);
     expect(failed).toMatchObject({ status: "failed" });
+    const listing = { name: "list_sub_agents", arguments: {}, _meta };
+    expect((await ask(next, "tools/call", listing)).result).toMatchObject({
+      structuredContent: { subAgents: [{ status: "interrupted" }] },
+    });
     const [, run = ""] = /mandate resume (r[0-9a-f]+)/.exec(JSON.stringify(failed)) ?? [];
     expect((await desk.type(["resume", run, ...soon])).code).toBe(0);
     expect(await stateIn(next)).toMatchObject({
