@@ -290,7 +290,8 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
       const variable = builtIn?.keyVariable;
       // With its key set, something else is wrong.
       const isKeyless = builtIn && variable && !keyIn(environment, builtIn);
-      return { provider, isUsable: false, set: isKeyless ? variable : error.message };
+      const keys = [variable, ...(builtIn?.otherKeyVariables ?? [])].join(" or ");
+      return { provider, isUsable: false, set: isKeyless ? keys : error.message };
     }
   });
 }

@@ -75,6 +75,8 @@ export interface Contract {
     readonly max_delegation_depth: number;
     /** Tools that are missing only because no level of delegation is left; absent: none. */
     readonly beyond_depth?: readonly string[];
+    /** Tools that are withheld only because the token budget has no room for them. */
+    readonly beyond_budget?: readonly string[];
     readonly skills: Selection;
     readonly mcp_servers: Selection;
     readonly scopes: Selection;
@@ -196,7 +198,7 @@ export function mayDelegate(contract: Contract): Authority {
 export function allGrantedBy(contract: Contract): Authority {
   const [own, given] = [mayUse(contract), mayDelegate(contract)];
   return {
-    tools: union(own.tools, given.tools),
+    tools: union(union(own.tools, given.tools), contract.permissions.beyond_budget ?? []),
     skills: union(own.skills, given.skills),
     mcp_servers: union(own.mcp_servers, given.mcp_servers),
     models: union(own.models, given.models),

@@ -114,6 +114,7 @@ const contractSchema = z.strictObject({
     can_spawn_children: z.boolean(),
     max_delegation_depth: count,
     beyond_depth: z.array(z.string()).optional(),
+    beyond_budget: z.array(z.string()).optional(),
     skills: selection,
     mcp_servers: selection,
     scopes: selection,

@@ -76,6 +76,7 @@ export type Cause =
   | { readonly code: "exit_missing"; readonly tools: readonly string[]; readonly text: string }
   | { readonly code: "exit_unanswered"; readonly tools: readonly string[] }
   | { readonly code: "review_missing"; readonly profile: string; readonly text: string }
+  | { readonly code: "tools_unaffordable"; readonly tokens: number; readonly text: string }
   | { readonly code: "evidence_missing"; readonly evidence: "tool_calls" | "files" }
   | { readonly code: "schema_unmet"; readonly text: string }
   | { readonly code: "plan_incomplete"; readonly steps: readonly string[] }
@@ -216,6 +217,11 @@ const causes: {
     "exit_rule_unmet",
     ({ profile, text }) =>
       `Its output must be approved by "${profile}", and was not submitted for review. It said last: ${text}`,
+  ],
+  tools_unaffordable: [
+    "budget_exhausted",
+    ({ text, tokens }) =>
+      `Its contract requires work with tools, for which a budget of ${tokens} tokens has no room: give it more. It said last: ${text}`,
   ],
   evidence_missing: [
     "exit_rule_unmet",

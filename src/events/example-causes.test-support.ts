@@ -52,6 +52,7 @@ const examples: {
   exit_missing: { tools: ["complete_task"], text: "done" },
   exit_unanswered: { tools: ["complete_task"] },
   review_missing: { profile: "reviewer", text: "done" },
+  tools_unaffordable: { tokens: 2000, text: "It is a port." },
   evidence_missing: { evidence: "tool_calls" },
   schema_unmet: { text: "it is not JSON." },
   plan_incomplete: { steps: ["a", "b"] },

@@ -158,6 +158,7 @@ async function sameAgain(
   id: string,
 ): Promise<Resumption> {
   const isRoot = contract.parent.sub_agent_id === null;
+  const { allowed_tools: allowed, beyond_budget: beyond } = contract.permissions;
   return {
     request: {
       task: contract.step.description,
@@ -167,7 +168,7 @@ async function sameAgain(
       resumedFrom: id,
       // A goal waits for its turn again.
       isGoal: goal !== null && isRoot,
-      tools: contract.permissions.allowed_tools,
+      tools: [...allowed, ...(beyond ?? [])],
       maxTokens: contract.budget.tokens,
       timeoutMs: contract.deadlines.total,
       attemptTimeoutMs: contract.execution.attempt_timeout_ms,
@@ -180,7 +181,8 @@ async function sameAgain(
       // An exit rule that did not bind it then does not bind it now.
       isConversation: contract.exit.tools.length === 0 && contract.exit.evidence === "none",
     },
-    system: await agreedPrompt(store, contract.profile.prompt),
+    // Without room for its tools it had a short prompt, and the next budget may have that room.
+    system: beyond === undefined ? await agreedPrompt(store, contract.profile.prompt) : undefined,
     held: allGrantedBy(contract),
     cost: contract.budget.cost,
     copy: contract.workspace.copy?.id,

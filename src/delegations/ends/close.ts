@@ -332,7 +332,7 @@ function closeWatcher(live: LiveDelegation, ended: LiveDelegation[]): readonly N
 /** Outcome is not acceptance: a report without the evidence its contract asks for is refused. */
 function objectionTo(live: LiveDelegation, { text }: OutputEnding): Rejection | undefined {
   const lack = missingExit(live, text) ?? missingEvidence(live);
-  if (lack !== undefined) return { cause: lack };
+  if (lack !== undefined) return { cause: toolsUnaffordable(live, text) ?? lack };
   // Output that was handed in was judged by the process that knew the children of its plan.
   return outputOf(live) === null ? judgePlan(live, text) : undefined;
 }
@@ -386,6 +386,13 @@ function missingExit(live: LiveDelegation, said: string): Cause | undefined {
     return { code: "review_missing", profile: review.profile, text };
   }
   return undefined;
+}
+
+/** Its budget had no room for tools: that is why it did not do what it had to. */
+function toolsUnaffordable({ contract }: LiveDelegation, said: string): Cause | undefined {
+  const { budget, permissions } = contract;
+  if (permissions.beyond_budget === undefined) return undefined;
+  return { code: "tools_unaffordable", tokens: budget.tokens, text: summaryOf(said) };
 }
 
 function missingEvidence({

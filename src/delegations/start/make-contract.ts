@@ -17,37 +17,25 @@ import type { Resolved } from "../../control/records/resolve-profile.ts";
 import { clip } from "../../text.ts";
 import { carriedBy, carriesBoth, carriesUntrusted } from "../../tools/exposure-of.ts";
 import { isKnownAddress } from "../../tools/known-address.ts";
-import { systemPrompt } from "../../tools/system-prompt.ts";
 import { findTool } from "../delegation-process.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type LiveDelegation, untrustedOf } from "../live-delegation.ts";
+import type { Fitted } from "./fit-to-budget.ts";
 import { exitRuleOf } from "./grant.ts";
 import { isReviewed, type Placement, type Start } from "./placement.ts";
 
-/** Everything that was agreed, written out, with its prompt. From here on only the contract counts. */
+/** Everything that was agreed, written out. From here on only the contract counts. */
 export function makeContract(
   start: Start,
   { agent, profile }: Resolved,
-  granted: Granted,
+  { beyondBudget, granted, hasFiles, system }: Fitted,
   placement: Placement | null,
-): { readonly contract: Contract; readonly system: string } {
+): Contract {
   const { run, caller, request, step } = start;
   const { limits, store } = run.parts;
   const slash = granted.model.indexOf("/");
   const { limits: own, model } = profile;
   const { mayUse } = granted;
-  let hasFiles = false;
-  const prompt = {
-    profile,
-    granted,
-    task: request.task,
-    workspace: placement?.binding ?? null,
-    own: request.systemPrompt,
-    onFile: () => {
-      hasFiles = true;
-    },
-  };
-  const system = start.system ?? systemPrompt(run.parts, prompt);
   const carries = carriesOf(start, hasFiles);
   const addresses = addressesFor(start);
   const contract: Contract = {
@@ -95,6 +83,7 @@ export function makeContract(
       can_spawn_children: granted.canSpawn,
       max_delegation_depth: granted.depth,
       ...(granted.beyondDepth.length > 0 && { beyond_depth: shared("names", granted.beyondDepth) }),
+      ...(beyondBudget && { beyond_budget: beyondBudget }),
       skills: mayUse.skills,
       mcp_servers: mayUse.mcp_servers,
       scopes: mayUse.scopes,
@@ -132,7 +121,7 @@ export function makeContract(
     }),
   };
   const servers = grantedServers(profile, granted);
-  return { contract: servers === undefined ? contract : { ...contract, servers }, system };
+  return servers === undefined ? contract : { ...contract, servers };
 }
 
 const longestTask = 10_000;

@@ -22,6 +22,7 @@ import { Stopped } from "../ends/ending.ts";
 import { Conversation, LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
 import { requireOutputSchema } from "../next.ts";
+import { fitToBudget } from "./fit-to-budget.ts";
 import { ceilingOf, grant } from "./grant.ts";
 import { makeContract } from "./make-contract.ts";
 import {
@@ -175,15 +176,17 @@ function fault(rule: string, reason: string): Unresolved {
 }
 
 function create(agreed: Agreed, placement: Placement | null): Started | Promise<Started> {
-  const { granted, id, resolved, start } = agreed;
+  const { id, resolved, start } = agreed;
   const { run, caller, way } = start;
   const { profile } = resolved;
   if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
   const rival = conflictingOwner(start);
   if (rival !== undefined) return { rule: "ownership", reason: rival };
-  const { contract, system } = makeContract(start, resolved, granted, placement);
+  const fitted = fitToBudget(start, resolved, agreed.granted, placement);
+  const { granted, system } = fitted;
+  const contract = makeContract(start, resolved, fitted, placement);
   const json = JSON.stringify(contract);
-  const creation = createdEvent(agreed, contract, sha256(json));
+  const creation = createdEvent({ ...agreed, granted }, contract, sha256(json));
   const agent = new LiveDelegation(
     {
       id,

@@ -20,7 +20,7 @@ import {
 } from "../budget.ts";
 import { findTool } from "../delegation-process.ts";
 import { Stopped } from "../ends/ending.ts";
-import type { RecordedEstimate } from "../engine-parts.ts";
+import type { EngineParts, RecordedEstimate } from "../engine-parts.ts";
 import { event, type LiveDelegation, modelOf, priceOf, requestsOf } from "../live-delegation.ts";
 
 /** The tools of a last turn: only those that end the delegation. */
@@ -171,7 +171,7 @@ function keepsFor(live: LiveDelegation, results: number, available: Amount, prom
     price: priceOf(live),
     results,
     joinTokens: join.max_tokens,
-    perToken: canCount(live) ? 1 : bytesPerToken,
+    perToken: canCount(live.run.parts, modelOf(live)) ? 1 : bytesPerToken,
   });
 }
 
@@ -185,10 +185,10 @@ function bringsResult(live: LiveDelegation, name: string): boolean {
   return effect === "spawn" && (waits === true || choosesFrom !== undefined);
 }
 
-/** Whether its prompts are counted in tokens where their bytes do not fit. */
-export function canCount(live: LiveDelegation): boolean {
+/** Whether prompts for a model are counted in tokens where their bytes do not fit. */
+export function canCount({ models }: Pick<EngineParts, "models">, model: string): boolean {
   try {
-    return live.run.parts.models.resolve(modelOf(live)).countTokens !== undefined;
+    return models.resolve(model).countTokens !== undefined;
   } catch {
     return false;
   }
@@ -209,7 +209,8 @@ export async function openServers(live: LiveDelegation): Promise<void> {
 }
 
 export function hasServers({ contract }: LiveDelegation): boolean {
-  return contract.permissions.mcp_servers.length > 0;
+  const { beyond_budget: beyond, mcp_servers: servers } = contract.permissions;
+  return servers.length > 0 && beyond === undefined;
 }
 
 async function open(live: LiveDelegation, name: string): Promise<readonly Tool[]> {

@@ -55,7 +55,12 @@ export async function takeTurn(live: LiveDelegation): Promise<Ending | null> {
     if (plan.kind === "exhausted") {
       // Results that turned out longer than what was kept back for them enter it shortened.
       const { bytes } = live.said.transcript;
-      if (live.process.children.length > 0 && canCount(live) && shortenTo(live, bytes)) continue;
+      if (
+        live.process.children.length > 0 &&
+        canCount(parts, modelOf(live)) &&
+        shortenTo(live, bytes)
+      )
+        continue;
       return bestSoFar(live);
     }
     // The reservation is on disk before the request leaves, so a crash cannot lose it.
