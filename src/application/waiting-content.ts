@@ -15,6 +15,8 @@ import { MandateError } from "../ports/mandate-error.ts";
 export interface WaitingContent {
   readonly kind: "configuration" | "profile" | "skill";
   readonly name: string;
+  /** What the content says that it is for. */
+  readonly description?: string;
   /** A file, a folder, or a path in a configuration. */
   readonly file: string;
   readonly hash: string;
@@ -35,11 +37,13 @@ export function waitingContent(sources: WaitingSources): readonly WaitingContent
     ...sources.waitingFiles().map(({ file, hash }) => {
       return { kind: "configuration" as const, name: basename(file), file, hash };
     }),
-    ...sources.profiles.pending().map(({ name, origin, untrustedHash = "" }) => {
-      return { kind: "profile" as const, name, file: origin, hash: untrustedHash };
+    ...sources.profiles.pending().map(({ fields, name, origin, untrustedHash = "" }) => {
+      const { description } = fields;
+      const about = description === undefined ? { name } : { name, description };
+      return { kind: "profile" as const, ...about, file: origin, hash: untrustedHash };
     }),
-    ...sources.skills.waiting().map(({ folder, name, untrustedHash = "" }) => {
-      return { kind: "skill" as const, name, file: folder, hash: untrustedHash };
+    ...sources.skills.waiting().map(({ description, folder, name, untrustedHash = "" }) => {
+      return { kind: "skill" as const, name, description, file: folder, hash: untrustedHash };
     }),
   ];
   const trusted = sources.view.trustedFiles();

@@ -69,7 +69,10 @@ export function loadProfiles(options: ProfileRegistryOptions): ProfileRegistry {
       const { trusted, pending } = load();
       const hashes = pending.flatMap((layer) => (layer.name === name ? [layer.untrustedHash] : []));
       const all = new Set([...trusted, ...hashes.filter((hash) => hash !== undefined)]);
-      return new Loaded(contents, all, usual).profiles.get(name);
+      const named = contents.map((content) => {
+        return { ...content, layers: content.layers.filter((layer) => layer.name === name) };
+      });
+      return new Loaded(named, all, usual).profiles.get(name);
     },
     layersOf: (name) => load().layers.get(name) ?? [],
     get problems() {

@@ -1,4 +1,3 @@
-import { relative } from "node:path";
 import { stripHidden, visibleJson } from "../../ports/visible-text.ts";
 import type { Io } from "./io.ts";
 
@@ -29,7 +28,7 @@ export function indented(text: string): string {
     .replaceAll(/^(?=.)/gm, "  ");
 }
 
-/** The shortest clear form of a path: below the current folder it is relative. */
-export function relativePath(path: string, { cwd }: Pick<Io, "cwd">): string {
-  return path.startsWith(`${cwd}/`) ? relative(cwd, path) : path;
+/** The text with paths below the current folder as relative ones. */
+export function shortPaths(text: string, { cwd }: Pick<Io, "cwd">): string {
+  return text.replaceAll(`${cwd}/`, "");
 }

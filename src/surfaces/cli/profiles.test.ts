@@ -33,8 +33,10 @@ describe("profiles", () => {
     expect(code).toBe(0);
     expect(out).toMatch(/^PROFILE +FOR +FROM +DESCRIPTION\nanalyst +primary subtask +built in/);
     expect(out).not.toMatch(/\nmine /);
-    expect(out).toMatch(/because it is not trusted:\n {2}\? profile bug-hunter {2}claude: /);
-    expect(out).toMatch(/\n {2}\? profile mine {2}workspace: /);
+    expect(out).toMatch(
+      /because it is not trusted:\n\.claude\/agents {2}1 profile\n {2}\? profile bug-hunter {2}Finds bugs\n/,
+    );
+    expect(out).toMatch(/\.mandate\/agents {2}1 profile\n {2}\? profile mine {2}Mine\.\n/);
     await desk.type(["profiles", "trust", "mine"]);
     expect((await desk.type(["profiles"])).out).toMatch(/\nmine +subtask +workspace +Mine\.\n/);
     expect(err).toMatch(/bad\.md:3: unknown key "tolls"; did you mean "tools"\?/);
@@ -49,6 +51,7 @@ describe("profiles", () => {
       {
         kind: "profile",
         name: "bug-hunter",
+        description: "Finds bugs",
         file: expect.any(String),
         hash: expect.stringMatching(/^\w{64}$/),
       },
@@ -97,12 +100,88 @@ describe("profiles", () => {
     [["profiles", "show", "codr"], /no profile "codr"\. Did you mean coder\?/],
     [["profiles", "what"], /does not know "what"/],
     [["profiles", "check"], /takes files or folders/],
-    [["profiles", "trust"], /by name or path, or --all/],
+    [["profiles", "trust"], /by name or path, folder or pattern, or --all/],
     [["profiles", "trust", "x"], /Nothing called "x" waits/],
   ])("%j is answered with a sentence and exit code 2", async (words, sentence) => {
     const { code, err } = await desk.type(words);
     expect(err).toMatch(sentence);
     expect(code).toBe(2);
+  });
+});
+
+describe("profiles of a project with very many", () => {
+  const count = 60;
+
+  beforeEach(() => {
+    for (let index = 0; index < count; index += 1) {
+      const text = `---\nname: qa-${index}\ndescription: Checks part ${index}.\n---\nP`;
+      place(`.claude/agents/${index % 2 === 0 ? "even" : "odd"}/qa-${index}.md`, text);
+    }
+    place(".github/agents/broken.md", "---\nname: broken\ndescription: d\ntolls: x\n---\nP");
+    place(".github/agents/doc.md", "---\nname: doc\ndescription: Writes pages.\n---\nP");
+  });
+
+  it("are listed by folder, with counts, short paths and a way to see the rest", async () => {
+    const { err, out } = await desk.type(["profiles"]);
+    expect(out.split("\n").length).toBeLessThan(60);
+    expect(out).toMatch(
+      /\n\.claude\/agents {2}60 profiles\n {2}\? profile qa-0 {2}Checks part 0\.\n/,
+    );
+    expect(out).toMatch(/\n {2}and 48 more: mandate profiles list \.claude\/agents\n/);
+    expect(out + err).not.toContain(desk.folder);
+    const whole = await desk.type(["profiles", "--all"]);
+    expect(whole.out.match(/\? profile qa-/g)).toHaveLength(count);
+  });
+
+  it.each([
+    [["odd"], 0],
+    [[".claude/agents/odd"], 30],
+    [["claude"], 60],
+    [["qa-1?"], 10],
+    [[".claude/*/even/*.md"], 30],
+    [["part 7"], 1],
+    [["doc", "qa-3"], 12],
+  ])("are filtered by words, folders and patterns: %j", async (words, expected) => {
+    const json = JSON.parse((await desk.type(["profiles", "list", ...words, "--json"])).out);
+    expect(json.waiting).toHaveLength(expected);
+  });
+
+  it("are trusted by folder and by pattern, and the list counts them", async () => {
+    const odd = await desk.type(["profiles", "trust", ".claude/agents/odd"]);
+    expect(odd.out).toMatch(/^Trusted: qa-1 {2}claude: \.claude\/agents\/odd\/qa-1\.md\n/);
+    expect(odd.out).toMatch(/Trusted: 10 more, 30 in all\n$/);
+    const some = await desk.type(["profiles", "trust", "qa-2*", "--json"]);
+    expect(JSON.parse(some.out)).toHaveLength(6);
+    const { out } = await desk.type(["profiles"]);
+    expect(out).toMatch(/\d+ profiles in all: \d+ built in, 36 claude\n/);
+    expect(out).toMatch(/\n {2}and 24 more: mandate profiles list "claude"\n/);
+    const none = await desk.type(["profiles", "distrust", ".claude"]);
+    expect(none.out).toMatch(/16 more, 36 in all/);
+  });
+
+  it("are trusted one after the other at a terminal, or all that are left at once", async () => {
+    const answers = ["y", "n", "a"];
+    const asked: string[] = [];
+    const ask = async (prompt: string) => {
+      asked.push(prompt);
+      return answers.shift() ?? "";
+    };
+    const terminal = { columns: 100, rows: 30 };
+    const { out } = await desk.type(["profiles", "trust", "qa-1?"], { terminal, ask });
+    expect(asked).toHaveLength(3);
+    expect(asked[0]).toContain("[y/N, a: this and the 9 others, q: stop]");
+    expect(out.match(/^Trusted: /gm)).toHaveLength(9);
+  });
+
+  it("of many, leave out what could not be used, and say so", async () => {
+    const text = "---\nname: reviewer\nimportedFrom: claude\ndescription: d\n---\nP";
+    place(".mandate/agents/reviewer.md", text);
+    place(".mandate/agents/other.md", "---\nname: other\ndescription: d\n---\nP");
+    const { code, err, out } = await desk.type(["profiles", "trust", ".mandate/agents"]);
+    expect(code).toBe(1);
+    expect(err).toMatch(/"reviewer" is not trusted, because it could not be used: .*already have/);
+    expect(out).toMatch(/^Trusted: other /);
+    expect((await desk.type(["profiles", "trust", "reviewer"])).code).not.toBe(0);
   });
 });
 

@@ -13,7 +13,7 @@ import { countOf } from "../amounts.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableLine, printJson, relativePath } from "../printable.ts";
+import { printableLine, printJson, shortPaths } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
@@ -129,7 +129,7 @@ function say(
   { io, replaced }: { readonly io: Io; readonly replaced: ReadonlySet<string> },
 ): void {
   const style = styleFor(io.stdout, io);
-  const pathOf = (path: string): string => printableLine(relativePath(path, io));
+  const pathOf = (path: string): string => printableLine(shortPaths(path, io));
   for (const each of written) {
     const shown = { ...each, file: pathOf(each.file), isReplacing: replaced.has(each.name) };
     io.stdout.write(describe(shown, style));

@@ -18,9 +18,10 @@ import type { Arguments } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Io, localUser } from "../io.ts";
-import { printable, printableLine, printJson } from "../printable.ts";
+import { printable, printableLine, printJson, shortPaths } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
+import { isSelected, pathOf } from "./profile-list.ts";
 
 type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
@@ -29,7 +30,11 @@ export function trustProfiles(given: Arguments, io: Io, names: readonly string[]
   return withControl(io, async (control) => {
     const all = waitingContent(control);
     const chosen = choose(all, names, given.flag("all"), 1, io.cwd);
-    return report("Trusted", await trust(control, chosen, io), given, io);
+    // Of many, those that could not be used are left out; one that is named is an error.
+    const isMany = given.flag("all") || chosen.length > names.length;
+    const { refused, trusted } = await trust(control, chosen, { io, isMany });
+    const done = report("Trusted", trusted, given, io);
+    return refused > 0 ? exitCode.failed : done;
   });
 }
 
@@ -50,35 +55,66 @@ export function distrustProfiles(
 function report(verb: string, changed: readonly Waiting[], given: Arguments, io: Io): number {
   if (given.flag("json")) printJson(io, changed);
   else {
-    for (const { file, name } of changed) {
-      io.stdout.write(`${verb}: ${printableLine(name)}  ${printableLine(file)}\n`);
+    for (const { file, name } of changed.slice(0, mostReported)) {
+      const place = shortPaths(printableLine(file), io);
+      io.stdout.write(`${verb}: ${printableLine(name)}  ${place}\n`);
     }
+    const left = changed.length - mostReported;
+    if (left > 0) io.stdout.write(`${verb}: ${left} more, ${changed.length} in all\n`);
     if (changed.length === 0) io.stderr.write("Nothing was changed.\n");
   }
   return exitCode.done;
 }
 
+const mostReported = 20;
+
 /** A terminal shows the whole content and asks; elsewhere naming the file is the decision. */
 async function trust(
   control: Control,
   chosen: readonly WaitingContent[],
-  io: Io,
-): Promise<readonly WaitingContent[]> {
+  { io, isMany }: { readonly io: Io; readonly isMany: boolean },
+): Promise<{ readonly trusted: readonly WaitingContent[]; readonly refused: number }> {
   // All files are checked before the first one is trusted.
-  const judged = chosen.map((each) => ({ each, found: requireTrustable(control, each) }));
+  const judged = chosen.flatMap((each) => {
+    try {
+      return [{ each, found: requireTrustable(control, each) }];
+    } catch (error) {
+      if (!isMany || !(error instanceof MandateError)) throw error;
+      io.stderr.write(`! ${shortPaths(printableLine(error.message), io)}\n`);
+      return [];
+    }
+  });
   const trusted: WaitingContent[] = [];
-  for (const { each, found } of judged) {
+  let asks = io.ask !== undefined;
+  for (const [index, { each, found }] of judged.entries()) {
     for (const { message } of found) io.stderr.write(`! ${printableLine(message)}\n`);
-    if (io.ask !== undefined) {
+    if (asks) {
+      const left = judged.length - index - 1;
       io.stdout.write(describeWhole(control, each));
-      const question = `Trust ${each.kind} ${printableLine(each.name)} as it is now? [y/N] `;
-      const answer = await io.ask(question, new AbortController().signal);
-      if (!/^y(?:es)?$/i.test(answer.trim())) continue;
+      const answer = await askToTrust(each, left, io);
+      if (answer === "stop") break;
+      if (answer === "no") continue;
+      asks = answer !== "all";
     }
     await control.plane.trust(each.hash, { file: each.file, name: each.name }, localUser);
     trusted.push(each);
   }
-  return trusted;
+  return { trusted, refused: chosen.length - judged.length };
+}
+
+/** With many files, one answer can decide about all that are left, seen or not. */
+async function askToTrust(
+  { kind, name }: WaitingContent,
+  left: number,
+  io: Io,
+): Promise<"yes" | "no" | "all" | "stop"> {
+  const choices = left > 0 ? `[y/N, a: this and the ${left} others, q: stop]` : "[y/N]";
+  const question = `Trust ${kind} ${printableLine(name)} as it is now? ${choices} `;
+  const answer = await io.ask?.(question, new AbortController().signal);
+  const word = answer?.trim().toLowerCase() ?? "";
+  if (left > 0 && (word === "a" || word === "all")) return "all";
+  if (left > 0 && (word === "q" || word === "quit")) return "stop";
+  return word === "y" || word === "yes" ? "yes" : "no";
 }
 
 function describeWhole(control: Control, { hash }: WaitingContent): string {
@@ -120,15 +156,17 @@ function choose<Content extends Waiting>(
 ): readonly Content[] {
   if (everything) return all;
   if (names.length === 0) {
-    throw new MandateError("usage", "Say which by name or path, or --all.");
+    throw new MandateError("usage", "Say which by name or path, folder or pattern, or --all.");
   }
   return names.flatMap((name) => {
     const isHash = /^[0-9a-f]{8,64}$/.test(name);
-    const path = resolve(cwd, name);
-    const isMeant = ({ file, hash, name: known }: Content): boolean =>
-      known === name || pathOf(file) === path || (isHash && hash.startsWith(name));
+    const isMeant = (each: Content): boolean =>
+      isSelected(each, name, cwd) || (isHash && each.hash.startsWith(name));
     const found = all.filter(isMeant);
-    if (found.length > 0 && found.length <= most) return found;
+    // A folder or a pattern can mean many; a name, a file or a hash means one.
+    const isExact = (each: Content): boolean =>
+      isHash || each.name === name || pathOf(each.file) === resolve(cwd, name);
+    if (found.length > 0 && (found.length <= most || !found.some(isExact))) return found;
     const known = (found.length > 0 ? found : all).map(({ file, hash, name: each }) => {
       return `\n  ${hash.slice(0, 12)}  ${each}  ${file}`;
     });
@@ -139,11 +177,6 @@ function choose<Content extends Waiting>(
         : `"${name}" is more than one thing. Look at each, and name them by what is in front.`;
     throw new MandateError("usage", `${problem} ${list}`);
   });
-}
-
-/** An origin without the kind of its place: `workspace: …`, `claude: …`. */
-function pathOf(file: string): string {
-  return file.replace(/^[a-z][a-z -]*: /, "");
 }
 
 export function showProfile(

@@ -1,9 +1,7 @@
 import { resolve } from "node:path";
-import type { Profile } from "../../../agents/profiles/profile.ts";
 import { checkAgentFiles, type FileReport } from "../../../application/check-agent-files.ts";
-import { waitingContent } from "../../../application/waiting-content.ts";
 import { loadConfig } from "../../../control/load-config.ts";
-import { type Control, skillNamesAt } from "../../../open-control.ts";
+import { skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
 import {
@@ -14,34 +12,35 @@ import {
   flag,
   jsonOption,
 } from "../command.ts";
-import { drawTable } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
-import { withControl } from "../with-store.ts";
+import { listProfiles } from "./profile-list.ts";
 import { distrustProfiles, showProfile, trustProfiles } from "./profile-trust.ts";
 
 export const profilesCommand: Command = {
   name: "profiles",
   usage:
-    "[options] [list | show NAME | check PATH... | trust [NAME-OR-PATH...] | distrust NAME...]",
+    "[options] [list [WHICH...] | show NAME | check PATH... | trust WHICH... | distrust WHICH...]",
   about:
     "Lists profiles; show prints one profile as it is in effect, and where each field came from.\n" +
     "check reads agent files of any program and reports on each: what is wrong with it, and what an\n" +
     "import would lose. Profiles, skills, agents of other programs and the mandate.yaml of a project\n" +
     "have no effect until you trust their present content; a changed file has to be trusted again.\n" +
-    "trust shows the content at a terminal, and refuses files that could not be used.",
+    "trust shows the content at a terminal, and refuses files that could not be used. WHICH is a name,\n" +
+    "a path, a folder with all below it, or a pattern over names or paths; list takes a word as well.",
   options: {
     json: jsonOption,
-    all: flag("trust everything that waits for it here"),
+    all: flag("list everything; or trust everything that waits for it here"),
   },
   words: anyWords,
   examples: [
     "profiles",
     "profiles show coder",
     "profiles check .claude/agents",
-    "profiles trust reviewer",
+    "profiles list security",
+    "profiles trust reviewer '.claude/agents/qa-*'",
   ],
   run: (given, io) => {
     const [word, ...names] = given.words;
@@ -58,68 +57,6 @@ const words: Readonly<
   trust: trustProfiles,
   distrust: distrustProfiles,
 };
-
-function listProfiles(given: Arguments, io: Io): Promise<number> {
-  return withControl(io, async (control) => {
-    if (given.flag("json")) printJson(io, asJson(control));
-    else writeTable(control, io);
-    return exitCode.done;
-  });
-}
-
-function asJson(control: Control): unknown {
-  const { profiles, skills } = control;
-  return {
-    profiles: profiles.all().map(withoutSecrets),
-    waiting: waitingContent(control),
-    problems: profiles.problems,
-    skills: skills.all(),
-    skillProblems: skills.problems,
-  };
-}
-
-function writeTable(control: Control, io: Io): void {
-  const { profiles, skills } = control;
-  const { glyphs, paint } = styleFor(io.stdout, io);
-  const rows = profiles
-    .all()
-    .map((profile) => [
-      profile.name,
-      profile.capabilities.join(" "),
-      placeOf(profile),
-      printableLine(profile.description),
-    ]);
-  const columns = ["PROFILE", "FOR", "FROM", "DESCRIPTION"].map((title) => ({ title }));
-  for (const line of drawTable(columns, rows, io, { leastRoom: 20 })) io.stdout.write(`${line}\n`);
-  const waiting = waitingContent(control);
-  if (waiting.length > 0) {
-    const title = "Came with this project, and has no effect because it is not trusted:";
-    io.stdout.write(`\n${paint.warn(title)}\n`);
-    for (const { file, isChanged, kind, name } of waiting) {
-      const since = isChanged === true ? "  (changed since it was trusted)" : "";
-      io.stdout.write(
-        `  ${glyphs.asking} ${kind} ${printableLine(name)}  ${paint.dim(printableLine(file))}${since}\n`,
-      );
-    }
-    io.stderr.write(
-      `Look with: ${io.program} profiles show NAME-OR-PATH. Then: ${io.program} profiles trust NAME-OR-PATH\n`,
-    );
-  }
-  for (const { message } of [...profiles.problems, ...skills.problems]) {
-    io.stderr.write(`${paint.bad(glyphs.failed)} ${printableLine(message)}\n`);
-  }
-}
-
-/** The kind of place; `show` has the file. */
-function placeOf({ origin }: Profile): string {
-  return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
-}
-
-/** A server's declaration may contain a secret; `show` describes servers without it. */
-function withoutSecrets(profile: Profile): object {
-  const { origins: _origins, project: _project, prompt: _prompt, servers, ...rest } = profile;
-  return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
-}
 
 /** Reports on every agent file below the paths; exits 1 when one of them cannot be used. */
 async function checkProfiles(given: Arguments, io: Io, paths: readonly string[]): Promise<number> {

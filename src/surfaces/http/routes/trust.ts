@@ -8,6 +8,7 @@ import { hash, listOf, plainData } from "./shared-schemas.ts";
 export const waitingRow = z.object({
   kind: z.enum(["configuration", "profile", "skill"]),
   name: z.string(),
+  description: z.string().optional().meta({ description: "What the content is for." }),
   file: z.string(),
   hash: z.string(),
   isChanged: z
