@@ -15,9 +15,9 @@ import {
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
+import { listProfiles } from "../profiles/list-profiles.ts";
+import { distrustProfiles, showProfile, trustProfiles } from "../profiles/trust-profiles.ts";
 import { type Style, styleFor } from "../style.ts";
-import { listProfiles } from "./profile-list.ts";
-import { distrustProfiles, showProfile, trustProfiles } from "./profile-trust.ts";
 
 export const profilesCommand: Command = {
   name: "profiles",

@@ -1,7 +1,7 @@
-import { basename, dirname, resolve } from "node:path";
+import { basename, dirname } from "node:path";
 import type { Profile } from "../../../agents/profiles/profile.ts";
+import { isListed, kindOf, pathOf } from "../../../application/select-content.ts";
 import { type WaitingContent, waitingContent } from "../../../application/waiting-content.ts";
-import { matchGlob, matchPathGlob } from "../../../contracts/judge-by-rules.ts";
 import type { Control } from "../../../open-control.ts";
 import { countOf } from "../amounts.ts";
 import type { Arguments } from "../command.ts";
@@ -16,52 +16,9 @@ import { withControl } from "../with-store.ts";
 /** Without a filter, long lists show this many lines of each group. */
 const mostLines = 12;
 
-interface Named {
-  readonly name: string;
-  /** A path, or an origin with the kind of its place: `claude: …`. */
-  readonly file: string;
-}
-
-/** An origin without the kind of its place: `workspace: …`, `claude: …`. */
-export function pathOf(file: string): string {
-  return file.replace(/^[a-z][a-z -]*: /, "");
-}
-
-/**
- * Whether a word selects something: its name, its file, a folder above that, or a pattern over the
- * name or over the path. A word that can select several things is a folder or a pattern.
- */
-export function isSelected({ file, name }: Named, word: string, cwd: string): boolean {
-  const path = resolve(cwd, word);
-  const own = pathOf(file);
-  if (name === word || own === path || own.startsWith(`${path}/`)) return true;
-  if (!isPattern(word)) return false;
-  return word.includes("/") ? matchPathGlob(path, own) : matchGlob(word, name);
-}
-
-export function isPattern(word: string): boolean {
-  return /[*?]/.test(word);
-}
-
-/** A filter of the list: also a part of the name or the description, or the kind of the place. */
-function isListed(
-  each: Named & { readonly description?: string },
-  words: readonly string[],
-  cwd: string,
-): boolean {
-  const text = `${each.name}\n${each.description ?? ""}`.toLowerCase();
-  return (
-    words.length === 0 ||
-    words.some((word) => {
-      const isPart = !isPattern(word) && text.includes(word.toLowerCase());
-      return isPart || kindOf(each.file) === word || isSelected(each, word, cwd);
-    })
-  );
-}
-
 export function listProfiles(given: Arguments, io: Io, words: readonly string[]): Promise<number> {
   return withControl(io, async (control) => {
-    const isIn = (each: Named & { readonly description?: string }) => isListed(each, words, io.cwd);
+    const isIn = (each: Parameters<typeof isListed>[0]) => isListed(each, words, io.cwd);
     const profiles = control.profiles
       .all()
       .filter((profile) => isIn({ ...profile, file: profile.origin }));
@@ -98,11 +55,6 @@ function asJson(
 function withoutSecrets(profile: Profile): object {
   const { origins: _origins, project: _project, prompt: _prompt, servers, ...rest } = profile;
   return servers === undefined ? rest : { ...rest, servers: Object.keys(servers) };
-}
-
-/** The kind of place; `show` has the file. */
-function kindOf(origin: string): string {
-  return /^[a-z][a-z -]*(?=: )/.exec(origin)?.[0] ?? "configuration";
 }
 
 function writeTable(profiles: readonly Profile[], most: number, io: Io): void {

@@ -5,6 +5,7 @@ import {
   type WaitingLayer,
 } from "../../../application/effective-profile.ts";
 import { describeCut, requireTrustable } from "../../../application/judge-waiting.ts";
+import { isSelected, pathOf } from "../../../application/select-content.ts";
 import {
   readWaiting,
   type WaitingBody,
@@ -21,7 +22,6 @@ import { type Io, localUser } from "../io.ts";
 import { printable, printableLine, printJson, shortPaths } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
-import { isSelected, pathOf } from "./profile-list.ts";
 
 type Waiting = Pick<WaitingContent, "file" | "hash" | "name">;
 
