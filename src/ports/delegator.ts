@@ -16,6 +16,11 @@ export interface DelegationRequest {
   readonly tools?: readonly string[] | undefined;
   readonly forwardSkills?: readonly string[] | undefined;
   readonly modelOverride?: string | undefined;
+  /**
+   * A person chose `modelOverride` for a root: it answers where the profile names no model of its own,
+   * in place of the default model.
+   */
+  readonly isModelChosen?: boolean | undefined;
   readonly maxTokens?: number | undefined;
   /** In dollars. */
   readonly maxCost?: number | undefined;

@@ -44,7 +44,7 @@ export interface ContinueOptions extends SessionLimits {
   /** A person typed the message, at a surface of ours. */
   readonly isTyped?: boolean | undefined;
   readonly untrustedInput?: string | undefined;
-  /** Another model from here on, if the contract allows it. */
+  /** Another model from here on, where the profile names none of its own or has this one too. */
   readonly modelOverride?: string | undefined;
 }
 
@@ -106,7 +106,10 @@ export async function continuation(
       `${delegation.id} is an agent of another program (${contract.model.model}): it continues there.`,
     );
   }
-  const next = await sameAgain(store, state, contract, delegation.id);
+  const next = withModel(
+    await sameAgain(store, state, contract, delegation.id),
+    options.modelOverride,
+  );
   const request = {
     ...next.request,
     task: message,
@@ -115,12 +118,20 @@ export async function continuation(
     successCriteria: undefined,
     isTyped: options.isTyped,
     untrustedInput: options.untrustedInput,
-    modelOverride: options.modelOverride ?? next.request.modelOverride,
     isConversation: true,
   };
   // Its background children still write into the copy of one that has answered.
   const copy = hasAnswered ? undefined : next.copy;
   return keepSessionMode(store, state, { ...next, request, copy }, options, true);
+}
+
+/** Another model, by the person's choice: the old contract does not name it. */
+function withModel(next: Resumption, model: string | undefined): Resumption {
+  if (model === undefined) return next;
+  const { models } = next.held;
+  const held = { ...next.held, models: models === "*" ? models : [...models, model] };
+  const request = { ...next.request, modelOverride: model, isModelChosen: true };
+  return { ...next, held, request };
 }
 
 interface FoundDelegation {

@@ -1,4 +1,4 @@
-import type { Profile } from "../../agents/profiles/profile.ts";
+import type { ModelPolicy, Profile } from "../../agents/profiles/profile.ts";
 import { skillName } from "../../agents/skills/skill.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
@@ -47,7 +47,7 @@ function grantTo(
   const candidates =
     way === "session"
       ? [profile.model?.model ?? ""]
-      : models.candidates(profile.model ?? defaultModel);
+      : models.candidates(policyFor(caller, profile, request));
   return narrow({
     ceiling: planned ? plannedCeiling(run, caller) : ceilingOf(run, caller),
     profile: claimsOf(profile, {
@@ -73,7 +73,18 @@ function grantTo(
   });
 }
 
-const defaultModel = Object.freeze({});
+const defaultModel: ModelPolicy = Object.freeze({});
+
+/** Only a root has a model that a person chose: an agent cannot choose one for its children. */
+function policyFor(
+  caller: LiveDelegation | null,
+  { model: own = defaultModel }: Profile,
+  { isModelChosen, modelOverride: model }: Start["request"],
+): ModelPolicy {
+  const isChosen = caller === null && isModelChosen === true && model !== undefined;
+  const isNamed = own.model !== undefined || own.pool !== undefined;
+  return isChosen && !isNamed ? { ...own, model } : own;
+}
 
 /** Mandate sends no requests for another program's agent: its model needs no price, and is allowed. */
 function isExternal(model: string): boolean {

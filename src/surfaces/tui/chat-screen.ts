@@ -1,12 +1,13 @@
-import { MandateError } from "../../ports/mandate-error.ts";
-import { isMissingPackage } from "../../ports/message-of.ts";
+import { render, type useApp } from "ink";
+import { createElement } from "react";
 import type { Io } from "../cli/io.ts";
 import { onOwnLines, type Style, terminalLetters } from "../cli/style.ts";
+import { ChatApp } from "./chat-app.ts";
 import type { ChatStore } from "./chat-store.ts";
 import { PanelScreen } from "./panel-screen.ts";
 
-type Instance = ReturnType<typeof import("ink").render>;
-type SuspendTerminal = ReturnType<typeof import("ink").useApp>["suspendTerminal"];
+type Instance = ReturnType<typeof render>;
+type SuspendTerminal = ReturnType<typeof useApp>["suspendTerminal"];
 
 /**
  * Erases from the cursor, at the start of a row, to the end of the screen. A plain erase (ESC[J) in the
@@ -26,12 +27,9 @@ export class ChatScreen {
   readonly #release: () => void;
   #suspendTerminal: SuspendTerminal | undefined;
 
-  private constructor(
-    { createElement, render, ChatApp }: Drawing,
-    store: ChatStore,
-    style: Style,
-    io: Io,
-  ) {
+  constructor(store: ChatStore, style: Style, io: Io) {
+    // Raw mode comes first: in line mode, a terminal turns Enter that is typed ahead into a line feed.
+    if (process.stdin.isTTY) process.stdin.setRawMode(true);
     this.#store = store;
     this.#io = io;
     // Before Ink listens: the first screen is back when it draws again.
@@ -58,18 +56,6 @@ export class ChatScreen {
       kittyKeyboard: { mode: "auto" },
     });
     this.#release = this.#listen();
-  }
-
-  static async open(store: ChatStore, style: Style, io: Io): Promise<ChatScreen> {
-    // Raw mode comes first: in line mode, a terminal turns Enter that is typed ahead into a line feed.
-    const { stdin } = process;
-    if (stdin.isTTY) stdin.setRawMode(true);
-    try {
-      return new ChatScreen(await loadDrawing(), store, style, io);
-    } catch (error) {
-      if (stdin.isTTY) stdin.setRawMode(false);
-      throw error;
-    }
   }
 
   /** Rejects when it can no longer be drawn; never resolves before `close`. */
@@ -177,46 +163,4 @@ export function guardedStdout(
       return typeof value === "function" ? value.bind(target) : value;
     },
   });
-}
-
-interface Drawing {
-  readonly createElement: typeof import("react").createElement;
-  readonly render: typeof import("ink").render;
-  readonly ChatApp: typeof import("./chat-app.ts").ChatApp;
-}
-
-/**
- * Loads the drawing packages, which are optional: programs that import Mandate have no screen, and
- * these packages would be a third of what they install.
- *
- * @public A test calls it in a process of its own.
- */
-export async function loadDrawing(): Promise<Drawing> {
-  try {
-    return await loadQuietly();
-  } catch (cause) {
-    if (!isMissingPackage(cause, ["ink", "react"])) throw cause;
-    throw new MandateError(
-      "usage",
-      'chat needs packages that are not installed beside mandate: npm install ink react (with -g if mandate was installed so). Without them, use run "…", and run --continue "…" for the next message.',
-      { cause },
-    );
-  }
-}
-
-/** React reads NODE_ENV once, when it is loaded. The variable is restored, so agents' commands do not see it. */
-async function loadQuietly(): Promise<Drawing> {
-  const { NODE_ENV: before } = process.env;
-  process.env["NODE_ENV"] = "production";
-  try {
-    const [{ render }, { createElement }, { ChatApp }] = await Promise.all([
-      import("ink"),
-      import("react"),
-      import("./chat-app.ts"),
-    ]);
-    return { render, createElement, ChatApp };
-  } finally {
-    if (before === undefined) delete process.env["NODE_ENV"];
-    else process.env["NODE_ENV"] = before;
-  }
 }

@@ -32,6 +32,10 @@ interface ChatDeskOptions {
   readonly rows?: number;
   readonly maxConcurrent?: number;
   readonly profiles?: readonly Profile[];
+  /** The one that the person talks with; default: general. */
+  readonly profile?: string;
+  /** The home is a real one: what is kept beside the database can be found. */
+  readonly isOnDisk?: boolean;
   /** Agents with a task answer no earlier; the one that the person talks to does. */
   readonly childrenAfter?: Promise<void>;
   /** What the playbook's latencies are measured by. */
@@ -79,22 +83,23 @@ export class ChatDesk {
   readonly driver: ChatDriver;
   /** Runs that were given to a process of their own. */
   readonly detached: readonly string[];
+  /** The workspace. */
+  readonly folder: string;
   readonly #screen: ReturnType<typeof render>;
-  readonly #folder: string;
 
   private constructor(parts: Pick<ChatDesk, "runtime" | "driver" | "store" | "detached">, io: Io) {
     this.runtime = parts.runtime;
     this.driver = parts.driver;
     this.store = parts.store;
     this.detached = parts.detached;
-    this.#folder = dirname(io.cwd);
+    this.folder = io.cwd;
     const style = styleFor(io.stdout, io);
     this.#screen = render(createElement(ChatApp, { store: this.store, style }));
   }
 
   static async open(options: ChatDeskOptions): Promise<ChatDesk> {
     const { childrenAfter, columns = 80, maxConcurrent, modelClock, profiles = [] } = options;
-    const { rows = 24 } = options;
+    const { profile = "general", rows = 24 } = options;
     const above = realpathSync(mkdtempSync(join(tmpdir(), "mandate-chat-")));
     const folder = join(above, "project");
     const home = join(above, "home");
@@ -106,7 +111,7 @@ export class ChatDesk {
       consent: "named",
       environment: { MANDATE_HOME: home, XDG_CONFIG_HOME: home, PATH: process.env["PATH"] },
       cwd: folder,
-      database: ":memory:",
+      ...(options.isOnDisk !== true && { database: ":memory:" }),
       scripted: modelOf(scriptedModel(await loadPlaybook(file), modelClock), childrenAfter),
       profiles,
       ...(maxConcurrent !== undefined && { maxConcurrent }),
@@ -119,7 +124,7 @@ export class ChatDesk {
         columns,
         rows,
         now: io.now(),
-        session: { id: null, title: "", profile: "general", modelNotice: "" },
+        session: { id: null, title: "", profile, modelNotice: "" },
         hotkeys: usableHotkeys(hotkeysOf(runtime.profiles.all()).hotkeys),
         model: "scripted/playbook",
         said: [],
@@ -130,7 +135,7 @@ export class ChatDesk {
         runtime,
         io,
         workspace: folder,
-        profile: "general",
+        profile,
         modelNotice: "",
         model: "scripted/playbook",
         modelOverride: undefined,
@@ -207,7 +212,7 @@ export class ChatDesk {
     for (const run of this.runtime.engine.liveRuns)
       await this.runtime.engine.cancel(run.id, "the end");
     await this.runtime.close();
-    rmSync(this.#folder, { recursive: true, force: true });
+    rmSync(dirname(this.folder), { recursive: true, force: true });
   }
 }
 

@@ -184,7 +184,8 @@ async function startTurn(
   if (sessionId === null) {
     const { workspace } = setting;
     const limits = { readOnly, maxTokens, maxCost };
-    const request = { task: message, isTyped: true, profile, workspace, ...extra, ...limits };
+    const chosen = { ...extra, isModelChosen: extra.modelOverride !== undefined };
+    const request = { task: message, isTyped: true, profile, workspace, ...chosen, ...limits };
     return runtime.engine.startRun({ ...request, session: place });
   }
   const run = await runtime.store.readRun((await runtime.store.findRun(sessionId)) ?? "");

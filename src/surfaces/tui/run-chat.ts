@@ -55,8 +55,8 @@ export async function runChat(
   const crash = listenForCrash(io);
   const ready = Promise.withResolvers<void>();
   driver.holdUntil(ready.promise);
-  typed.giveBack();
-  const screen = await ChatScreen.open(store, styleFor(io.stdout, io), io);
+  await typed.giveBack();
+  const screen = new ChatScreen(store, styleFor(io.stdout, io), io);
   driver.showOn(screen);
   const attention = new Attention(store, basename(workspace), io);
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopSignal>();

@@ -13,7 +13,7 @@ import {
   text,
   working,
 } from "./chat-state.test-support.ts";
-import type { ChatInput } from "./chat-state.ts";
+import type { ChatInput, ChatState } from "./chat-state.ts";
 
 describe("What is typed", () => {
   test("goes out with Enter, and the line is empty again", () => {
@@ -192,6 +192,41 @@ describe("Ctrl-C", () => {
     expect(state.editor.text).toBe("");
     expect(state.isLeaving).toBe(false);
     expect(effects).toEqual([]);
+  });
+});
+
+describe("An answer that is streamed", () => {
+  const delta = (text: string): ChatInput => ({ type: "delta", delegationId: "root", text });
+  const answered = (text: string): ChatInput => {
+    const payload = { requested: "a/b", served: null, usage, finish_reason: "stop", text };
+    const event = { ...finished, type: "agent.model_turn", payload, sub_agent_id: "root" } as const;
+    return { type: "event", event };
+  };
+  const usage = { prompt: 1, completion: 1, cost: 0 };
+  const whole = "# Tides\n\n- high\n- low\n\n```js\none();\ntwo();\n```\n\nThe end.";
+  const shown = whole.slice(0, whole.indexOf("```\n\nThe end"));
+  const streaming = step(working, ...[...whole].map(delta)).state;
+  const textOf = ({ entries }: ChatState) =>
+    entries.map((entry) => (entry.kind === "agent" ? entry.text : `<${entry.kind}>`)).join("");
+
+  test("joins the conversation block by block, and is there once when it is complete", () => {
+    expect(textOf(streaming)).toBe(shown);
+    const { state } = step(streaming, answered(whole));
+    expect(textOf(state)).toBe(whole);
+    expect(state.turn?.streamed).toBe("");
+  });
+
+  test("stays where it broke off, and the answer that came instead follows it", () => {
+    const { state } = step(streaming, answered("Another one."));
+    expect(textOf(state)).toBe(`${shown}<note>Another one.`);
+  });
+
+  test("costs the same for each piece, however long it has become", () => {
+    const parts = (lines: number) =>
+      Array.from({ length: lines }, () => delta("- one more item\n"));
+    const long = step(working, ...parts(2000)).state;
+    expect(long.entries.length).toBeGreaterThan(1900);
+    expect(long.turn?.streamed.slice(long.turn.progress.at).length).toBeLessThan(100);
   });
 });
 

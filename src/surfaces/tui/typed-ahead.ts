@@ -40,9 +40,11 @@ export class TypedAhead {
     };
   }
 
-  /** Gives what was typed to the next reader of the terminal. */
-  giveBack(): void {
+  /** Gives what was typed to the next reader of the terminal, which may begin when this resolves. */
+  async giveBack(): Promise<void> {
     this.#stopListening();
+    // Node stops to read a paused terminal a moment later, whatever has begun to read by then.
+    await new Promise<void>((resolve) => setImmediate(resolve));
     const typed = Buffer.concat(this.#chunks);
     this.#chunks = [];
     if (typed.length > 0) this.#stdin.unshift(typed);

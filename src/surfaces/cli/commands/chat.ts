@@ -1,6 +1,7 @@
 import { basename, resolve } from "node:path";
 import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import { loadChat } from "../../tui/load-chat.ts";
 import { TypedAhead } from "../../tui/typed-ahead.ts";
 import { chooseProfile } from "../choose-profile.ts";
 import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
@@ -56,15 +57,20 @@ export const chatCommand: Command = {
 
 async function chat(given: Arguments, own: Io): Promise<number> {
   requireTerminal(own);
+  const { runChat } = await loadChat();
   const typed = new TypedAhead();
   try {
-    return await openChat(given, typed.around(own), typed);
+    return await openChat(given, typed.around(own), { runChat, typed });
   } finally {
     typed.end();
   }
 }
 
-async function openChat(given: Arguments, io: Io, typed: TypedAhead): Promise<number> {
+async function openChat(
+  given: Arguments,
+  io: Io,
+  { runChat, typed }: Awaited<ReturnType<typeof loadChat>> & { readonly typed: TypedAhead },
+): Promise<number> {
   const { playbook, sessionId, workspace } = given.flag("continue")
     ? await withStore(io, (store) => findContinued(store, given, io))
     : { playbook: chosenPlaybook(given, io), sessionId: null, workspace: findFolder(given, io) };
@@ -104,7 +110,6 @@ async function openChat(given: Arguments, io: Io, typed: TypedAhead): Promise<nu
       await runtime.close();
       return exitCode.interrupted;
     }
-    const { runChat } = await import("../../tui/run-chat.ts");
     const code = await runChat(setting, {
       sessionId,
       beside,

@@ -10,7 +10,11 @@ function entriesWith(text: string): readonly Entry[] {
   return [
     { kind: "person", text },
     { kind: "agent", who: text, text },
-    { kind: "line", mark: "done", who: text, text, detail: text },
+    { kind: "agent", who: text, text, from: { at: 5, opening: "```\n", hasGap: true } },
+    { kind: "line", mark: "done", who: text, text, detail: text, patch: `@@ ${text}\n+${text}` },
+    { kind: "patch", text: `diff --git a/${text} b/${text}\n@@\n-${text}` },
+    { kind: "page", text },
+    { kind: "output", command: text, text, code: 1 },
     { kind: "question", who: text, text, answer: text },
     { kind: "question", who: text, text, answer: null },
     { kind: "remark", from: text, severity: "warn", text },

@@ -51,7 +51,7 @@ function drawEntry(entry: Entry, columns: number, style: Style): readonly string
         entry.code === 0 ? "" : ` (${entry.code === null ? "stopped" : `exit ${entry.code}`})`;
       const lines = wrapText(bounded(entry.text.trimEnd()), room - 2);
       return [
-        `${paint.accent(`! ${cut(entry.command)}`)}${paint.bad(failed)}`,
+        `${paint.accent(`! ${shorten(printableLine(entry.command), room - failed.length, glyphs.ellipsis)}`)}${paint.bad(failed)}`,
         ...(lines.join("") === "" ? [] : lines.map((line) => `  ${bar(style)} ${line}`)),
         `  ${paint.dim(cut("The agent gets this with your next message, as untrusted input."))}`,
       ];

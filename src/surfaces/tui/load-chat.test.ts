@@ -1,13 +1,13 @@
 import { expect, test } from "vitest";
 import { withoutPackages } from "../../testing/without-packages.test-support.ts";
-import { loadDrawing } from "./chat-screen.ts";
+import { loadChat } from "./load-chat.ts";
 
-const load = `await (await import("./surfaces/tui/chat-screen" + ".ts")).${loadDrawing.name}();`;
+const load = `await (await import("./surfaces/tui/load-chat" + ".ts")).${loadChat.name}();`;
 
 test("without the packages that draw, chat says what to install", () => {
   const said =
-    /^MandateError chat needs packages .*: npm install ink react .* use run "…", and run --continue/;
-  expect(withoutPackages(["ink", "react"], load)).toMatch(said);
+    /^MandateError chat needs packages .*: npm install ink markdown-it react .* use run "…", and run --continue/;
+  expect(withoutPackages(["ink", "markdown-it", "react"], load)).toMatch(said);
   expect(withoutPackages(["react"], load)).toMatch(said);
   expect(withoutPackages([], `${load} console.log("loaded");`)).toBe("loaded\n");
 });
