@@ -10,6 +10,7 @@ import { type Environment, type ExposedPath, exposedPaths, findPlaces } from "./
 import { settleByRecords } from "./control/records/trust-records.ts";
 import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
+import { type Ping, pingModel } from "./models/ping-model.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { describeStore, openStore } from "./open-store.ts";
@@ -39,6 +40,8 @@ export interface Diagnosis {
     readonly waiting: readonly string[];
   };
   readonly models: ModelsFinding;
+  /** What the default model answered just now; null: it was not asked. */
+  readonly ping: Ping | null;
   readonly programs: Readonly<Record<string, string | null>>;
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
   readonly enforcement: Readonly<Record<"files" | "shell" | "copies", string>>;
@@ -108,8 +111,12 @@ export async function serverVariables(
   return { keys: [...new Set(keys)], others: [...new Set(others)] };
 }
 
-/** Never throws for what it finds, and never returns a key. */
-export async function diagnose(environment: Environment, cwd: string): Promise<Diagnosis> {
+/** Never throws for what it finds, and never returns a key. `ping`: asks the default model a word. */
+export async function diagnose(
+  environment: Environment,
+  cwd: string,
+  { ping = false }: { readonly ping?: boolean } = {},
+): Promise<Diagnosis> {
   const places = findPlaces(environment);
   noteStartFolder(cwd);
   const own = await attempt(() => loadConfig({ cwd, environment }));
@@ -130,9 +137,21 @@ export async function diagnose(environment: Environment, cwd: string): Promise<D
       waiting: settled.value?.waiting.map(({ file }) => file) ?? [],
     },
     models,
+    ping: ping ? await pingDefault(models, environment, config) : null,
     programs,
     enforcement,
   };
+}
+
+/** Null: there is no language model to ask. */
+async function pingDefault(
+  { default: name }: ModelsFinding,
+  environment: Environment,
+  config: Config | undefined,
+): Promise<Ping | null> {
+  if (name === null || name.startsWith("scripted/")) return null;
+  const models = createModelRegistry({ environment, ...(config && { config: config.models }) });
+  return pingModel(models, name);
 }
 
 /** The store knows what is trusted. A store that cannot be opened is reported as the database's own problem. */

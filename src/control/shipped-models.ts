@@ -102,6 +102,14 @@ const shippedModels: Readonly<Record<string, ModelFacts>> = {
   "google/gemini-2.5-flash-lite": { ...windowGemini, price: price(0.1, 0.4, 0.01) },
 };
 
+/** The names of a provider's models, without the provider. */
+export function shippedModelNames(provider: string): readonly string[] {
+  const prefix = `${provider}/`;
+  return Object.keys(shippedModels)
+    .filter((name) => name.startsWith(prefix))
+    .map((name) => name.slice(prefix.length));
+}
+
 /** The facts of a model by `provider/model`; a dated snapshot has those of its plain name. */
 export function findShippedModel(name: string): ModelFacts | undefined {
   // Another API of the same provider.

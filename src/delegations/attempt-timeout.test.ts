@@ -84,7 +84,7 @@ describe("the time of an attempt at a step", () => {
     expect(ofType(events, "agent.retried")[0]?.payload).toEqual({
       what: "attempt",
       cause: { code: "attempt_deadline", ms: 200 },
-      reason: "timeout: An attempt took longer than 200 ms.",
+      reason: "timed out: An attempt took longer than 200 ms.",
       delay_ms: 0,
     });
     const child = attemptsOf(events)[0]?.sub_agent_id ?? "";

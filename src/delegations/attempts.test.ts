@@ -49,7 +49,7 @@ describe("attempts", () => {
     const [retried, ...more] = ofType(events, "agent.retried");
     expect(more).toEqual([]);
     expect(retried?.payload).toMatchObject({ what: "attempt" });
-    expect(retried?.payload.reason).toMatch(/^empty_output: /);
+    expect(retried?.payload.reason).toMatch(/^empty answer: /);
     expect(retried?.payload.delay_ms).toBeGreaterThanOrEqual(5);
     expect(retried?.payload.delay_ms).toBeLessThanOrEqual(10);
     expect(seen.at(-1)?.messages).toHaveLength(1);
@@ -154,7 +154,7 @@ describe("the outcome of a run", () => {
     const { events } = await run(() => ({ fault: "rejected" }), { profile: "lead" });
     expect(events.at(-1)).toMatchObject({ type: "run.finished", payload: { outcome: "failed" } });
     expect(ofType(events, "run.finished")).toHaveLength(1);
-    expect(ofType(events, "run.finished")[0]?.payload.reason).toMatch(/^provider_unavailable: /);
+    expect(ofType(events, "run.finished")[0]?.payload.reason).toMatch(/^request rejected: /);
   });
 
   it("does not count what fell with a caller whose own failure was delivered", async () => {

@@ -1,8 +1,8 @@
 import {
   type ChildName,
-  closeReasonOf,
   describeCause,
   describeReminder,
+  labelOfCause,
   type Reminder,
 } from "../events/cause.ts";
 import type { SentMessage } from "../events/event.ts";
@@ -47,7 +47,7 @@ export async function drive(live: LiveDelegation): Promise<void> {
       event(live, "agent.retried", {
         what: "attempt",
         cause: after.cause,
-        reason: `${closeReasonOf(after.cause)}: ${describeCause(after.cause)}`,
+        reason: `${labelOfCause(after.cause)}: ${describeCause(after.cause)}`,
         delay_ms: Math.round(delay),
       }),
     );

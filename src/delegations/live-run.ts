@@ -1,8 +1,9 @@
 import type { Contract } from "../contracts/contract.ts";
 import type { RunGrant } from "../contracts/run-grant.ts";
-import { type Cause, describeLateCause, type LateCause } from "../events/cause.ts";
+import type { Cause } from "../events/cause.ts";
 import { type Delegation, openAskOf } from "../events/delegation.ts";
 import type { ArtifactReference, EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
+import { describeLateCause, type LateCause } from "../events/run-cause.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { AskOutcome, CancelOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";

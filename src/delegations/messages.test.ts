@@ -301,7 +301,7 @@ describe("a message that cannot be sent", () => {
     const before = await engine.events(runId);
     await expect(engine.engine.send(delegationId, "hello", "person")).rejects.toMatchObject({
       code: "already-terminal",
-      message: `${delegationId} has ended: completed (report_accepted). It reads no more messages.`,
+      message: `${delegationId} has ended: completed (report accepted). It reads no more messages.`,
     });
     await expect(engine.engine.send(runId, "hello", "person")).rejects.toThrow("has ended");
     await expect(engine.engine.send("ffffff", "hello", "person")).rejects.toMatchObject({

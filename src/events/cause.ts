@@ -5,7 +5,7 @@
  */
 import { unpriced } from "../contracts/narrow-limits.ts";
 import type { ModelFaultKind } from "../ports/model.ts";
-import type { CloseReason } from "./close-reason.ts";
+import { type CloseReason, closeReasonWords } from "./close-reason.ts";
 
 /** Why a delegation, or one attempt at it, ended without an accepted result. */
 export type Cause =
@@ -52,6 +52,8 @@ export type Cause =
       /** Absent in logs of earlier versions. */
       readonly fault?: ModelFaultKind;
       readonly text: string;
+      /** What a person can do about it. */
+      readonly remedy?: string;
       /** The provider asked to wait longer than the delegation had left. */
       readonly wait_ms?: number;
     }
@@ -160,10 +162,14 @@ const causes: {
 
   model_unavailable: [
     "provider_unavailable",
-    ({ text, wait_ms: wait }) =>
-      wait === undefined
-        ? text
-        : `${text} The provider asks to wait ${wait} ms, which is longer than the delegation has left.`,
+    ({ remedy, text, wait_ms: wait }) =>
+      [
+        text,
+        ...(wait === undefined
+          ? []
+          : [`The next try is due in ${wait} ms, which is longer than the delegation has left.`]),
+        ...(remedy === undefined ? [] : [remedy]),
+      ].join(" "),
   ],
   model_mismatch: [
     "model_mismatch",
@@ -289,6 +295,38 @@ export function closeReasonOf(cause: Cause): CloseReason {
   return typeof closesAs === "string" ? closesAs : closesAs(cause);
 }
 
+/** A cause in a few words, for lists and headings. */
+export function labelOfCause(cause: Cause): string {
+  return cause.code === "model_unavailable" && cause.fault !== undefined
+    ? faultWords[cause.fault]
+    : closeReasonWords[closeReasonOf(cause)];
+}
+
+/** How a closed delegation ended, in a few words. */
+export function labelOfEnd(end: {
+  readonly closeReason: CloseReason;
+  readonly failure: { readonly cause: Cause } | null;
+}): string {
+  const { closeReason, failure } = end;
+  return failure?.cause.code === "model_unavailable"
+    ? labelOfCause(failure.cause)
+    : closeReasonWords[closeReason];
+}
+
+const faultWords: Readonly<Record<ModelFaultKind, string>> = {
+  "rate-limited": "rate limit",
+  "spend-cap": "account limit reached",
+  overloaded: "provider overloaded",
+  connection: "connection lost",
+  "context-overflow": "conversation too long",
+  unauthorized: "API key refused",
+  "unknown-model": "unknown model",
+  "wrong-address": "no model at this address",
+  unreachable: "server not running",
+  unreadable: "unreadable answer",
+  rejected: "request rejected",
+};
+
 /**
  * The sentence of a cause. No code may parse it.
  *
@@ -297,6 +335,11 @@ export function closeReasonOf(cause: Cause): CloseReason {
 export function describeCause(cause: Cause): string {
   const [, sentence] = entryOf(cause);
   return typeof sentence === "string" ? sentence : sentence(cause);
+}
+
+/** Whether a code is that of a delegation's cause. */
+export function isCauseCode(code: string): boolean {
+  return Object.hasOwn(causes, code);
 }
 
 /** The table is total over the union, but the compiler cannot pair a code with its details. */
@@ -399,62 +442,12 @@ export function describeReminder(reminder: Reminder): string {
   }
 }
 
-/** A result that arrived after its delegation or caller had ended. */
-export type LateCause =
-  | { readonly code: "late_answer" }
-  | { readonly code: "late_tool_result"; readonly tool: string }
-  | { readonly code: "merged_before_end" }
-  | { readonly code: "caller_was_interrupted" };
-
-export function describeLateCause(cause: LateCause): string {
-  switch (cause.code) {
-    case "late_answer":
-      return "an answer of its model came too late and was discarded";
-    case "late_tool_result":
-      return `the result of ${cause.tool} came too late and was discarded`;
-    case "merged_before_end":
-      return "its changes had been merged when it was ended";
-    case "caller_was_interrupted":
-      return "its caller had been interrupted when it ended: its result is kept, not delivered";
-    default:
-      return cause satisfies never;
-  }
-}
-
-/** Why a run finished: its root's cause, or incomplete work below a completed root. */
-export type RunCause =
-  | Cause
-  | { readonly code: "all_closed" }
-  | { readonly code: "steps_open"; readonly steps: readonly string[] }
-  | { readonly code: "failures_undelivered"; readonly delegations: readonly string[] }
-  | { readonly code: "child_not_started"; readonly text: string };
-
-/** Whether the cause of a run is that of its root. */
-export function isOfRoot(cause: RunCause): cause is Cause {
-  return Object.hasOwn(causes, cause.code);
-}
-
-export function describeRunCause(cause: RunCause): string {
-  switch (cause.code) {
-    case "all_closed":
-      return "every delegation is closed";
-    case "steps_open":
-      return `steps of the plan that were not completed: ${firstNames(cause.steps)}`;
-    case "failures_undelivered":
-      return `the failure of ${cause.delegations.join(", ")} never reached its caller`;
-    case "child_not_started":
-      return `a sub-agent could not be started: ${cause.text}`;
-    default:
-      return `${closeReasonOf(cause)}: ${describeCause(cause)}`;
-  }
-}
-
 function textOf({ text }: { readonly text: string }): string {
   return text;
 }
 
 /** At most ten names. */
-function firstNames(steps: readonly string[]): string {
+export function firstNames(steps: readonly string[]): string {
   return steps.length > 10 ? `${steps.slice(0, 10).join(", ")}, …` : steps.join(", ");
 }
 

@@ -4,8 +4,9 @@
  */
 import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
-import type { CallCause, Cause, LateCause, Reminder, RunCause } from "./cause.ts";
+import type { CallCause, Cause, Reminder } from "./cause.ts";
 import type { CloseReason, RunOutcome } from "./close-reason.ts";
+import type { LateCause, RunCause } from "./run-cause.ts";
 import type { Seal } from "./seal.ts";
 import type { SpentLine } from "./spent.ts";
 

@@ -55,7 +55,7 @@ describe("a summary", () => {
   });
 
   it("says what matters", () => {
-    expect(summarize(stored("agent.subagent_closed"))).toBe("closed failed (timeout)");
+    expect(summarize(stored("agent.subagent_closed"))).toBe("closed failed (timed out)");
     expect(
       summarize(stored("agent.model_turn", { calls: [{ id: "1", name: "grep", input: {} }] })),
     ).toBe("m/m answered: calls grep");

@@ -1,4 +1,6 @@
 import { storedLine } from "../text.ts";
+import { labelOfEnd } from "./cause.ts";
+import { closeReasonWords } from "./close-reason.ts";
 import type { EventPayloads, EventType, MessageSender, NewEvent, StoredEvent } from "./event.ts";
 
 /** One line for a timeline, by event type. A new type does not compile without its line. */
@@ -24,9 +26,9 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.subagent_completed": (p) => `accepted by ${p.integrator}`,
   "agent.claimed": () => "claimed by a worker",
   "agent.subagent_failed": (p) =>
-    `${p.code === "cancelled" ? p.code : `failed (${p.code})`}: ${short(p.error)}`,
+    `${p.code === "cancelled" ? p.code : `failed (${labelOfEnd({ closeReason: p.code, failure: p })})`}: ${short(p.error)}`,
   "agent.subagent_closed": (p) =>
-    `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${p.close_reason})`,
+    `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${closeReasonWords[p.close_reason]})`,
   "agent.model_turn": (p) => {
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`
@@ -51,7 +53,10 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.asked": (p) => `asks: ${short(p.question)}`,
   "agent.answered": (p) =>
     p.by === "expired" ? "no answer in time" : `answered by ${p.by}: ${short(p.answer ?? "")}`,
-  "agent.retried": (p) => `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
+  "agent.retried": (p) =>
+    p.what === "model"
+      ? short(p.reason)
+      : `${p.what} retried in ${p.delay_ms} ms: ${short(p.reason)}`,
   "agent.resumed": (p) => (p.resumption > 0 ? `recovered (${p.resumption})` : "resumed"),
   "agent.message_sent": (p) => `message from ${senders[p.from]}: ${short(p.message)}`,
   "agent.interjected": (p) =>

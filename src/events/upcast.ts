@@ -5,10 +5,11 @@
  * stored rows applies this after it has taken the hash.
  */
 import { includes, type Selection } from "../contracts/selection.ts";
-import type { CallCause, Cause, LateCause, Reminder, RunCause } from "./cause.ts";
+import type { CallCause, Cause, Reminder } from "./cause.ts";
 import { type CloseReason, closeReasons } from "./close-reason.ts";
 import type { EventPayloads, NewEvent, StartedTool } from "./event.ts";
 import type { InboxWords } from "./inbox-change.ts";
+import type { LateCause, RunCause } from "./run-cause.ts";
 
 /** Stored items of the inbox keep the words of the version that wrote them. */
 export const earlierInboxWords: InboxWords = { queued: "A goal waits" };

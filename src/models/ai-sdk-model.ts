@@ -1,6 +1,12 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
 import { type Clock, systemClock } from "../ports/clock.ts";
-import type { Model, ModelPart, ModelReply, ModelRequest } from "../ports/model.ts";
+import {
+  type Model,
+  ModelFault,
+  type ModelPart,
+  type ModelReply,
+  type ModelRequest,
+} from "../ports/model.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
 import { readComplaint, toModelFault } from "./to-model-fault.ts";
@@ -19,6 +25,8 @@ export interface AiSdkModelOptions {
   /** Values that must never appear in a fault's message: keys, headers. */
   readonly secrets?: readonly string[];
   readonly clock?: Clock;
+  /** What a person can do about a fault. */
+  readonly remedy?: (fault: ModelFault, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 /** An AI SDK model, or what loads one at the first request. */
@@ -63,13 +71,25 @@ async function ask(
     await listen(stream.getReader(), reply, request.signal);
     return reply.finish(options.speaksGemini ?? false);
   } catch (error) {
-    throw toModelFault(error, {
+    const fault = toModelFault(error, {
       model: request.model,
       partial: reply.partial,
+      hasBegun: reply.hasBegun,
       secrets: options.secrets ?? [],
       now: (options.clock ?? systemClock).now(),
     });
+    const remedy = await options.remedy?.(fault, request.signal);
+    throw remedy === undefined ? fault : withRemedy(fault, remedy);
   }
+}
+
+function withRemedy(fault: ModelFault, remedy: string): ModelFault {
+  const { cause, kind, message, partial, retryAfterMs } = fault;
+  return new ModelFault(kind, message, {
+    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+    ...(partial === undefined ? {} : { partial }),
+    ...{ remedy, cause },
+  });
 }
 
 /** A request that was refused because of a setting is sent again without settings. */

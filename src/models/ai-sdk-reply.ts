@@ -16,10 +16,19 @@ const alwaysAllowed = 64 * 1024;
 /** A turn may start thousands of children; more calls mean a faulty server. */
 const mostCalls = 4096;
 
+/** Parts that a client makes without the provider. */
+const frame: ReadonlySet<LanguageModelV4StreamPart["type"]> = new Set([
+  "stream-start",
+  "finish",
+  "error",
+]);
+
 type Finish = Extract<LanguageModelV4StreamPart, { type: "finish" }>;
 
 /** Assembles a reply from its stream. Calls are read when the provider has finished the reply. */
 export class AiSdkReply {
+  /** The provider has sent something. */
+  hasBegun = false;
   readonly #request: ModelRequest;
   readonly #onPart: (part: ModelPart) => void;
   readonly #blocks = new ReplyBlocks();
@@ -41,6 +50,7 @@ export class AiSdkReply {
 
   /** Throws what an error part carries. */
   add(part: LanguageModelV4StreamPart): void {
+    this.hasBegun ||= !frame.has(part.type);
     switch (part.type) {
       case "text-start":
       case "reasoning-start":
@@ -119,8 +129,12 @@ export class AiSdkReply {
     const hasNoReason = reason?.unified === "other" && reason.raw === undefined;
     const isMadeUp = hasNoReason && (needsReason || usage === null);
     if (reason === undefined || reason.unified === "error" || isMadeUp) {
+      const { model } = this.#request;
+      if (!this.hasBegun && reason?.raw === undefined) {
+        throw new ModelFault("unreadable", `${model} sent an answer without any event in it.`);
+      }
       const why = reason?.raw === undefined ? "the stream was cut" : `it stopped as ${reason.raw}`;
-      const message = `${this.#request.model} could not be heard to the end: ${why}`;
+      const message = `${model} ended its response early: ${why}.`;
       throw new ModelFault("connection", message, { partial: this.partial });
     }
     const { calls, fragments } = this.#blocks.collect(

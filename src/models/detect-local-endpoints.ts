@@ -58,16 +58,17 @@ async function probe(
 }
 
 /** Null when the answer is not a list of models. */
-function listedModels(text: string): readonly string[] | null {
-  const { data } = (JSON.parse(text) ?? {}) as { data?: unknown };
-  if (!Array.isArray(data)) return null;
-  return data
-    .map((entry: unknown) => (entry as { id?: unknown } | null)?.id)
+export function listedModels(text: string): readonly string[] | null {
+  const { data, models = data } = (JSON.parse(text) ?? {}) as { data?: unknown; models?: unknown };
+  if (!Array.isArray(models)) return null;
+  return models
+    .map((entry: { id?: unknown; name?: unknown } | null) => entry?.id ?? entry?.name)
+    .map((id) => (typeof id === "string" ? id.replace(/^models\//, "") : id))
     .filter((id): id is string => typeof id === "string" && modelId.test(id))
     .slice(0, mostModels);
 }
 
-async function readBounded(response: Response): Promise<string> {
+export async function readBounded(response: Response): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   for await (const chunk of response.body ?? []) {

@@ -1,6 +1,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import { type Clock, sleep } from "../ports/clock.ts";
 import { ModelFault } from "../ports/model.ts";
+import { clip, oneLine } from "../text.ts";
 import type { ProviderSettings } from "./resolve-provider.ts";
 import { silentPort } from "./to-model-fault.ts";
 
@@ -59,7 +60,11 @@ async function bounded(input: Parameters<typeof fetch>[0], response: Response): 
   const { body, headers, status, statusText } = response;
   if (status >= 300 && status < 400) {
     await body?.cancel();
-    throw new ModelFault("rejected", describeRedirect(input, status, headers.get("location")));
+    throw new ModelFault("wrong-address", describeRedirect(input, status, headers.get("location")));
+  }
+  // A gateway's page with a status of 500 and more says that the provider is down.
+  if (status < 500 && /html/i.test(headers.get("content-type") ?? "")) {
+    throw new ModelFault("wrong-address", await describePage(input, response));
   }
   if (body === null) return response;
   let bytes = 0;
@@ -102,10 +107,38 @@ function describeRedirect(
   status: number,
   location: string | null,
 ): string {
-  const from = originOf(input instanceof Request ? input.url : String(input));
+  const from = originOf(addressOf(input));
   const to = location === null ? null : originOf(location, from ?? undefined);
   const where = to === null ? "an address that cannot be read" : to;
-  return `${from ?? "The provider"} sends elsewhere (${status}), to ${where}, and is not followed: the key is for the configured address alone. If that is where it lives now, set its base URL.`;
+  return `${from ?? "The provider"} sends elsewhere (${status}), to ${where}, and is not followed: the key is for the configured address alone.`;
+}
+
+/** A login page, a proxy's refusal, the page of another program. */
+async function describePage(
+  input: Parameters<typeof fetch>[0],
+  response: Response,
+): Promise<string> {
+  const from = originOf(addressOf(input)) ?? "The provider";
+  const page = await beginningOf(response).catch(() => "");
+  const title = oneLine(/<title[^>]*>(?<title>[^<]{1,200})/i.exec(page)?.groups?.["title"] ?? "");
+  const named = title === "" ? "" : ` “${clip(title, 80)}”`;
+  return `${from} answered with a web page${named} (${response.status}), which is no answer of a model.`;
+}
+
+const longestBeginning = 8 * 1024;
+
+async function beginningOf({ body }: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  for await (const chunk of body ?? []) {
+    text += decoder.decode(chunk, { stream: true });
+    if (text.length > longestBeginning) break;
+  }
+  return text;
+}
+
+function addressOf(input: Parameters<typeof fetch>[0]): string {
+  return input instanceof Request ? input.url : String(input);
 }
 
 /** Without path and query, which can hold anything. */

@@ -21,6 +21,7 @@ import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-mo
 import { createProviderFetch, loadLanguageModel } from "./load-language-model.ts";
 import { planModel, planModelName } from "./plan-model.ts";
 import { builtInProviders } from "./provider-catalog.ts";
+import { remedyFor } from "./remedy-for.ts";
 import {
   type Environment,
   keyIn,
@@ -124,7 +125,13 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
       scripted ??
       (provider === "scripted"
         ? withoutPlaybook(name, named)
-        : connectModel(resolveProvider(provider, environment, config), modelId, clock));
+        : connectModel(modelId, {
+            settings: resolveProvider(provider, environment, config),
+            keyVariable: config.providers?.[provider]?.apiKey
+              ? undefined
+              : keyVariableOf(provider, config),
+            clock,
+          }));
     resolved.set(name, model);
     return model;
   }
@@ -219,7 +226,15 @@ function findDefaultModel(environment: Environment): string | undefined {
 }
 
 /** A provider's model; its client is loaded by the first request. */
-function connectModel(settings: ProviderSettings, modelId: string, clock: Clock): Model {
+function connectModel(
+  modelId: string,
+  connection: {
+    readonly settings: ProviderSettings;
+    readonly keyVariable: string | undefined;
+    readonly clock: Clock;
+  },
+): Model {
+  const { clock, settings } = connection;
   const { apiKey, headers, kind, provider } = settings;
   const fetch = createProviderFetch(clock);
   let client: ReturnType<typeof loadLanguageModel> | undefined;
@@ -233,6 +248,7 @@ function connectModel(settings: ProviderSettings, modelId: string, clock: Clock)
     // The other providers cache by themselves.
     hasCacheBreakpoints: kind === "anthropic",
     speaksGemini: kind === "google",
+    remedy: (fault, signal) => remedyFor(fault, { ...connection, modelId, fetch, signal }),
     clock,
   });
   const counter = new TokenCounter(settings, modelId, fetch);

@@ -35,7 +35,19 @@ test.each<[string, number, string, ModelFaultKind]>([
   ["Google's overflow", 400, "The input token count (9) exceeds the maximum", "context-overflow"],
   ["413", 413, "Request Entity Too Large", "context-overflow"],
   ["408", 408, "Request Timeout", "connection"],
-  ["an unknown model", 404, "model not found", "rejected"],
+  ["an unknown model", 404, "model not found", "unknown-model"],
+  [
+    "Anthropic's unknown model",
+    404,
+    '{"type":"not_found_error","message":"model: x"}',
+    "unknown-model",
+  ],
+  ["OpenRouter's unknown model", 400, "x/y is not a valid model ID", "unknown-model"],
+  ["DeepSeek's unknown model", 400, "Model Not Exist", "unknown-model"],
+  ["a model without access", 403, '{"error":{"code":"model_not_found"}}', "unknown-model"],
+  ["a setting that a model lacks", 400, "max_tokens is not supported with this model", "rejected"],
+  ["a path that does not exist", 404, "Not Found", "wrong-address"],
+  ["a proxy that asks who it is", 407, "Proxy Authentication Required", "wrong-address"],
   ["a bad parameter", 400, "max_tokens is too large", "rejected"],
   ["a parameter out of range", 422, "temperature: must be at most 1", "rejected"],
 ])("%s", (_, status, body, kind) => {
@@ -77,13 +89,9 @@ test.each(["soon", "-5", "", "1e9999"])("retry-after %j says nothing", (value) =
 });
 
 test.each([
-  [
-    "ollama/qwen3",
-    { address: "127.0.0.1", port: 11_434 },
-    "127.0.0.1:11434. Start ollama, or set OLLAMA_HOST",
-  ],
-  ["own/model", { address: "::1", port: 9 }, "[::1]:9. Start what is to listen there"],
-  ["vllm/m", { errors: [{ address: "127.0.0.1", port: 8000 }] }, "set VLLM_BASE_URL"],
+  ["ollama/qwen3", { address: "127.0.0.1", port: 11_434 }, "127.0.0.1:11434."],
+  ["own/model", { address: "::1", port: 9 }, "[::1]:9."],
+  ["vllm/m", { errors: [{ address: "127.0.0.1", port: 8000 }] }, "127.0.0.1:8000."],
 ])(
   "%s on this machine that does not run is said to be so, and not waited for",
   (model, at, says) => {
@@ -92,7 +100,10 @@ test.each([
       model,
       now: 0,
     });
-    expect({ kind, message }).toEqual({ kind: "rejected", message: expect.stringContaining(says) });
+    expect({ kind, message }).toEqual({
+      kind: "unreachable",
+      message: expect.stringContaining(says),
+    });
   },
 );
 
@@ -116,6 +127,6 @@ test("a message is one short sentence that names model and status", () => {
   const body = `<html><title>502</title>${"<p>x</p>".repeat(500)}</html>`;
   const error = new APICallError({ ...httpError(502, body), message: body, requestBodyValues: {} });
   const { message } = toModelFault(error, { model: "openai/gpt", now: 0 });
-  expect(message).toMatch(/^openai\/gpt is overloaded or broken \(502\): 502 x/);
+  expect(message).toMatch(/^openai\/gpt is overloaded or failing \(502\): 502 x/);
   expect(message.length).toBeLessThan(400);
 });

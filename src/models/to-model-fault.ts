@@ -2,12 +2,13 @@ import { isIP } from "node:net";
 import { ModelFault, type ModelFaultKind } from "../ports/model.ts";
 import { redactSecrets } from "../ports/redact-secrets.ts";
 import { clip, headOf, oneLine } from "../text.ts";
-import { builtInProviders } from "./provider-catalog.ts";
 
 interface FaultContext {
   readonly model: string;
   /** What had arrived before. */
   readonly partial?: string;
+  /** The provider had sent at least one event. */
+  readonly hasBegun?: boolean;
   readonly secrets?: readonly string[];
   /** For a date to come back at. */
   readonly now: number;
@@ -21,42 +22,51 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
   const complaint = readComplaint(error);
   const silent = silentPort(error);
   if (silent !== undefined) {
-    const sentence = `${context.model} cannot be reached: nothing answers at ${silent}.`;
-    const remedy = remedyFor(context.model);
-    return new ModelFault("rejected", `${sentence} ${remedy}`, { cause: complaint.cause });
+    const message = `${context.model} cannot be reached: nothing answers at ${silent}.`;
+    return new ModelFault("unreachable", message, { cause: complaint.cause });
   }
   const retryAfterMs =
     readRetryAfter(complaint.headers ?? {}, context.now) ?? readRetryDelay(complaint.text);
-  const kind = classify(complaint, retryAfterMs !== undefined);
+  const kind = classify(complaint, retryAfterMs !== undefined, context);
   const status = complaint.status === undefined ? "" : ` (${complaint.status})`;
-  const detail = excerpt(redactSecrets(complaint.message, context.secrets ?? []));
-  return new ModelFault(kind, `${context.model} ${sentences[kind]}${status}: ${detail}`, {
-    ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
-    ...(context.partial ? { partial: context.partial } : {}),
-    // Only the cause below the client: the client's error holds the whole request, prompt included.
-    cause: complaint.cause,
-  });
+  const said = kind === "unreadable" ? howUnreadable(complaint) : complaint.message;
+  const detail = excerpt(redactSecrets(said, context.secrets ?? []));
+  return new ModelFault(
+    kind,
+    asSentence(`${context.model} ${sentences[kind]}${status}: ${detail}`),
+    {
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      ...(context.partial ? { partial: context.partial } : {}),
+      // Only the cause below the client: the client's error holds the whole request, prompt included.
+      cause: complaint.cause,
+    },
+  );
 }
 
-/** A local server has to be started by the person: retrying would not help. */
-function remedyFor(model: string): string {
-  const provider = model.split("/", 1)[0] ?? "";
-  const builtIn = Object.hasOwn(builtInProviders, provider)
-    ? builtInProviders[provider]
-    : undefined;
-  return builtIn?.isLocal === true
-    ? `Start ${provider}, or set ${builtIn.baseUrlVariable} to where it listens.`
-    : "Start what is to listen there, or correct the provider's address.";
+/** The clients' own words about it are for programmers. */
+function howUnreadable({ unparsed }: ProviderComplaint): string {
+  return unparsed === undefined
+    ? "it does not follow the protocol"
+    : `invalid JSON, “${headOf(unparsed, 80)}”`;
+}
+
+/** Ends what a provider said as a sentence, so that another one can follow. */
+function asSentence(text: string): string {
+  return /[.!?…]["”)\]]?$/.test(text) ? text : `${text}.`;
 }
 
 const sentences: Record<ModelFaultKind, string> = {
-  "rate-limited": "asks to wait",
+  "rate-limited": "limits its requests",
   "spend-cap": "refused because a limit of the account is reached",
-  overloaded: "is overloaded or broken",
-  connection: "could not be heard to the end",
+  overloaded: "is overloaded or failing",
+  connection: "ended its response early",
   "context-overflow": "cannot take a conversation this long",
-  unauthorized: "refused the key",
-  rejected: "refused the request",
+  unauthorized: "refused the API key",
+  "unknown-model": "is not offered by its provider",
+  "wrong-address": "has no model API at its address",
+  unreachable: "cannot be reached",
+  unreadable: "sent an answer that cannot be read",
+  rejected: "rejected the request",
 };
 
 const spendWords =
@@ -69,9 +79,22 @@ const keyWords =
   /authentication_error|permission_error|invalid[_ ]api[_ ]key|api[_ ]key[_ ](?:not[_ ]valid|invalid|expired)|LoadAPIKey/i;
 const refusalWords =
   /invalid_request|not_found|Unsupported|InvalidPrompt|InvalidArgument|NoSuchModel/;
+/** As the providers say it, most with the name between these words. */
+const modelWords =
+  /(?:invalid|unknown|unsupported|no such|not a valid) model\b|\bmodels?\b.{0,120}?\b(?:not (?:exist|found|available|offered|supported)|is invalid|no longer)/is;
+/** Errors of the clients: the answer came, and was not what the protocol says. */
+const unreadableNames =
+  /^AI_(?:JSONParse|TypeValidation|EmptyResponseBody|InvalidStreamPart)Error\b|^Error +Expected a normalized \w+ stream error/;
 
-function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKind {
+function classify(
+  complaint: ProviderComplaint,
+  mayWait: boolean,
+  { hasBegun = false }: FaultContext,
+): ModelFaultKind {
   const { status, text } = complaint;
+  if (unreadableNames.test(text)) return "unreadable";
+  // An answer that ended without an end: it was cut, or never was one.
+  if (text.startsWith("AI_InvalidResponseDataError")) return hasBegun ? "connection" : "unreadable";
   if (status === undefined || status < 400) return classifyByWords(text);
   if (status === 429) {
     if (mayWait) return "rate-limited";
@@ -79,12 +102,22 @@ function classify(complaint: ProviderComplaint, mayWait: boolean): ModelFaultKin
     // there are no headers, so there the words decide.
     return complaint.headers === undefined ? classifyByWords(`rate_limit ${text}`) : "spend-cap";
   }
+  if (status === 407) return "wrong-address";
   if (status >= 500 || /overloaded/i.test(text)) return "overloaded";
+  if (isAboutModel(complaint)) return "unknown-model";
   if (status === 401 || (status === 400 && keyWords.test(text))) return "unauthorized";
   if (status === 402 || (spendWords.test(text) && status !== 404)) return "spend-cap";
   if (status === 403) return "unauthorized";
   if (status === 413 || contextWords.test(text)) return "context-overflow";
+  if (status === 404 || status === 405) return "wrong-address";
   return status === 408 ? "connection" : "rejected";
+}
+
+/** Some providers use 400 or 403 for an unknown name, and their words tell it apart. */
+function isAboutModel({ message, status, text }: ProviderComplaint): boolean {
+  if (status === 404) return /\bmodels?\b/i.test(text);
+  if (status !== 400 && status !== 403 && status !== 422) return false;
+  return /model_not_found|NoSuchModel/.test(text) || modelWords.test(message.slice(0, 500));
 }
 
 /** For errors without a useful status: inside a stream that began as 200, or of the network. */
@@ -93,6 +126,7 @@ function classifyByWords(text: string): ModelFaultKind {
   if (spendWords.test(text)) return "spend-cap";
   if (overloadWords.test(text) || /rate_limit/i.test(text)) return "overloaded";
   if (keyWords.test(text)) return "unauthorized";
+  if (/model_not_found|NoSuchModel/.test(text)) return "unknown-model";
   return refusalWords.test(text) ? "rejected" : "connection";
 }
 
@@ -145,6 +179,8 @@ interface ProviderComplaint {
   /** Everything that tells kinds apart: name, type, code, message and body. */
   readonly text: string;
   readonly cause: unknown;
+  /** What a client could not parse. */
+  readonly unparsed?: string;
 }
 
 const maximumBody = 20_000;
@@ -169,6 +205,7 @@ export function readComplaint(error: unknown): ProviderComplaint {
     message: said || headOf(body, 500),
     text: words.map(asText).join(" "),
     cause: isRequestCarrier(error) ? cause : error,
+    ...(name === "AI_JSONParseError" && { unparsed: asText(fields["text"]) }),
   };
 }
 

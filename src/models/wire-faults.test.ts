@@ -91,12 +91,37 @@ describe.each(Object.entries(protocols))("%s", (name, events) => {
   test("a refused key is named as that, and not shown", async () => {
     const fault = await faultOf(name, refuse(401, error(`Incorrect API key: ${key}`), json));
     expect(fault.kind).toBe("unauthorized");
+    expect(fault.remedy).toMatch(
+      name.startsWith("local")
+        ? /Correct the key of "local"/
+        : /^Set [A-Z_]+_API_KEY to a valid key/,
+    );
   });
 
   test("a conversation that is too long, and an unknown model", async () => {
     const long = error("prompt is too long: 201000 tokens > 200000 maximum");
     expect((await faultOf(name, refuse(400, long, json))).kind).toBe("context-overflow");
-    expect((await faultOf(name, refuse(404, error("no such model"), json))).kind).toBe("rejected");
+    const [provider, model] = name.split("/");
+    server.list = JSON.stringify({ data: [{ id: `${model}-x` }, { id: "another" }] });
+    const unknown = await faultOf(name, refuse(404, error("no such model"), json));
+    const remedy = `Did you mean ${provider}/${model}-x?`;
+    expect(unknown).toMatchObject({ kind: "unknown-model", remedy });
+    server.list = JSON.stringify({ models: [{ name: "models/another" }] });
+    const other = await faultOf(name, refuse(404, error("no such model"), json));
+    expect(other.remedy).toBe(`It offers ${provider}/another.`);
+    delete server.list;
+  });
+
+  test("a web page in place of an answer is told with its title, and is not an overload", async () => {
+    const page = "<html><head><title>Sign in\u001b[2J</title></head></html>";
+    for (const status of [200, 403, 404]) {
+      const html = { "content-type": "text/html; charset=utf-8" };
+      const fault = await faultOf(name, refuse(status, page, html));
+      expect(fault.kind).toBe("wrong-address");
+      expect(fault.message).toContain(`answered with a web page “Sign in`);
+      expect(fault.remedy).toContain("sign in to the proxy");
+    }
+    expect((await faultOf(name, refuse(404, "404 page not found"))).kind).toBe("wrong-address");
   });
 
   test.each<[string, (response: ServerResponse) => void]>([
@@ -121,8 +146,8 @@ describe.each(Object.entries(protocols))("%s", (name, events) => {
 
   test("a socket that breaks before anything, or an answer that is no stream", async () => {
     expect((await faultOf(name, (response) => response.destroy())).kind).toBe("connection");
-    const page = refuse(200, "<html>welcome</html>", { "content-type": "text/html" });
-    expect((await faultOf(name, page)).kind).toBe("connection");
+    expect((await faultOf(name, refuse(200, "welcome"))).kind).toBe("unreadable");
+    expect((await faultOf(name, refuse(200, '{"hello": 1}', json))).kind).toBe("unreadable");
   });
 
   test("an event that is not JSON breaks the stream", async () => {
@@ -130,7 +155,8 @@ describe.each(Object.entries(protocols))("%s", (name, events) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
       response.end("event: message_start\ndata: {oops\n\n");
     });
-    expect(["connection", "overloaded"]).toContain(fault.kind);
+    expect(fault.kind).toBe("unreadable");
+    expect(fault.message).toMatch(/invalid JSON, “\{oops”|does not follow the protocol/);
   });
 
   test("malformed arguments are kept as text", async () => {
@@ -189,8 +215,9 @@ describe("where nobody listens on this machine", () => {
   test("it is said what to start, and where", async () => {
     const { asked, clock, port } = await askNobody();
     await clock.advance(500);
-    const message = `ollama/qwen cannot be reached: nothing answers at 127.0.0.1:${port}. Start ollama, or set OLLAMA_HOST to where it listens.`;
-    await expect(asked).rejects.toMatchObject({ kind: "rejected", message });
+    const message = `ollama/qwen cannot be reached: nothing answers at 127.0.0.1:${port}.`;
+    const remedy = "Start ollama, or set OLLAMA_HOST to where it listens.";
+    await expect(asked).rejects.toMatchObject({ kind: "unreachable", message, remedy });
   });
 
   test("what was just about to start is asked once more", async () => {

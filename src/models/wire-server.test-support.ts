@@ -11,6 +11,8 @@ export interface WireServer {
   readonly counts: { readonly path: string; readonly body: string }[];
   /** Absent: there are no such endpoints. */
   count?: (response: ServerResponse) => void;
+  /** What it says when it is asked for its models; absent: there is no such endpoint. */
+  list?: string;
   close(): void;
 }
 
@@ -22,6 +24,10 @@ export async function startWireServer(): Promise<WireServer> {
       wire.counts.push({ path, body });
       if (wire.count) wire.count(response);
       else response.writeHead(404).end("{}");
+      return;
+    }
+    if (request.method === "GET" && path.endsWith("/models")) {
+      response.writeHead(wire.list ? 200 : 404).end(wire.list ?? "{}");
       return;
     }
     wire.bodies.push(body);

@@ -131,10 +131,15 @@ export type ModelFaultKind =
   | "context-overflow"
   /** The key is missing or refused. */
   | "unauthorized"
-  /**
-   * The provider rejected the request as malformed, does not know the model, or is a local program that
-   * does not run.
-   */
+  /** The provider does not offer this model. */
+  | "unknown-model"
+  /** What answers at the address is no model API: a web page, a redirect, an unknown path. */
+  | "wrong-address"
+  /** A local program that does not run. */
+  | "unreachable"
+  /** The answer does not follow the protocol, such as invalid JSON. */
+  | "unreadable"
+  /** The provider rejected the request as malformed. */
   | "rejected";
 
 export class ModelFault extends Error {
@@ -142,16 +147,19 @@ export class ModelFault extends Error {
   readonly retryAfterMs: number | undefined;
   /** The output before the fault; recorded, never acted upon. */
   readonly partial: string | undefined;
+  /** What a person can do about it; a sentence. */
+  readonly remedy: string | undefined;
 
   constructor(
     kind: ModelFaultKind,
     message: string,
-    options: { retryAfterMs?: number; partial?: string; cause?: unknown } = {},
+    options: { retryAfterMs?: number; partial?: string; remedy?: string; cause?: unknown } = {},
   ) {
     super(message, { cause: options.cause });
     this.name = "ModelFault";
     this.kind = kind;
     this.retryAfterMs = options.retryAfterMs;
     this.partial = options.partial;
+    this.remedy = options.remedy;
   }
 }

@@ -1,3 +1,4 @@
+import { describeStatus } from "../events/close-reason.ts";
 import type { ArtifactReference } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -25,7 +26,7 @@ function headingOf({ context, problems, sessionId, title }: AgentSession): strin
       ["Agent", `${agentId} (${capability})`],
       ["Workspace", workspace.root ?? "none"],
       ["Began", time(context.createdAt)],
-      ["Status", closeReason === null ? status : `${status} (${closeReason})`],
+      ["Status", closeReason === null ? status : describeStatus(status, closeReason)],
       ["Runs", runIds.join(", ")],
     );
   }

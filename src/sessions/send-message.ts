@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { externalProvider } from "../contracts/contract.ts";
 import type { Carried } from "../contracts/exposure.ts";
+import { describeStatus } from "../events/close-reason.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { MessageSender, SentMessage } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
@@ -109,7 +110,7 @@ function requireOpen(delegation: Delegation): void {
   if (status === "created" || status === "running") return;
   const end =
     status === "closed"
-      ? `has ended: ${statusOf(delegation.finalStatus, delegation.closeReason)} (${delegation.closeReason})`
+      ? `has ended: ${describeStatus(statusOf(delegation.finalStatus, delegation.closeReason), delegation.closeReason)}`
       : "has handed in its output";
   throw new MandateError("already-terminal", `${id} ${end}. It reads no more messages.`);
 }

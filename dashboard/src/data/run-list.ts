@@ -1,5 +1,6 @@
 import { useSyncExternalStore } from "react";
-import { closeReasonOf, isOfRoot } from "../../../src/events/cause.ts";
+import { closeReasonOf } from "../../../src/events/cause.ts";
+import { isOfRoot } from "../../../src/events/run-cause.ts";
 import type { FollowedEvent, Operations } from "../../../src/surfaces/client/mandate-client.ts";
 import { client } from "./client.ts";
 import { live } from "./live.ts";

@@ -1,3 +1,5 @@
+import { labelOfEnd } from "../../events/cause.ts";
+import { describeStatus } from "../../events/close-reason.ts";
 import { type Delegation, openAskOf, shownName } from "../../events/delegation.ts";
 import { childrenAfterAnswer, type RunState } from "../../events/run-state.ts";
 import { atMost, atMostCost, type Spent } from "../../events/spent.ts";
@@ -30,7 +32,7 @@ export function stateOf(
   if (delegation.status === "closed") {
     const { closeReason, finalStatus } = delegation;
     const status = statusOf(finalStatus, closeReason);
-    return status === closeReason ? status : `${status} (${closeReason})`;
+    return describeStatus(status, closeReason, labelOfEnd(delegation));
   }
   if (isInterrupted) return "interrupted";
   const children = childrenAfterAnswer(log, delegation).length;

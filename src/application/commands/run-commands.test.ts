@@ -57,8 +57,8 @@ test("what runs is told line by line, and what it came to afterwards", async () 
   const tree = await hear(engine, `/tree ${run.runId}`, viewer);
   expect(tree.split("\n")).toEqual([
     expect.stringMatching(/^Run R succeeded: Find/),
-    expect.stringMatching(/^- boss#D completed \(report_accepted\), \d+ tokens, \$0.0000: Find/),
-    expect.stringMatching(/^ {2}- helper#D completed \(report_accepted\), \d+ tokens/),
+    expect.stringMatching(/^- boss#D completed \(report accepted\), \d+ tokens, \$0.0000: Find/),
+    expect.stringMatching(/^ {2}- helper#D completed \(report accepted\), \d+ tokens/),
   ]);
   expect(await hear(engine, "/tree")).toBe(tree);
   expect(await hear(engine, `/tree boss#${run.delegationId}`)).toBe(tree);

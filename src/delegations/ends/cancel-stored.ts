@@ -1,6 +1,7 @@
-import { type Cause, closeReasonOf, describeRunCause } from "../../events/cause.ts";
+import { type Cause, closeReasonOf } from "../../events/cause.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
+import { describeRunCause } from "../../events/run-cause.ts";
 import { childrenOf, subtree } from "../../events/run-state.ts";
 import { Evidence } from "../../events/seal.ts";
 import { worstCaseOf } from "../../events/spent.ts";

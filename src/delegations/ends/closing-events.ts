@@ -1,18 +1,12 @@
 import { externalProvider, modelName } from "../../contracts/contract.ts";
-import {
-  type Cause,
-  closeReasonOf,
-  describeCallCause,
-  describeRunCause,
-  givenUp,
-  type RunCause,
-} from "../../events/cause.ts";
+import { type Cause, closeReasonOf, describeCallCause, givenUp } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import type { ArtifactReference, EventPayloads, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { apply } from "../../events/lifecycle.ts";
 import { openSteps, standingPlans } from "../../events/planned-steps.ts";
+import { describeRunCause, type RunCause } from "../../events/run-cause.ts";
 import type { Evidence, Seal } from "../../events/seal.ts";
 import { planModelName } from "../../models/plan-model.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";

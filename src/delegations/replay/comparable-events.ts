@@ -4,10 +4,9 @@ import {
   closeReasonOf,
   describeCause,
   describeReminder,
-  describeRunCause,
-  isOfRoot,
 } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { describeRunCause, isOfRoot } from "../../events/run-cause.ts";
 
 /** An event without the fields that always differ between two runs. */
 export interface ComparableEvent {

@@ -100,8 +100,13 @@ function keyOf({ completion, prompt }: ModelUsage): string {
 /** A fault to which the engine reacts as it did to the recorded one. */
 function faultOf({ cause, isCharged, partial, then }: RecordedFault): ModelFault {
   if (cause.code === "model_stalled") return new StalledRequest(cause);
-  const kept = partial === undefined ? {} : { partial };
+  const remedy = cause.code === "model_unavailable" ? cause.remedy : undefined;
+  const kept = {
+    ...(partial === undefined ? {} : { partial }),
+    ...(remedy === undefined ? {} : { remedy }),
+  };
   const { text: message } = cause;
+  if (isUnreadable(cause)) return new ModelFault("unreadable", message, kept);
   const passing = isCharged ? "connection" : "overloaded";
   switch (then) {
     case "compact":
@@ -128,7 +133,13 @@ export function recordedTries({ delegations }: Recording): number {
   return Math.min(Number.MAX_SAFE_INTEGER, ...lasting);
 }
 
-function isLasting({ isCharged, then }: RecordedFault): boolean {
+/** Has its own number of tries. */
+function isUnreadable(cause: RecordedFault["cause"]): boolean {
+  return cause.code === "model_unavailable" && cause.fault === "unreadable";
+}
+
+function isLasting({ cause, isCharged, then }: RecordedFault): boolean {
+  if (isUnreadable(cause)) return false;
   return then === "next-attempt" || (isCharged && (then === "next-model" || then === "fail"));
 }
 

@@ -305,6 +305,9 @@ const refusals: ReadonlySet<string> = new Set([
   "overloaded",
   "context-overflow",
   "unauthorized",
+  "unknown-model",
+  "wrong-address",
+  "unreachable",
   "rejected",
 ]);
 

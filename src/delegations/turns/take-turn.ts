@@ -105,7 +105,7 @@ function giveUpModel(live: LiveDelegation, fault: ModelFault): boolean {
   const next = fallbacks[live.said.modelsGivenUp];
   // A conversation that is too long is so elsewhere too; a model that is not known there may be here.
   if (next === undefined || fault.kind === "context-overflow") return false;
-  const reason = `${modelOf(live)} cannot be had (${fault.message}). ${next} is asked in its place.`;
+  const reason = `${fault.message} ${next} is asked in its place.`;
   const cause = causeOf(fault);
   live.record(event(live, "agent.retried", { what: "model", cause, next, reason, delay_ms: 0 }));
   return true;
@@ -224,36 +224,51 @@ async function afterFault(
       return shortenTo(live, live.said.transcript.bytes) ? null : tooLong(live, fault.message);
     case "spend-cap":
     case "unauthorized":
+    case "unknown-model":
+    case "wrong-address":
+    case "unreachable":
     case "rejected":
       return failure(causeOf(fault));
+    case "unreadable":
+      // Once more: a second answer like this is no accident.
+      if (tries >= Math.min(2, allowedTries)) return failure(causeOf(fault));
+      return retryLater(live, fault, tries);
     case "rate-limited":
     case "overloaded":
     case "connection": {
       if (tries >= allowedTries) return retryable(causeOf(fault));
-      const delay = fault.retryAfterMs ?? backoff(live.run.parts, tries);
-      if (delay > live.process.time.left()) {
-        const { kind, message: text } = fault;
-        return failure({ code: "model_unavailable", fault: kind, text, wait_ms: delay });
-      }
-      live.record(
-        event(live, "agent.retried", {
-          what: "request",
-          cause: causeOf(fault),
-          reason: fault.message,
-          delay_ms: Math.round(delay),
-        }),
-      );
-      await live.work.sleep(delay);
-      return null;
+      return retryLater(live, fault, tries);
     }
     default:
       return fault.kind satisfies never;
   }
 }
 
+/** Null after a wait; a failure when the delegation has no time for it. */
+async function retryLater(
+  live: LiveDelegation,
+  fault: ModelFault,
+  tries: number,
+): Promise<Ending | null> {
+  const delay = fault.retryAfterMs ?? backoff(live.run.parts, tries);
+  const { kind, message: text } = fault;
+  if (delay > live.process.time.left()) {
+    return failure({ code: "model_unavailable", fault: kind, text, wait_ms: delay });
+  }
+  live.record(
+    event(live, "agent.retried", {
+      ...{ what: "request", cause: causeOf(fault), reason: text },
+      delay_ms: Math.round(delay),
+    }),
+  );
+  await live.work.sleep(delay);
+  return null;
+}
+
 function causeOf(fault: ModelFault): Cause {
   if (fault instanceof StalledRequest) return fault.cause;
-  return { code: "model_unavailable", fault: fault.kind, text: fault.message };
+  const { kind, message: text, remedy } = fault;
+  return { code: "model_unavailable", fault: kind, text, ...(remedy !== undefined && { remedy }) };
 }
 
 /** Full jitter between half and the whole of a doubling delay, up to a limit. */

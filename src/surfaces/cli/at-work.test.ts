@@ -369,7 +369,7 @@ test("somebody else cancels the run, and whoever works on it hears of it", async
   expect(cancelled.out).toContain(`Cancelled ${id}. Resume: mandate resume ${id}`);
   const { code, err } = await typing.done;
   expect(code).toBe(1);
-  expect(err).toContain("cancelled (cancelled): enough");
+  expect(err).toContain("mandate: cancelled: enough");
 });
 
 test("a run that another process takes over is left to it", async () => {

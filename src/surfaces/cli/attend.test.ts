@@ -27,7 +27,7 @@ async function hintFor(cause: Cause, said: string): Promise<string> {
       cause,
     },
   );
-  return /Give it more: (.*)\n/.exec(err)?.[1] ?? err;
+  return /Give it more: (.*)\. Details/.exec(err)?.[1] ?? err;
 }
 
 test("the hint follows from the cause, whatever the sentence says", async () => {

@@ -1,8 +1,9 @@
 import { basename } from "node:path";
 import { labelOf } from "../../application/commands/describe-run.ts";
-import type { Cause } from "../../events/cause.ts";
+import { type Cause, describeCause } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { Store } from "../../ports/store.ts";
 import { type Arguments, type CommandOption, flag, jsonOption, text } from "./command.ts";
 import { printResult, resultPrinter } from "./commands/result.ts";
 import { type Display, PlainDisplay, QuietDisplay } from "./display.ts";
@@ -49,6 +50,8 @@ export interface Aftermath {
   readonly kept: readonly string[];
   /** Why the agent failed; null: it did not. */
   readonly cause: Cause | null;
+  /** Why the models that were asked before the last one did not answer. */
+  readonly triedFirst?: readonly string[];
   /** Whether the answer was printed before the run ended. */
   readonly isPrinted?: boolean;
 }
@@ -64,7 +67,23 @@ export async function lookBack(
   if (run === undefined) return nothingLeft;
   const agent = run.delegations.get(delegationId);
   const cause = (agent?.status === "closed" && agent.failure?.cause) || null;
-  return { end: run.outcome, kept: await keptChanges(store, run, io), cause };
+  const kept = await keptChanges(store, run, io);
+  const triedFirst =
+    cause?.code === "model_unavailable" ? await otherModels(store, delegationId) : [];
+  return { end: run.outcome, kept, cause, triedFirst };
+}
+
+/** The faults of the models whose fallbacks were asked. */
+async function otherModels(store: Store, delegationId: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for await (const { payload, type } of store.readEvents({
+    delegationId,
+    types: ["agent.retried"],
+  })) {
+    if (type !== "agent.retried" || payload.what !== "model") continue;
+    found.push(printableLine(describeCause(payload.cause)));
+  }
+  return found;
 }
 
 const nothingLeft: Aftermath = { end: null, kept: [], cause: null };
@@ -90,7 +109,7 @@ export async function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
-  { cause, end, isPrinted = false, kept }: Aftermath = nothingLeft,
+  { cause, end, isPrinted = false, kept, triedFirst = [] }: Aftermath = nothingLeft,
 ): Promise<number> {
   const { run } = outcome;
   switch (outcome.ended) {
@@ -118,10 +137,11 @@ export async function reportOutcome(
         return exitCodeOfResult(result, end);
       }
       const isKnown = isPrinted && result.status === "completed";
-      const code = isKnown ? exitCodeOfResult(result) : await printResult(result, io);
+      const code = isKnown ? exitCodeOfResult(result) : await printResult(result, io, cause);
       if (code !== exitCode.done) {
+        for (const sentence of triedFirst) io.stderr.write(`Tried first: ${sentence}\n`);
         const next = howToContinue(run, io, result.closeReason, cause);
-        io.stderr.write(`Why: ${io.program} show ${run.delegationId}. ${next}\n`);
+        io.stderr.write(`${next}. Details: ${io.program} show ${run.delegationId}\n`);
       } else if (end === "failed") {
         io.stderr.write(
           `mandate: the run failed all the same: a sub-agent or step was not completed. See ${io.program} tree ${run.runId}\n`,
@@ -172,7 +192,9 @@ function howToContinue(
     );
   }
   if (closeReason === "timeout") return more("--timeout TIME");
-  return `Resume: ${io.program} resume ${runId}`;
+  // The sentence before this one says what to do first.
+  const first = cause?.code === "model_unavailable" && cause.remedy !== undefined;
+  return `${first ? "Then resume" : "Resume"}: ${io.program} resume ${runId}`;
 }
 
 type Interrupted = Extract<WorkOutcome, { ended: "interrupted" }>;

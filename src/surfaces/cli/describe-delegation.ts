@@ -2,11 +2,13 @@ import { describeAnswered } from "../../application/commands/describe-run.ts";
 import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { Selection } from "../../contracts/selection.ts";
+import { labelOfEnd } from "../../events/cause.ts";
+import { describeStatus } from "../../events/close-reason.ts";
 import { type Delegation, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { atMost, atMostCost } from "../../events/spent.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
-import type { EarlyAnswer } from "../../sessions/delegation-result.ts";
+import { type EarlyAnswer, statusOf } from "../../sessions/delegation-result.ts";
 import { countOf, formatCost, formatSpan, formatTokens } from "./amounts.ts";
 import { padEnd, wrap } from "./display-width.ts";
 import { indented, printableLine } from "./printable.ts";
@@ -76,11 +78,16 @@ export function describeDelegation(
 }
 
 function stateOf({ answer, delegation, status, now }: DescribedDelegation): string {
-  if (delegation.status === "closed")
-    return `closed: ${delegation.finalStatus} (${delegation.closeReason})`;
+  if (delegation.status === "closed") return describeEnd(delegation);
   if (answer && status !== "interrupted") return describeAnswered(answer.running.length);
   if (delegation.status !== "running" || status === "interrupted") return status;
   return `running, waits on: ${describeWaiting(delegation.waitingOn, now)}`;
+}
+
+/** `cancelled`, `failed (API key refused)`, `completed (changes merged)`. */
+function describeEnd(delegation: Extract<Delegation, { status: "closed" }>): string {
+  const { closeReason, finalStatus } = delegation;
+  return describeStatus(statusOf(finalStatus, closeReason), closeReason, labelOfEnd(delegation));
 }
 
 function resumed({ resumedFrom }: Delegation): string {

@@ -1,6 +1,8 @@
+import { labelOfCause } from "../../events/cause.ts";
 import type { RunOutcome } from "../../events/close-reason.ts";
 import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { isOfRoot } from "../../events/run-cause.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed } from "./amounts.ts";
 import { wrap } from "./display-width.ts";
@@ -35,7 +37,7 @@ export class PlainDisplay implements Display {
   }
 
   note(event: StoredEvent, view: RunView): void {
-    if (importanceOf(event) === "never") return;
+    if (importanceOf(event, view) === "never") return;
     const style = styleFor(this.#io.stderr, this.#io);
     this.say(noteOf(event, view, style, Number.POSITIVE_INFINITY));
   }
@@ -65,7 +67,7 @@ export class QuietDisplay extends PlainDisplay {
  */
 type Importance = "always" | "plain" | "never";
 
-export function importanceOf(event: StoredEvent): Importance {
+export function importanceOf(event: StoredEvent, { state }: RunView): Importance {
   switch (event.type) {
     case "agent.tool_denied":
     case "agent.tool_outcome_unknown":
@@ -76,8 +78,12 @@ export function importanceOf(event: StoredEvent): Importance {
     case "agent.compacted":
     case "run.late_result":
       return "always";
-    case "agent.subagent_failed":
+    case "agent.subagent_failed": {
+      // The command prints why the root failed, with the next step.
+      const delegation = state.delegations.get(event.sub_agent_id ?? "");
+      if (delegation?.depth === 0) return "never";
       return event.payload.code === "cancelled" ? "plain" : "always";
+    }
     case "agent.retried":
       return event.payload.what === "attempt" ? "always" : "plain";
     case "agent.subagent_attempt":
@@ -109,12 +115,19 @@ export function noteOf(
   const who = delegation ? `${printableLine(shownName(delegation))} ${delegation.id}` : state.id;
   const tone = toneOf(event, paint);
   // A summary may end in an ellipsis that this terminal cannot draw.
-  const what = printableLine(summarize(event)).replaceAll("…", glyphs.ellipsis);
+  const what = printableLine(inBrief(event)).replaceAll("…", glyphs.ellipsis);
   const [first = "", ...more] = wrap(`${who}  ${what}`, columns - 8);
   return [
     `${paint.dim(time)}  ${paint.strong(who)}${tone(first.slice(who.length))}`,
     ...more.map((line) => `       ${tone(line)}`),
   ].join("\n");
+}
+
+/** A run that failed as its root did says only how: the reason is printed with its result. */
+function inBrief(event: StoredEvent): string {
+  if (event.type !== "run.finished" || event.payload.outcome !== "failed") return summarize(event);
+  const { cause } = event.payload;
+  return isOfRoot(cause) ? `run failed: ${labelOfCause(cause)}` : summarize(event);
 }
 
 /** The colour of a run's outcome. */

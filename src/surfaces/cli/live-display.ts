@@ -43,7 +43,7 @@ export class LiveDisplay implements Display {
   }
 
   note(event: StoredEvent, view: RunView): void {
-    if (importanceOf(event) !== "always") return;
+    if (importanceOf(event, view) !== "always") return;
     this.say(noteOf(event, view, this.#style, this.#io.stderr.columns));
   }
 

@@ -182,8 +182,8 @@ test("a run that fails says why on standard error and exits 1", async () => {
   const file = desk.write("fails.yaml", "version: 1\nreplies: [{ fault: unauthorized }]\n");
   const { code, out, err } = await desk.type(["run", "--playbook", file, "x"]);
   expect({ code, out }).toEqual({ code: 1, out: "" });
-  expect(err).toMatch(/mandate: failed \(provider_unavailable\)/);
-  expect(err).toMatch(/Why: mandate show \w+\. Resume: mandate resume r\w+/);
+  expect(err).toMatch(/mandate: failed \(API key refused\)/);
+  expect(err).toMatch(/Resume: mandate resume r\w+\. Details: mandate show \w+/);
 });
 
 test("a run that its contract stops exits 3", async () => {
@@ -191,7 +191,7 @@ test("a run that its contract stops exits 3", async () => {
   const file = desk.write("denied.yaml", `version: 1\nreplies: [{ calls: [${call}] }]\n`);
   const { code, out, err } = await desk.type(["run", "-p", "researcher", "--playbook", file, "x"]);
   expect({ code, out }).toEqual({ code: 3, out: "" });
-  expect(err).toMatch(/failed \(policy_denied\): 5 calls in a row were refused/);
+  expect(err).toMatch(/failed \(refused by policy\): 5 calls in a row were refused/);
 });
 
 test("limits that are not granted as asked are told at the start", async () => {

@@ -1,4 +1,5 @@
 import { describeAnswered } from "../../application/commands/describe-run.ts";
+import { labelOfEnd } from "../../events/cause.ts";
 import { type Delegation, shownName, type WaitingOn } from "../../events/delegation.ts";
 import { childrenByParent } from "../../events/run-state.ts";
 import { addSpent, atMost, atMostCost, type Spent, spentOf } from "../../events/spent.ts";
@@ -116,7 +117,7 @@ export function describeActivity(delegation: Delegation, circumstances: Circumst
 
 function stateOf(delegation: Delegation, { below, isInterrupted, now }: Circumstances): string {
   if (delegation.status === "closed") {
-    if (delegation.finalStatus === "failed") return delegation.closeReason;
+    if (delegation.finalStatus === "failed") return labelOfEnd(delegation);
     return delegation.output?.truncated ? "done, cut short" : "done";
   }
   if (isInterrupted) return "interrupted";

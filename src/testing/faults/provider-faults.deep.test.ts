@@ -18,6 +18,7 @@ import {
 const desk = openProviderDesk();
 const again = [...lostRequest, "retried"];
 const tries = { events: life(...again, ...again, ...lostRequest, "failed") };
+const twice = { events: life(...again, ...lostRequest, "failed") };
 const unavailable = {
   state: "closed failed provider_unavailable",
   told: { status: "failed", closeReason: "provider_unavailable" },
@@ -55,19 +56,31 @@ describe.each(models)("%s", (model) => {
 
   it.each<[string, Answer]>([
     ["an HTML page with status 502", send(html, { status: 502, type: "text/html" })],
-    ["an HTML page with status 200", send(html, { type: "text/html" })],
     ["a connection that is reset before the headers", (response) => response.destroy()],
     [
       "a connection that is reset after the headers",
       send("", {}, (response) => response.destroy()),
     ],
-    ["a stream that ends at once", send("")],
-    ["a stream of something else", send(": ping\n\nnonsense\nevent: x\ndata: {oops\n\n")],
-    ["a stream that is no text", send("\ufffd\0\u0001\n\n")],
   ])("provider fault: %s is asked again, and given up after three", async (_name, answer) => {
     const after = await desk.meet(model, [answer]);
     expect(after).toMatchObject({ ...unavailable, ...tries });
     expect(desk.askedAt).toHaveLength(3);
+  });
+
+  it.each<[string, Answer]>([
+    ["a stream that ends at once", send("")],
+    ["a stream of something else", send(": ping\n\nnonsense\nevent: x\ndata: {oops\n\n")],
+    ["a stream that is no text", send("\ufffd\0\u0001\n\n")],
+  ])("provider fault: %s is asked once more, and not a third time", async (_name, answer) => {
+    const after = await desk.meet(model, [answer]);
+    expect(after).toMatchObject({ ...unavailable, ...twice });
+    expect(desk.askedAt).toHaveLength(2);
+  });
+
+  it("provider fault: an HTML page with status 200 is no model, and is not asked again", async () => {
+    const after = await desk.meet(model, [send(html, { type: "text/html" })]);
+    expect(after).toMatchObject({ ...unavailable, events: life(...lostRequest, "failed") });
+    expect(after.told.result).toContain("answered with a web page “502 Bad Gateway” (200)");
   });
 
   it("provider fault: a connection that breaks once leaves no trace in the result", async () => {
@@ -110,7 +123,7 @@ describe.each(models)("%s", (model) => {
         const away: Answer = (response) => response.writeHead(status, { location }).end();
         const after = await desk.meet(model, [away, fine]);
         expect(after).toMatchObject({ ...unavailable, events: life(...lostRequest, "failed") });
-        expect(after.told.result).toMatch(/is not followed.*set its base URL/);
+        expect(after.told.result).toMatch(/is not followed.*Correct the address/);
       }
     } finally {
       elsewhere.close();
@@ -280,19 +293,20 @@ describe("a server that speaks the chat protocol", () => {
     });
   });
 
+  it("provider fault: a [DONE] in the middle of the answer is a cut stream", async () => {
+    const body = `${spoken(chunk({ content: "half" }))}data: [DONE]\n\n`;
+    expect(await desk.meet(chat, [send(body)])).toMatchObject({ ...unavailable, ...tries });
+  });
+
   it.each<[string, string]>([
     ["a [DONE] and nothing else", "data: [DONE]\n\n"],
-    [
-      "a [DONE] in the middle of the answer",
-      `${spoken(chunk({ content: "half" }))}data: [DONE]\n\n`,
-    ],
     ["choices that are no list", spoken({ ...base, choices: null })],
     [
       "usage that is no number",
       spoken(chunk({ content: "x" }, "stop"), usage({ prompt_tokens: "9" })),
     ],
-  ])("provider fault: %s is a cut stream", async (_name, body) => {
-    expect(await desk.meet(chat, [send(body)])).toMatchObject({ ...unavailable, ...tries });
+  ])("provider fault: %s is unreadable, and asked once more", async (_name, body) => {
+    expect(await desk.meet(chat, [send(body)])).toMatchObject({ ...unavailable, ...twice });
   });
 
   it("provider fault: a finish reason that nobody knows does not keep an answer from counting", async () => {
@@ -331,7 +345,7 @@ describe("a server that speaks the chat protocol", () => {
     });
   });
 
-  it("provider fault: an answer without streaming, where one was asked for, is asked again", async () => {
+  it("provider fault: an answer without streaming, where one was asked for, is asked once more", async () => {
     const message = { role: "assistant", content: "hi" };
     const whole = {
       ...base,
@@ -339,7 +353,7 @@ describe("a server that speaks the chat protocol", () => {
       usage: counts,
     };
     const answer = send(JSON.stringify(whole), { type: "application/json" });
-    expect(await desk.meet(chat, [answer])).toMatchObject({ ...unavailable, ...tries });
+    expect(await desk.meet(chat, [answer])).toMatchObject({ ...unavailable, ...twice });
   });
 
   it.each<[string, string, RegExp]>([

@@ -2,7 +2,7 @@ import { createServer } from "node:net";
 import { type Diagnosis, diagnose } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import { type Command, jsonOption, text } from "../command.ts";
+import { type Command, flag, jsonOption, text } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
@@ -18,9 +18,11 @@ export const doctorCommand: Command = {
   about:
     "Shows what Mandate finds on this machine: its home and database, configuration, models and the\n" +
     "variables that enable others, and what can be enforced here; with each problem, how to fix it.\n" +
-    "Never prints a key. Exits 1 when a problem keeps Mandate from working.",
+    "Asks no model unless --ping is given. Never prints a key. Exits 1 when a problem keeps Mandate\n" +
+    "from working.",
   options: {
     json: jsonOption,
+    ping: flag("ask the default model for one word, and say what is wrong if it does not answer"),
     schema: text(
       "NAME",
       "print the JSON Schema for editors: mandate (the configuration) or profile",
@@ -30,13 +32,17 @@ export const doctorCommand: Command = {
     const schema = given.text("schema");
     if (schema !== undefined) return printSchema(schema, io);
     const [diagnosis, isFree] = await Promise.all([
-      diagnose(io.environment, io.cwd),
+      diagnose(io.environment, io.cwd, { ping: given.flag("ping") }),
       isPortFree(usualPort),
     ]);
     const found = { ...diagnosis, port: { number: usualPort, isFree } };
-    const { configuration, database, models, node } = found;
+    const { configuration, database, models, node, ping } = found;
     const isWell =
-      node.isSupported && database.isUsable && configuration.isUsable && models.problem === null;
+      node.isSupported &&
+      database.isUsable &&
+      configuration.isUsable &&
+      models.problem === null &&
+      ping?.isAnswered !== false;
     io.stdout.write(
       given.flag("json")
         ? `${printableJson({ ok: isWell, ...found }, 2)}\n`
@@ -71,7 +77,7 @@ type Row = readonly [level: Level, label: string, text: string];
 export function describeDiagnosis(found: Findings, style: Style, program: string): string {
   const groups: readonly (readonly [string, readonly Row[]])[] = [
     ["Mandate", aboutItself(found, program)],
-    ["Models", aboutModels(found)],
+    ["Models", aboutModels(found, program)],
     ["Pools", aboutPools(found)],
     ["This machine", aboutMachine(found, program)],
   ];
@@ -166,10 +172,22 @@ function aboutDefault({ default: name, problem }: Findings["models"]): Row {
   return ["missing", "default", `${name}: not a language model; ${set}`];
 }
 
-function aboutModels({ models }: Findings): Row[] {
+/** A key that is set may be wrong: only an answer shows that it is not. */
+function aboutPing({ models, ping }: Findings, program: string): Row[] {
+  if (isWithoutModel(models) || models.problem !== null) return [];
+  if (ping === null) return [["missing", "ping", `not asked. Ask it: ${program} doctor --ping`]];
+  const seconds = (ping.ms / 1000).toFixed(1);
+  if (!ping.isAnswered) return [["wrong", "ping", ping.problem]];
+  const by = ping.served === null ? "" : ` by ${ping.served}`;
+  return [["good", "ping", `answered${by} in ${seconds} s`]];
+}
+
+function aboutModels(found: Findings, program: string): Row[] {
+  const { models } = found;
   const known = `as of ${models.pricesAsOf}; others under models.prices`;
   return [
     aboutDefault(models),
+    ...aboutPing(found, program),
     models.hasPrice || isWithoutModel(models)
       ? ["good", "prices", known]
       : [

@@ -1,4 +1,5 @@
-import type { RunOutcome } from "../../../events/close-reason.ts";
+import { type Cause, labelOfEnd } from "../../../events/cause.ts";
+import { closeReasonWords, describeStatus, type RunOutcome } from "../../../events/close-reason.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
@@ -54,26 +55,36 @@ async function readEnd(store: Store, { runId }: Target): Promise<RunOutcome | nu
 }
 
 /** The result alone on standard output; the failure on standard error. Gives the exit code. */
-export async function printResult(result: DelegationResult, io: Io): Promise<number> {
-  (await resultPrinter(result, io))();
+export async function printResult(
+  result: DelegationResult,
+  io: Io,
+  cause: Cause | null = null,
+): Promise<number> {
+  (await resultPrinter(result, io, cause))();
   return exitCodeOfResult(result);
 }
 
 /** What prints a result at once, between two frames of a drawing. */
-export async function resultPrinter(result: DelegationResult, io: Io): Promise<() => void> {
+export async function resultPrinter(
+  result: DelegationResult,
+  io: Io,
+  cause: Cause | null = null,
+): Promise<() => void> {
+  const { closeReason, status } = result;
   if (result.status === "completed") {
     const text = await shownAnswer(result.result, io);
     return () => {
       io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-      if (result.truncated) io.stderr.write(`mandate: cut short (${result.closeReason}).\n`);
+      if (result.truncated)
+        io.stderr.write(`mandate: the answer was cut short (${closeReasonWords[closeReason]}).\n`);
     };
   }
   const [reason = "", ...rest] = result.result.split("\n");
   const more = printable(rest.join("\n").trim());
+  const failure = cause && { cause };
   return () => {
-    io.stderr.write(
-      `mandate: ${result.status} (${result.closeReason}): ${printableLine(reason)}\n`,
-    );
+    const end = describeStatus(status, closeReason, labelOfEnd({ closeReason, failure }));
+    io.stderr.write(`mandate: ${end}: ${printableLine(reason)}\n`);
     if (more !== "") io.stderr.write(`${more}\n`);
   };
 }

@@ -27,14 +27,14 @@ const run = (...words: string[]) => ["run", "--playbook", "book.yaml", ...words]
 test.each([
   ["--max-tokens", "100", /which may take \d+ tokens here\./, "--max-tokens NUMBER", "60000"],
   ["--max-cost", "$0.001", /A single answer may cost \$\d/, "--max-cost DOLLARS", "9.50"],
-  ["--timeout", "100ms", /failed \(timeout\)/, "--timeout TIME", "60s"],
+  ["--timeout", "100ms", /timed out/, "--timeout TIME", "60s"],
 ])("what failed of %s %s is told how to have more, and gets on with that", async (...given) => {
   const [option, tooLittle, why, hint, enough] = given;
   setPrices();
   const { code, err } = await desk.type(run(option, tooLittle, "go"));
   expect(code).toBe(1);
   expect(err).toMatch(why);
-  const [, id = ""] = new RegExp(`Give it more: mandate resume ${hint} (r\\w+)\\n`).exec(err) ?? [];
+  const [, id = ""] = new RegExp(`Give it more: mandate resume ${hint} (r\\w+)\\.`).exec(err) ?? [];
   expect(err).not.toContain("Resume:");
   // As agreed then: it ends in the same way.
   expect((await desk.type(["resume", id])).err).toMatch(why);

@@ -108,7 +108,7 @@ test("a plan that was not completed reads as a failure wherever it is asked for"
   const read = await desk.type(["result"]);
   expect(read).toMatchObject({ code: 1, out: "" });
   expect(read.err).toMatch(
-    /^mandate: failed \(exit_rule_unmet\): Steps of the plan that were not completed: step-1, note\.\nPlan failed: 1/,
+    /^mandate: failed \(exit rule not met\): Steps of the plan that were not completed: step-1, note\.\nPlan failed: 1/,
   );
   const { violations } = JSON.parse((await desk.type(["verify", "--json"])).out);
   expect(violations).toEqual([]);
@@ -309,7 +309,7 @@ test("a person who is asked for approval decides whether it begins", async () =>
     },
   });
   expect(refused.code).toBe(3);
-  expect(refused.err).toContain("failed (policy_denied)");
+  expect(refused.err).toContain("failed (refused by policy)");
   expect(refused.err).toContain("The plan was not run.");
   expect(refused.err).toContain("The person says: no");
   const approved = await desk.type(words, { terminal, ask: async () => "yes" });

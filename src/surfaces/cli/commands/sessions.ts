@@ -1,3 +1,4 @@
+import { describeStatus } from "../../../events/close-reason.ts";
 import { shownName } from "../../../events/delegation.ts";
 import { atMost, atMostCost } from "../../../events/spent.ts";
 import { realPathOr } from "../../../files.ts";
@@ -187,7 +188,7 @@ function describeSession(session: AgentSession, style: Style): string[] {
 
 function describeContext(context: AgentSessionContext): string[] {
   const { agentId, capability, closeReason, runIds, status, trigger, workspace } = context;
-  const ended = closeReason === null ? status : `${status} (${closeReason})`;
+  const ended = closeReason === null ? status : describeStatus(status, closeReason);
   const writes = workspace.allowWrites ? "" : ", read only";
   return [
     `${printableLine(agentId)} as ${capability}, ${ended}, by ${describeTrigger(trigger)}`,
