@@ -134,7 +134,9 @@ function namesForCheck(
 /** Adds errors beyond syntax to the report on a profile of ours, each with its line. */
 function withJudgement(file: AgentFile, known: NamesForCheck): AgentFile {
   if (file.format !== "mandate") return file;
-  const found = file.agents.flatMap(({ fields }) => judgeFields(fields, known));
+  const found = file.agents.flatMap(({ fields, importedFrom }) =>
+    importedFrom === undefined ? judgeFields(fields, known) : [],
+  );
   if (found.length === 0) return file;
   const lines = linesOf(file.file);
   const diagnostics = found.map(({ name, ...finding }) => {

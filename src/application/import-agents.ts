@@ -47,6 +47,7 @@ interface FoundAgent {
   readonly format: AgentFormat;
   readonly fields: ProfileFields;
   readonly loss: readonly Loss[];
+  readonly importedFrom?: string;
 }
 
 /**
@@ -117,16 +118,16 @@ function chooseNames(
 
 /** Converts an agent, and checks that the result can be loaded and says the same. */
 function convert(
-  { fields: said, format, loss, name: original, source }: FoundAgent,
+  { fields: said, format, importedFrom = format, loss, name: original, source }: FoundAgent,
   names: ReadonlyMap<string, string>,
 ): ConvertedAgent | Conversion["refused"][number] {
   const name = names.get(original) ?? original;
   const fields = withNames(said, names);
-  const markdown = writeMarkdownProfile(name, fields, format);
+  const markdown = writeMarkdownProfile(name, fields, importedFrom);
   try {
     mergeLayers([{ name, fields, origin: source }]);
     const written = parseMarkdownProfile(markdown, source);
-    if (!isDeepStrictEqual(written, { name, importedFrom: format, fields })) {
+    if (!isDeepStrictEqual(written, { name, importedFrom, fields })) {
       throw new MandateError("profile-invalid", "it cannot be written so that it says the same");
     }
   } catch (error) {

@@ -51,6 +51,8 @@ export interface ImportedAgent {
   readonly name: string;
   readonly fields: ProfileFields;
   readonly loss: readonly Loss[];
+  /** In a file of ours: the program whose agent it was. */
+  readonly importedFrom?: string;
 }
 
 /** The result of reading one file. `diagnostics` and `loss` cover the whole file. */

@@ -113,8 +113,8 @@ export function readOwnProfile(
   parse: (source: string, file: string) => ParsedProfile,
 ): ReadAgents {
   try {
-    const { name, fields } = parse(text, path);
-    const agent = { name: name ?? toProfileName(fallbackName, fallbackName), fields, loss: [] };
+    const { name = toProfileName(fallbackName, fallbackName), ...parsed } = parse(text, path);
+    const agent = { ...parsed, name, loss: [] };
     return { format: "mandate", agents: [agent] };
   } catch (error) {
     if (!(error instanceof MandateError)) throw error;

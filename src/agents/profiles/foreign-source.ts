@@ -1,7 +1,7 @@
 import { basename } from "node:path";
 import type { AgentFile } from "../foreign/agent-file.ts";
 import type { ProfileFields } from "./profile.ts";
-import type { ProfileLayer } from "./profile-layer.ts";
+import { type ProfileLayer, standingOf } from "./profile-layer.ts";
 import { fileStamp, type ProfileSource, type SourceContent, stampOf } from "./profile-source.ts";
 import { type ProfileProblem, type ProjectFolder, projectLayer } from "./read-profile-file.ts";
 
@@ -69,11 +69,12 @@ function collect(files: readonly AgentFile[], project: ProjectFolder): SourceCon
       const name = basename(file).replace(/\..*$/, "");
       problems.push({ name, file, message: `${file}: ${message}`, isHarmless: true });
     }
-    for (const { fields, name } of agents) {
+    for (const { fields, importedFrom, name } of agents) {
       const origin = `${format}: ${file}`;
       // A profile in our own format among them is not foreign.
       const isForeign = format !== "mandate" && ({ isForeign: true } as const);
-      const layer = { name, fields, origin, replaces: true, ...isForeign };
+      const standing = { replaces: true, ...isForeign, ...standingOf({ importedFrom }) };
+      const layer = { name, fields, origin, ...standing };
       // Each agent of a file needs its own trust: to look at one is not to look at all.
       layers.push(projectLayer(layer, project, hash));
     }

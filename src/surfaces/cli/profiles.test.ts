@@ -268,6 +268,18 @@ describe("what came with a repository", () => {
     expect(theirs).toContain("Theirs.");
   });
 
+  it("uses the stricter of two agents of other programs with one name", async () => {
+    place(".kiro/agents/dev.json", '{"name": "dev", "description": "wide", "tools": ["*"]}');
+    place(".kiro/agents/dev.md", "---\nname: dev\ndescription: strict\ntools: [read]\n---\nP");
+    await desk.type(["profiles", "trust", ".kiro"]);
+    const { out } = await desk.type(["profiles", "show", "dev"]);
+    expect(out).toMatch(/description +strict\n.*tools +read_file, list_files, glob, grep\n/s);
+    const { err } = await desk.type(["profiles"]);
+    expect(err).toMatch(
+      /dev\.md: another agent is called "dev" too .*; the stricter of them counts/,
+    );
+  });
+
   it("does not run in a folder that is no repository either", async () => {
     execFileSync("rm", ["-rf", join(desk.folder, ".git")]);
     const refused = await desk.type(task);
@@ -289,6 +301,20 @@ describe("import", () => {
     );
     const again = await desk.type(["import", ".claude/agents"]);
     expect(again.out).toContain("is there already; --force replaces it");
+  });
+
+  it("writes no second file for a name, and what it writes passes the check", async () => {
+    place(".mandate/agents/bug-hunter.yaml", "description: Ours.\nprompt: P\n");
+    place(".claude/agents/bug-hunter.md", hunter());
+    place(".claude/agents/odd.md", "---\nname: odd\ndescription: d\ntools: Reads, Grepp\n---\nP");
+    const { out } = await desk.type(["import", ".claude/agents"]);
+    expect(out).toMatch(
+      /! bug-hunter {2}\.mandate\/agents\/bug-hunter\.yaml {2}is there already; remove/,
+    );
+    const check = await desk.type(["profiles", "check", ".mandate/agents"]);
+    expect(check.out).toMatch(/✓ \.mandate\/agents\/odd\.md {2}mandate odd\n/);
+    expect((await desk.type(["import", ".mandate/agents/odd.md", "--to", "to"])).code).toBe(0);
+    expect(readFileSync(join(desk.folder, "to/odd.md"), "utf8")).toContain("importedFrom: claude");
   });
 
   it("gives an agent another name where one would be merged with a profile or replace it", async () => {

@@ -113,8 +113,14 @@ function write(agent: ConvertedAgent, folder: string, given: Arguments): Written
   const file = join(folder, `${agent.name}.md`);
   const { markdown, ...about } = { ...agent, file };
   if (given.flag("dry-run")) return { ...about, status: "planned" };
-  const isThere = lstatSync(file, { throwIfNoEntry: false }) !== undefined;
-  if (isThere && !given.flag("force")) return { ...about, status: "kept" };
+  const isThere = (path: string): boolean =>
+    lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+  // Of two files with one name in a folder neither is used.
+  const other = [".json", ".yaml", ".yml"]
+    .map((end) => join(folder, agent.name + end))
+    .find(isThere);
+  if (other !== undefined) return { ...about, file: other, status: "kept" };
+  if (isThere(file) && !given.flag("force")) return { ...about, status: "kept" };
   mkdirSync(folder, { recursive: true });
   // Renamed into place: an existing link is replaced, and its target is not.
   const fresh = join(folder, `.${agent.name}.${process.pid}.tmp`);
@@ -173,7 +179,10 @@ function describe(
   { glyphs, paint }: Style,
 ): string {
   const done = { written: paint.good(glyphs.done), planned: glyphs.queued, kept: paint.warn("!") };
-  const note = status === "kept" ? "  is there already; --force replaces it" : "";
+  const note =
+    status === "kept"
+      ? `  is there already; ${/\.md$/.test(file) ? "--force replaces it" : "remove it first"}`
+      : "";
   const place =
     originally === undefined
       ? isReplacing && `takes the place of the profile "${name}" that you already have`

@@ -14,7 +14,7 @@ import {
 } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableLine, printJson } from "../printable.ts";
+import { printableLine, printJson, shortPaths } from "../printable.ts";
 import { listProfiles } from "../profiles/list-profiles.ts";
 import { distrustProfiles, showProfile, trustProfiles } from "../profiles/trust-profiles.ts";
 import { type Style, styleFor } from "../style.ts";
@@ -73,7 +73,9 @@ async function checkProfiles(given: Arguments, io: Io, paths: readonly string[])
   if (given.flag("json")) printJson(io, reports);
   else {
     const style = styleFor(io.stdout, io);
-    for (const report of reports) io.stdout.write(describe(report, style));
+    for (const report of reports) {
+      io.stdout.write(describe({ ...report, file: shortPaths(report.file, io) }, style));
+    }
     io.stdout.write(`${summary(reports)}\n`);
   }
   return reports.some(({ status }) => status === "error") ? exitCode.failed : exitCode.done;
