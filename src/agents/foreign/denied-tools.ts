@@ -4,7 +4,7 @@ import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { readNames, splitTools } from "./split-tools.ts";
 import { toProfileName } from "./to-profile-name.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
-import { toMatches } from "./tool-patterns.ts";
+import { isBroadened, toMatches } from "./tool-patterns.ts";
 import {
   canonicalTools,
   delegatingTools,
@@ -68,7 +68,12 @@ export function denyCalls(
 ): readonly ToolRule[] {
   if (pattern === undefined) return [{ tool, action: "deny" }];
   const matches = toMatches(tool, pattern, "deny");
-  if (matches !== undefined) return matches.map((match) => ({ tool, match, action: "deny" }));
+  if (matches !== undefined) {
+    if (isBroadened(tool, pattern)) {
+      findings.lose(field, "narrowed", `${shorten(pattern)} is denied as ${matches.join(", ")}`);
+    }
+    return matches.map((match) => ({ tool, match, action: "deny" }));
+  }
   findings.lose(field, "narrowed", `${shorten(pattern)}: all of ${tool} is denied`);
   return [{ tool, action: "deny" }];
 }

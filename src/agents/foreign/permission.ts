@@ -3,7 +3,7 @@ import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { coverDelegating, refuseMisspelt } from "./denied-tools.ts";
 import { recordOf } from "./plain-data.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
-import { toMatches } from "./tool-patterns.ts";
+import { isBroadened, toMatches } from "./tool-patterns.ts";
 import { isPlainSpelling, readToolReference } from "./tool-reference.ts";
 
 type Action = ToolRule["action"];
@@ -158,7 +158,13 @@ function rulesOf(
     return [{ tool, action }];
   }
   const matches = toMatches(tool, glob, action);
-  if (matches !== undefined) return matches.map((match) => ({ tool, match, action }));
+  if (matches !== undefined) {
+    if (action !== "allow" && isBroadened(tool, glob)) {
+      const said = `${shorten(glob)} counts as ${matches.join(", ")}`;
+      findings.lose(shorten(field), "narrowed", said);
+    }
+    return matches.map((match) => ({ tool, match, action }));
+  }
   // An exception without equivalent is dropped; a denial without equivalent covers the whole tool.
   const detail =
     action === "allow" ? "is no exception here" : `cannot be kept: ${action} for all of ${tool}`;

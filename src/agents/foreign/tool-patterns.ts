@@ -23,6 +23,11 @@ export function toMatches(
   return isUsable ? matches : undefined;
 }
 
+/** Whether a denial of this pattern covers more here than in its own program. */
+export function isBroadened(tool: string, pattern: string): boolean {
+  return paths.has(tool) ? /[[\]~]/.test(pattern) : /[{}[\]~]/.test(pattern);
+}
+
 /**
  * A denial with characters that no pattern of ours has covers the text as written, what a shell
  * makes of it, and more.

@@ -127,7 +127,7 @@ describe("profiles of a project with very many", () => {
     expect(out).toMatch(
       /\n\.claude\/agents {2}60 profiles\n {2}\? profile qa-0 {2}Checks part 0\.\n/,
     );
-    expect(out).toMatch(/\n {2}and 48 more: mandate profiles list \.claude\/agents\n/);
+    expect(out).toMatch(/\n {2}and 45 more: mandate profiles list \.claude\/agents\n/);
     expect(out + err).not.toContain(desk.folder);
     const whole = await desk.type(["profiles", "--all"]);
     expect(whole.out.match(/\? profile qa-/g)).toHaveLength(count);
@@ -154,7 +154,7 @@ describe("profiles of a project with very many", () => {
     expect(JSON.parse(some.out)).toHaveLength(6);
     const { out } = await desk.type(["profiles"]);
     expect(out).toMatch(/\d+ profiles in all: \d+ built in, 36 claude\n/);
-    expect(out).toMatch(/\n {2}and 24 more: mandate profiles list "claude"\n/);
+    expect(out).toMatch(/\n {2}and 21 more: mandate profiles list "claude"\n/);
     const none = await desk.type(["profiles", "distrust", ".claude"]);
     expect(none.out).toMatch(/16 more, 36 in all/);
   });

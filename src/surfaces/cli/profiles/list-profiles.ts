@@ -14,7 +14,7 @@ import { styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
 /** Without a filter, long lists show this many lines of each group. */
-const mostLines = 12;
+const mostLines = 15;
 
 export function listProfiles(given: Arguments, io: Io, words: readonly string[]): Promise<number> {
   return withControl(io, async (control) => {
