@@ -127,7 +127,7 @@ class CellRun {
     const disturb = isDisturbed ? this.#scenario.disturb : undefined;
     try {
       if (disturb !== undefined) await this.#disturb(child, disturb, () => output);
-      const limit = disturb === undefined ? 240_000 : 60_000;
+      const limit = disturb === undefined ? 240_000 : 120_000;
       const code = await within(
         limit,
         ended,
