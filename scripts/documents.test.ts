@@ -8,6 +8,14 @@ const root = dirname(import.meta.dirname);
 const textOf = (path: string): string => readFileSync(join(root, path), "utf8");
 const words = (list: string | undefined): readonly string[] => (list ?? "").split(" ").sort();
 
+test("the README is short: code within fifty lines, the two commands, at most fifteen links", () => {
+  const readme = textOf("README.md");
+  const [, example = ""] = /^([\s\S]*?```ts\n[\s\S]*?\n```)/.exec(readme) ?? [];
+  expect(example.split("\n").length).toBeLessThanOrEqual(50);
+  for (const command of ["npm start", "npm test"]) expect(example).toContain(command);
+  expect([...readme.matchAll(/\]\(/g)].length).toBeLessThanOrEqual(15);
+});
+
 test("the guide names every profile that is shipped", () => {
   const [, list] = /shipped with Mandate: `([^`]+)`/.exec(textOf("docs/guides/profiles.md")) ?? [];
   const files = readdirSync(join(root, "src/agents/shipped"));
@@ -40,7 +48,7 @@ function proseOf(path: string): string {
 }
 
 test("every link of a document leads to a file, and to a heading in it", () => {
-  const documents = globSync("{*.md,{docs,bench,deploy,examples}/**/*.md}", { cwd: root });
+  const documents = globSync("{*.md,llms.txt,{docs,bench,deploy,examples}/**/*.md}", { cwd: root });
   const dead: string[] = [];
   for (const document of documents) {
     for (const [, link = ""] of proseOf(document).matchAll(/\]\((?![a-z]+:)([^)\s]+)\)/g)) {

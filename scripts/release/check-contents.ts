@@ -9,6 +9,7 @@ const needed: readonly RegExp[] = [
   /^README\.md$/,
   /^LICENSE$/,
   /^CHANGELOG\.md$/,
+  /^llms\.txt$/,
   /^dist\/index\.(js|d\.ts)$/,
   /^dist\/testing\/index\.(js|d\.ts)$/,
   /^dist\/surfaces\/client\/mandate-client\.(js|d\.ts)$/,

@@ -11,7 +11,7 @@ import { aboutPackage } from "./write-sbom.ts";
 const root = dirname(dirname(import.meta.dirname));
 
 const whole = [
-  ...["package.json", "README.md", "LICENSE", "CHANGELOG.md"],
+  ...["package.json", "README.md", "llms.txt", "LICENSE", "CHANGELOG.md"],
   ...["dist/index.js", "dist/index.d.ts", "dist/testing/index.js", "dist/mandate.js"],
   ...["dist/surfaces/client/mandate-client.js", "dist/agents/shipped/general.md"],
   ...["dist/dashboard/index.html", "dist/dashboard/assets/a.js", "dist/dashboard/assets/a.css"],

@@ -186,7 +186,8 @@ function sentence(view: RunView, duration: number): string {
   const sum = (pick: (note: (typeof notes)[number]) => number) =>
     notes.reduce((total, note) => total + pick(note), 0);
   const retries = agents.filter(({ attempt }) => attempt > 1).length;
-  const resumed = sum(({ resumptions }) => resumptions);
+  // One kill interrupts several agents.
+  const resumed = Math.max(...notes.map(({ resumptions }) => resumptions));
   const parts = [
     countOf(agents.length, "agent"),
     countOf(retries, "retry", "retries"),
