@@ -114,6 +114,9 @@ async function main(): Promise<number> {
   }
   const failed = [...outcomes.values()].filter((problem) => problem !== null).length;
   console.log(`${outcomes.size - failed} of ${outcomes.size} passed`);
+  console.log(
+    "Not run: clients in Python (from PyPI), Cursor and VS Code (not published as packages).",
+  );
   return failed === 0 ? 0 : 1;
 }
 
