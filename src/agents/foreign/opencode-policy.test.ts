@@ -1,5 +1,7 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { judgeByRules } from "../../contracts/judge-by-rules.ts";
+import { judgeByRules, matchGlob } from "../../contracts/judge-by-rules.ts";
+import { cases } from "../../testing/cases.test-support.ts";
 import { ForeignSource } from "../profiles/foreign-source.ts";
 import { foreignFiles } from "./foreign-files.test-support.ts";
 import { readAgentFile } from "./read-agent-file.ts";
@@ -70,4 +72,48 @@ test("a change of the policy alone changes the agent and its trust", () => {
   expect(before?.fields.toolRules).toBeUndefined();
   expect(after?.fields.toolRules).toEqual([{ tool: "*", action: "ask" }]);
   expect(after?.untrustedHash).not.toBe(before?.untrustedHash);
+});
+
+type Entries = readonly (readonly [tool: string, glob: string, action: string])[];
+
+/** What opencode does: the entries of all configurations in their order, and the last match decides. */
+function reference(entries: Entries, tool: string, value: string): string {
+  const fits = ([name, glob]: Entries[number]) =>
+    (name === "*" || name === tool) && matchGlob(glob, value);
+  return entries.findLast(fits)?.[2] ?? "allow";
+}
+
+test("permissions of a project and of its agents decide in the order that opencode has", () => {
+  const action = fc.constantFrom("allow", "ask", "deny");
+  const globs = fc.dictionary(fc.constantFrom("*", "git *", "rm *", "git push *"), action, {
+    minKeys: 1,
+  });
+  const permission = fc
+    .tuple(
+      fc.shuffledSubarray(["bash", "*", "webfetch"]),
+      fc.record({ bash: fc.oneof(action, globs), "*": action, webfetch: action }),
+    )
+    .map(([keys, said]) => {
+      const entries = new Map<string, unknown>(Object.entries(said));
+      return Object.fromEntries(keys.map((key) => [key, entries.get(key)]));
+    });
+  const entriesOf = (map: object): Entries =>
+    Object.entries(map).flatMap(([tool, said]) =>
+      Object.entries(typeof said === "string" ? { "*": said } : said).map(
+        ([glob, each]) => [tool, glob, String(each)] as const,
+      ),
+    );
+  const check = (project: object, own: object) => {
+    const config = { permission: project, agent: { a: { prompt: "P", permission: own } } };
+    const [agent] = read("order/opencode.json", JSON.stringify(config)).agents;
+    const entries = [...entriesOf(project), ...entriesOf(own)];
+    for (const [tool, ours] of [["bash", "shell"] as const, ["webfetch", "web_fetch"] as const]) {
+      for (const value of ["git push x", "git log", "rm x", "ls"]) {
+        const subjects = { kind: "text" as const, values: [value] };
+        const ruling = judgeByRules([agent?.fields.toolRules ?? []], ours, subjects);
+        expect(ruling, value).toBe(reference(entries, tool, value));
+      }
+    }
+  };
+  fc.assert(fc.property(permission, permission, check), { numRuns: cases(2000) });
 });

@@ -4,6 +4,7 @@ import { isBelow } from "../../contracts/write-roots.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
 import type { Findings } from "./agent-file.ts";
+import { PermissionLayers } from "./permission.ts";
 import { recordOf } from "./plain-data.ts";
 import { maximumDataBytes, readJsonc } from "./read-data.ts";
 
@@ -85,10 +86,8 @@ export function withConfigurations(
   if (!isRecord(own)) return own;
   const entries = configurations.map(({ agent, mode }) => recordOf(recordOf(agent ?? mode)[name]));
   const all = [...configurations, ...entries, own];
-  const permission = all.reduce<unknown>(
-    (common, each) => mergePermissions(common, each["permission"]),
-    undefined,
-  );
+  const layers = all.flatMap(({ permission }) => (permission === undefined ? [] : [permission]));
+  const permission = layers.length > 1 ? new PermissionLayers(layers) : layers[0];
   const denied = Object.assign({}, ...configurations.map(({ tools }) => deniedTools(tools)));
   const ofEntries = entries.map(({ tools }) => recordOf(tools));
   const hasTools = own["tools"] !== undefined && !isRecord(own["tools"]);
@@ -102,23 +101,6 @@ export function withConfigurations(
     ...(permission !== undefined && { permission }),
     ...(!hasTools && Object.keys(tools).length > 0 && { tools }),
   };
-}
-
-function mergePermissions(common: unknown, own: unknown): unknown {
-  if (own === undefined || common === undefined) return own ?? common;
-  // A value that is not a map replaces the common one; an invalid value denies.
-  if (!isRecord(own)) return own;
-  const merged: Record<string, unknown> = { ...toMap(common) };
-  for (const [tool, said] of Object.entries(own)) {
-    const before = merged[tool];
-    // Patterns are added to those of the common permission, and lift only what they match.
-    merged[tool] = isRecord(said) && before !== undefined ? { ...toMap(before), ...said } : said;
-  }
-  return merged;
-}
-
-function toMap(permission: unknown): Fields {
-  return isRecord(permission) ? permission : { "*": permission };
 }
 
 function deniedTools(tools: unknown): Fields {

@@ -11,16 +11,32 @@ type Action = ToolRule["action"];
 /** Permissions without a counterpart: the workspace and the loop detection enforce them here. */
 const withoutCounterpart = new Set(["external_directory", "doom_loop", "question"]);
 
+/** Permissions of several configurations: the entries of all of them, one after the other. */
+export class PermissionLayers {
+  readonly layers: readonly unknown[];
+
+  constructor(layers: readonly unknown[]) {
+    this.layers = layers;
+  }
+}
+
 /**
  * Reads opencode's `permission`: for each tool an action, or actions by glob; the last match
  * decides.
  */
 export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
+  if (value instanceof PermissionLayers) {
+    const read = value.layers.map((layer) => readPermission(layer, place));
+    const isWithoutServers = read.some((each) => each.isWithoutServers === true);
+    return {
+      rules: read.flatMap(({ rules }) => rules),
+      ...(isWithoutServers && { isWithoutServers }),
+    };
+  }
   if (Array.isArray(value)) return readPermissionList(value, place);
   if (typeof value !== "object" || value === null) {
-    const action = readAction(value, "*", place);
-    return { rules: action === "allow" ? [] : [{ tool: "*", action }] };
+    return { rules: [{ tool: "*", action: readAction(value, "*", place) }] };
   }
   const names = Object.keys(value);
   if (names.length > 1000) {
