@@ -1,5 +1,7 @@
 // Compiles src/ into dist/ (JavaScript, declarations, and the files that are read at run time), and
 // dashboard/ into dist/dashboard/. Does nothing when dist/ was made from what these hold now.
+//
+// --page builds the dashboard alone: `npm start` runs from src/, so that nobody waits for the compiler.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {
@@ -100,7 +102,8 @@ function copyInto(output, path) {
   cpSync(join(root, path), target);
 }
 
-if (!isFresh() && !(await withLock(join(root, ".build-lock"), build))) {
+const work = process.argv[2] === "--page" ? () => isFresh() || buildPage(dist) : build;
+if (!isFresh() && !(await withLock(join(root, ".build-lock"), work))) {
   process.stderr.write("build: there are errors above; dist/ is as it was.\n");
   process.exitCode = 1;
 }

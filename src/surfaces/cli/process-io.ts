@@ -115,7 +115,11 @@ function cloneOf(environment: Io["environment"], script: string): string | undef
     npm_lifecycle_event: event,
   } = environment;
   if (name !== "mandate" || file === undefined || event === undefined) return undefined;
-  return script === join(dirname(file), "dist", "mandate.js") ? dirname(file) : undefined;
+  const own = [
+    ["dist", "mandate.js"],
+    ["src", "mandate.ts"],
+  ];
+  return own.some((path) => script === join(dirname(file), ...path)) ? dirname(file) : undefined;
 }
 
 /** The first `mandate` on the PATH is this program: a link to it, or a launcher that names it. */

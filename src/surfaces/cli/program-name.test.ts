@@ -14,6 +14,7 @@ const npm = {
 test.each([
   [{ ...npm, INIT_CWD: "/clone/docs" }, script, "/clone", "npm run -s mandate --"],
   [{ ...npm, INIT_CWD: "/work" }, script, "/work", "npm --prefix /clone run -s mandate --"],
+  [npm, "/clone/src/mandate.ts", "/clone", "npm run -s mandate --"],
   [{}, "/usr/local/bin/mandate", "/work", "mandate"],
   [npm, "/usr/local/bin/mandate", "/work", "mandate"],
   [{}, script, "/clone", "node /clone/dist/mandate.js"],
@@ -30,7 +31,7 @@ test("a link or a launcher on the PATH makes it mandate, if it is the first and 
   const folder = testFolder();
   const own = join(folder, "dist", "mandate.js");
   for (const name of ["dist", "link", "launcher", "other"]) mkdirSync(join(folder, name));
-  writeFileSync(own, "");
+  writeFileSync(own, "", { mode: 0o755 });
   symlinkSync(own, join(folder, "link", "mandate"));
   const texts = { launcher: `#!/bin/sh\nexec node '${own}' "$@"\n`, other: "#!/bin/sh\n" };
   for (const [name, text] of Object.entries(texts)) {
