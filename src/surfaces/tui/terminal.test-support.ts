@@ -101,6 +101,11 @@ export class Terminal {
     this.#tmux("paste-buffer", "-p", "-r");
   }
 
+  /** One of the folders that the person has: `home` or `project`. */
+  folder(name: "home" | "project"): string {
+    return join(this.#above, name);
+  }
+
   /** A file beside the project, and where it is. */
   write(name: string, text: string): string {
     writeFileSync(join(this.#above, name), text);
