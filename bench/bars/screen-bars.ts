@@ -1,6 +1,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ChatDesk } from "../../src/surfaces/tui/chat.test-support.ts";
-import { openedAt, coloured as style } from "../../src/surfaces/tui/chat-state.test-support.ts";
+import {
+  openedAt,
+  step,
+  coloured as style,
+  working,
+} from "../../src/surfaces/tui/chat-state.test-support.ts";
+import { drawApart } from "../../src/surfaces/tui/draw/draw-entry.ts";
 import { drawScreen } from "../../src/surfaces/tui/draw/draw-screen.ts";
 import { editorWith } from "../../src/surfaces/tui/keys/editor.ts";
 import { median } from "../run/report.ts";
@@ -64,6 +70,37 @@ async function measureKeys(): Promise<number> {
   }
 }
 
+const answerLines = 10_000;
+
+/** Processor time of each thousand lines of an answer: taken in piece by piece, and drawn each time. */
+async function measureAnswer(): Promise<number> {
+  const times: number[] = [];
+  let state = working;
+  for (let line = 0; line < answerLines; line += 1000) {
+    const took = await processorTime(() => {
+      for (let place = line; place < line + 1000; place += 1) {
+        const before = state.entries;
+        const delta = { type: "delta", delegationId: "root", text: lineOf(place) } as const;
+        state = step(state, delta).state;
+        for (const [index, entry] of state.entries.slice(before.length).entries()) {
+          drawApart(entry, state.entries[before.length + index - 1], state.columns, style);
+        }
+        drawScreen(state, style);
+      }
+    });
+    times.push(took);
+  }
+  return (times.at(-1) ?? Number.NaN) / (times[1] ?? Number.NaN);
+}
+
+/** Paragraphs, lists and code in turn. */
+function lineOf(place: number): string {
+  const kind = Math.floor(place / 20) % 3;
+  if (kind === 0) return `A paragraph of **some** words, number ${place}.\n\n`;
+  if (kind === 1) return `- an item of a list, number ${place}\n`;
+  return place % 20 === 0 ? "\n```ts\n" : place % 20 === 19 ? "```\n\n" : `const x = ${place};\n`;
+}
+
 /** The terminal. */
 export const screenBars: readonly Bar[] = [
   {
@@ -82,5 +119,11 @@ export const screenBars: readonly Bar[] = [
     about: "from the key to the screen over a key in an idle chat",
     atMost: 4,
     measure: measureKeys,
+  },
+  {
+    name: "screen: an answer of 10,000 lines is streamed",
+    about: "the last thousand lines over the second thousand",
+    atMost: 4,
+    measure: measureAnswer,
   },
 ];

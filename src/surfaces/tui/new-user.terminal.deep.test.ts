@@ -87,13 +87,17 @@ test.skipIf(!hasTmux)(
     writeFileSync(`${agents}/writer.md`, profile("writer", "workspace: { approval: true }\n"));
     writeFileSync(`${agents}/breaker.md`, profile("breaker", ""));
     const script = person.write("harbour.yaml", playbook);
-    await shell(`export MANDATE_PLAYBOOK=${script}; mandate run "Ask a sub-agent"`, /Done[\s\S]*• one/);
+    await shell(
+      `export MANDATE_PLAYBOOK=${script}; mandate run "Ask a sub-agent"`,
+      /Done[\s\S]*• one/,
+    );
     await shell('mandate run --continue "And now?"', "Heard you.");
     await shell("mandate ls", /succeeded|done|completed/);
     await shell("mandate tree", /general/);
 
     // 11-14: the chat. What is typed before its screen is up is said.
-    const chat = (words = "") => person.say(`clear; sh -c 'echo $$ > ../pid; exec mandate chat ${words}'`);
+    const chat = (words = "") =>
+      person.say(`clear; sh -c 'echo $$ > ../pid; exec mandate chat ${words}'`);
     chat();
     person.say("Ask a sub-agent");
     await person.see(/✓ researcher#\w+ {2}Count the modules[\s\S]*There are twelve modules\./);
@@ -105,7 +109,7 @@ test.skipIf(!hasTmux)(
 
     // 15-16: an approval with its diff.
     person.say("Let me approve it");
-    await person.see(/│ -  return 1;\s+│ \+  return 2;[\s\S]*your answer to writer/);
+    await person.see(/│ - {2}return 1;\s+│ \+ {2}return 2;[\s\S]*your answer to writer/);
     person.say("yes");
     await person.see(/→ yes[\s\S]*✓ writer#\w+ {2}Raise the tide/);
     await person.see(/● Done[\s\S]*say something/);
@@ -121,7 +125,7 @@ test.skipIf(!hasTmux)(
     person.press("Down", "Enter");
     await person.see(/SUMMARY[\s\S]*Contract/);
     person.press("c");
-    await person.see(/CHANGES[\s\S]*-  return 2;\s+\+  return 40;/);
+    await person.see(/CHANGES[\s\S]*- {2}return 2;\s+\+ {2}return 40;/);
     person.press("Escape");
     await person.see("Enter opens");
     person.press("Escape");

@@ -13,8 +13,10 @@ export interface Turn {
   readonly startedAt: number;
   /** The seq of the last folded event. */
   readonly seq: number;
-  /** The streamed part of the current answer, and how far it was drawn for good. */
+  /** The streamed part of the current answer: what was drawn for good, and the rest. */
+  readonly drawn: string;
   readonly streamed: string;
+  /** How the rest continues what was drawn. */
   readonly progress: Progress;
   /** Open calls of the root. */
   readonly calls: readonly OpenCall[];
@@ -58,6 +60,7 @@ export function beginTurn(about: Pick<Turn, "runId" | "rootId" | "profile" | "st
   return {
     ...about,
     seq: 0,
+    drawn: "",
     streamed: "",
     progress: streamStart,
     calls: [],
@@ -103,7 +106,7 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
   switch (event.type) {
     // A new request begins: what was streamed before belongs to one that failed.
     case "agent.budget_reserved":
-      return unchanged(unstreamed(turn), turn.progress.at > 0 ? [brokenOff] : []);
+      return unchanged(unstreamed(turn), turn.drawn === "" ? [] : [brokenOff]);
     case "agent.model_turn": {
       const { calls = [], text = "" } = event.payload;
       const open = calls.map(({ id, input, name }) => ({
@@ -163,7 +166,7 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     case "agent.model_clamped":
     case "agent.skills_clamped":
       return unchanged(unstreamed(turn), [
-        ...(turn.progress.at > 0 ? [brokenOff] : []),
+        ...(turn.drawn === "" ? [] : [brokenOff]),
         { kind: "note", tone: "warn", text: summarize(event) },
       ]);
     // It is suspended, with the children that pause by their contract, until a person resumes it.
@@ -187,27 +190,37 @@ const brokenOff: Entry = {
 };
 
 function unstreamed(turn: Turn): Turn {
-  return { ...turn, streamed: "", progress: streamStart };
+  return { ...turn, drawn: "", streamed: "", progress: streamStart };
 }
 
 /** More of the answer has come: whole blocks, items and lines of code join the conversation at once. */
 export function streamMore(turn: Turn, text: string): Omit<Folded, "isOver"> {
+  const { drawn, profile: who, progress } = turn;
+  // Only the rest is looked at: an answer may become long.
   const streamed = turn.streamed + text;
-  const parts = finishedParts(streamed, turn.progress);
+  const parts = finishedParts(streamed, { ...progress, at: 0 });
   const entries = parts.map(({ from, to }): Entry => {
-    return { kind: "agent", who: turn.profile, text: streamed.slice(from.at, to.at), from };
+    const place = { ...from, at: drawn.length + from.at };
+    return { kind: "agent", who, text: streamed.slice(from.at, to.at), from: place };
   });
-  return { turn: { ...turn, streamed, progress: parts.at(-1)?.to ?? turn.progress }, entries };
+  const last = parts.at(-1)?.to;
+  if (last === undefined) return { turn: { ...turn, streamed }, entries };
+  const next = {
+    drawn: drawn + streamed.slice(0, last.at),
+    streamed: streamed.slice(last.at),
+    progress: { ...last, at: drawn.length + last.at },
+  };
+  return { turn: { ...turn, ...next }, entries };
 }
 
 /** The part of an answer that was not drawn for good while it was streamed. */
-function restOf({ profile, progress, streamed }: Turn, text: string): readonly Entry[] {
+function restOf({ drawn, profile, progress }: Turn, text: string): readonly Entry[] {
   if (text.trim() === "") return [];
   const whole: Entry = { kind: "agent", who: profile, text };
-  if (progress.at === 0) return [whole];
+  if (drawn === "") return [whole];
   // Another text than the streamed one is the answer.
-  if (!text.startsWith(streamed.slice(0, progress.at))) return [brokenOff, whole];
-  const rest = text.slice(progress.at);
+  if (!text.startsWith(drawn)) return [brokenOff, whole];
+  const rest = text.slice(drawn.length);
   return rest.trim() === "" ? [] : [{ ...whole, text: rest, from: progress }];
 }
 
@@ -291,7 +304,7 @@ function endOfRoot(turn: Turn, status: string, reason: string): readonly Entry[]
     const isCancelled = reason === "cancelled";
     const text = isCancelled ? "Interrupted." : turn.failure || `It failed: ${reason}`;
     // What was streamed stays, also where the answer was not finished.
-    const seen = turn.streamed === "" ? [] : restOf(turn, turn.streamed);
+    const seen = restOf(turn, turn.drawn + turn.streamed);
     return [...seen, { kind: "note", tone: isCancelled ? "warn" : "bad", text }];
   }
   return answerOf(turn);

@@ -129,9 +129,8 @@ function drawStreamed(
   room: number,
   style: Style,
 ): readonly string[] {
-  const open = streamed.slice(progress.at);
-  if (open.trim() === "" || room < 1) return [];
-  const lines = drawMarkdown(open, progress, { columns, style });
+  if (streamed.trim() === "" || room < 1) return [];
+  const lines = drawMarkdown(streamed, progress, { columns, style });
   const shown = lines.slice(-room);
   const isCut = lines.length > room;
   const first = isCut
