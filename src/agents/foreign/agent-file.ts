@@ -81,6 +81,8 @@ export interface ForeignAgent {
   /** The text below the front matter. */
   readonly body: string;
   readonly findings: Findings;
+  /** The settings of its program that apply to it, the outermost first. */
+  readonly settings?: readonly Readonly<Record<string, unknown>>[];
   lineOf(key: string): number | undefined;
   /**
    * Reads a file below the source's folder. Undefined after a warning when that is not possible.

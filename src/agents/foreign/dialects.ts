@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
+import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
 import { authorityKey } from "./agent-keys.ts";
@@ -24,7 +25,24 @@ export function importMarkdown(agent: ForeignAgent): ImportedAgent {
 
 /** Claude Code: `.claude/agents/*.md`. Most other programs copied this format. */
 export function importClaude(agent: ForeignAgent): ImportedAgent {
-  return importAgent(agent, { ...markdownMeaning, parts: capabilityParts(agent) });
+  const parts = [...capabilityParts(agent), ...settingsParts(agent)];
+  return importAgent(agent, { ...markdownMeaning, parts });
+}
+
+/** What a project's settings of Claude Code deny or ask about holds for its agents too. */
+function settingsParts({ findings, settings = [] }: ForeignAgent): readonly ToolAuthority[] {
+  return settings.flatMap(({ permissions }) => {
+    const { ask, deny } = recordOf(permissions);
+    const placeOf = (key: string) => {
+      return { field: `settings.json permissions.${key}`, line: undefined, findings, servers: [] };
+    };
+    const asked = ask === undefined ? undefined : readDeniedTools(ask, placeOf("ask"));
+    const rules = asked?.rules.map((rule): ToolRule => ({ ...rule, action: "ask" }));
+    return [
+      ...(deny === undefined ? [] : [readDeniedTools(deny, placeOf("deny"))]),
+      ...(asked === undefined ? [] : [{ ...asked, rules: rules ?? [] }]),
+    ];
+  });
 }
 
 /** Some collections list tools inside a map of capabilities. They narrow, so they apply. */

@@ -85,6 +85,7 @@ function readPermissionList(list: readonly unknown[], place: ToolsPlace): ToolAu
     const pattern = entry["pattern"] ?? entry["resource"] ?? entry["path"] ?? "*";
     const globs = (Array.isArray(pattern) ? pattern : [pattern]).map(String);
     const action = readAction(entry[decision], name, place);
+    if (decision === "effect") isClosed = true;
     for (const known of actionTools.get(name.toLowerCase()) ?? [name]) {
       if (action !== "deny") allowed.push(...(toolsOf(known, place)?.names ?? []));
       rules.push(
@@ -95,14 +96,17 @@ function readPermissionList(list: readonly unknown[], place: ToolsPlace): ToolAu
         ),
       );
     }
-    if (decision === "effect") isClosed = true;
   }
+  // With effects a denial wins wherever it stands; otherwise the last entry that matches decides.
+  if (isClosed) rules.sort((one, other) => strictness[one.action] - strictness[other.action]);
   const isLimited = isClosed && !allowed.includes("*");
   if (isLimited) findings.lose(field, "narrowed", "actions that the list does not name are denied");
   // An exception for some calls allows the tool for those calls alone.
   const closed = isLimited ? allowed.map((tool): ToolRule => ({ tool, action: "deny" })) : [];
   return { rules: [...closed, ...rules], ...(isLimited && { tools: [...new Set(allowed)] }) };
 }
+
+const strictness: Readonly<Record<Action, number>> = { allow: 0, ask: 1, deny: 2 };
 
 /** Words for what is done, where no tool is named. */
 const actionTools: ReadonlyMap<string, readonly string[]> = new Map([

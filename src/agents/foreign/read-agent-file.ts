@@ -6,7 +6,7 @@ import { readRegularFile } from "../documents/read-text-file.ts";
 import { maximumShownBytes, maximumSkillBytes } from "../skills/skill-files.ts";
 import { type AgentFile, type AgentFormat, Findings, shorten } from "./agent-file.ts";
 import { formatOfPath, type Syntax } from "./detect-format.ts";
-import { readOpencodePolicy } from "./opencode-policy.ts";
+import { type Fields, type PolicyProgram, readProjectPolicy } from "./project-policy.ts";
 import { maximumDataBytes } from "./read-data.ts";
 import { readDataAgents } from "./read-data-agents.ts";
 import { describesAgent, readMarkdownAgent } from "./read-markdown-agent.ts";
@@ -43,7 +43,7 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
     }
     const text = decodeLeniently(bytes, findings);
     const include = (written: string) => source.include(written, findings);
-    const policy = () => source.policy(options.root, findings);
+    const policy = (program: PolicyProgram) => source.policy(program, options.root, findings);
     const agent = { path, text, format, fallbackName: stemOf(path), findings, include, policy };
     const read =
       syntax === "markdown"
@@ -175,11 +175,9 @@ class AgentSource {
     }
   }
 
-  policy(
-    root: string | undefined,
-    findings: Findings,
-  ): readonly Readonly<Record<string, unknown>>[] {
-    const { bytes, configurations, places } = readOpencodePolicy(this.#path, root, findings);
+  policy(program: PolicyProgram, root: string | undefined, findings: Findings): readonly Fields[] {
+    const place = { file: this.#path, root };
+    const { bytes, configurations, places } = readProjectPolicy(program, place, findings);
     this.beside.push(...places);
     for (const each of bytes) this.#hash.update("\0policy\0").update(each);
     return configurations;

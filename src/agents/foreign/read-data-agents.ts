@@ -13,8 +13,8 @@ import {
 } from "./dialects.ts";
 import { importGoose } from "./goose.ts";
 import { readMcpServers } from "./mcp-servers.ts";
-import { withConfigurations } from "./opencode-policy.ts";
 import { recordOf } from "./plain-data.ts";
+import { withConfigurations } from "./project-policy.ts";
 import { readData } from "./read-data.ts";
 import { type MarkdownSource, type ReadAgents, readOwnProfile } from "./read-markdown-agent.ts";
 import { serverOfTool } from "./tool-reference.ts";
@@ -76,7 +76,7 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
     }
     case "opencode-json": {
       const agents = Object.entries(recordOf(value["agent"] ?? value["mode"]));
-      const configurations = [...source.policy(), { ...value, agent: {}, mode: {} }];
+      const configurations = [...source.policy("opencode"), { ...value, agent: {}, mode: {} }];
       const imported = agents.flatMap(([name, fields]) => {
         const whole = withConfigurations(fields, configurations, name);
         return read(["agent", name], whole, name, importOpencode);

@@ -12,8 +12,8 @@ import {
   importOpencode,
   importSkill,
 } from "./dialects.ts";
-import { withConfigurations } from "./opencode-policy.ts";
 import { recordOf, toPlainText } from "./plain-data.ts";
+import { type Fields, type PolicyProgram, withConfigurations } from "./project-policy.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 export interface MarkdownSource {
@@ -23,8 +23,8 @@ export interface MarkdownSource {
   readonly fallbackName: string;
   readonly findings: Findings;
   include(path: string): string | undefined;
-  /** The configurations of opencode that apply to the file, the outermost first. */
-  policy(): readonly Readonly<Record<string, unknown>>[];
+  /** The settings of a program that apply to the file, the outermost first. */
+  policy(program: PolicyProgram): readonly Fields[];
 }
 
 export interface ReadAgents {
@@ -59,7 +59,7 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
   }
   const fields =
     format === "opencode"
-      ? recordOf(withConfigurations(read.fields, source.policy(), source.fallbackName))
+      ? recordOf(withConfigurations(read.fields, source.policy("opencode"), source.fallbackName))
       : read.fields;
   const agent: ForeignAgent = {
     ...source,
@@ -67,6 +67,7 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
     fields,
     body: read.body,
     lineOf: (key) => read.lineOf(key),
+    ...(format === "claude" && { settings: source.policy("claude") }),
   };
   const imported = (importers[format] ?? importMarkdown)(agent);
   return { format, agents: [imported] };

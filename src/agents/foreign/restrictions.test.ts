@@ -101,6 +101,10 @@ test.each([
   ["{ action: read, resource: '*', effect: allow }", "shell", "none"],
   ["{ action: write, resource: 'docs/**', effect: Allow }", "write_file", "deny"],
   ["{ action: shell, resource: '*', effect: deny }", "shell", "none"],
+  [
+    "{ action: read, resource: 'src/**', effect: deny }, { action: read, effect: allow }",
+    ...(["read_file", "deny"] as const),
+  ],
   ["{ permission: bash, pattern: '*', action: ask }", "shell", "ask"],
   ["{ permission: bash, pattern: '*', action: ask }", "read_file", "allow"],
   ["{ tool: Edit, action: deny }", "write_file", "deny"],

@@ -58,6 +58,28 @@ test("a policy that cannot be read refuses the agents that it may restrict", () 
   );
 });
 
+test("what the settings of Claude Code deny or ask about holds for the agents beside them", () => {
+  const settings = { permissions: { deny: ["Bash(rm:*)", "Read(./.env)"], ask: ["WebFetch"] } };
+  write("claude/.claude/settings.json", JSON.stringify({ ...settings, hooks: {} }));
+  write(
+    "claude/.claude/settings.local.json",
+    '{"permissions": {"deny": ["mcp__db"], "allow": ["Bash"]}}',
+  );
+  const { agents } = read("claude/.claude/agents/c.md", "---\nname: c\ndescription: d\n---\nP");
+  const rules = agents[0]?.fields.toolRules ?? [];
+  const rulingOf = (tool: string, kind: "path" | "text", value: string) =>
+    judgeByRules([rules], tool, { kind, values: [value] });
+  expect(rulingOf("shell", "text", "rm -rf x")).toBe("deny");
+  expect(rulingOf("shell", "text", "ls")).toBe("allow");
+  expect(rulingOf("read_file", "path", ".env")).toBe("deny");
+  expect(rulingOf("web_fetch", "text", "https://x.org")).toBe("ask");
+  expect(rulingOf("mcp__db__query", "text", "x")).toBe("deny");
+  const elsewhere = read("claude/agents/c.md", "---\nname: c\ndescription: d\n---\nP");
+  expect(elsewhere.agents[0]?.fields.toolRules).toBeUndefined();
+  write("claude/.claude/settings.json", "{");
+  expect(read("claude/.claude/agents/c.md", "---\nname: c\n---\nP").status).toBe("error");
+});
+
 test("a change of the policy alone changes the agent and its trust", () => {
   const path = write("changing/.opencode/agent/a.md", agentText());
   const reader = {

@@ -1,6 +1,7 @@
 import { existsSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
 import type { Findings } from "./agent-file.ts";
@@ -8,29 +9,39 @@ import { PermissionLayers } from "./permission.ts";
 import { recordOf } from "./plain-data.ts";
 import { maximumDataBytes, readJsonc } from "./read-data.ts";
 
-type Fields = Readonly<Record<string, unknown>>;
+export type Fields = Readonly<Record<string, unknown>>;
 
-/** The configurations of opencode that apply to an agent file, from the outermost to the nearest. */
-export interface OpencodePolicy {
+/** The programs whose project settings restrict the agents beside them. */
+export type PolicyProgram = "opencode" | "claude";
+
+/** The settings that apply to an agent file, from the outermost to the nearest. */
+export interface ProjectPolicy {
   readonly configurations: readonly Fields[];
-  /** All places where a configuration was looked for; a change of one changes the agent. */
+  /** All places where settings were looked for; a change of one changes the agent. */
   readonly places: readonly string[];
   readonly bytes: readonly Uint8Array[];
 }
 
-const maximumFolders = 16;
+const files: Readonly<Record<PolicyProgram, readonly string[]>> = {
+  opencode: ["", ".opencode/"].flatMap((folder) =>
+    ["opencode.json", "opencode.jsonc"].map((name) => folder + name),
+  ),
+  claude: [".claude/settings.json", ".claude/settings.local.json"],
+};
 
 /**
- * Reads the configurations of the folder of an agent file and of the folders above it, up to `root`
- * or to the repository. A configuration that cannot be read refuses the agent: it can restrict it.
+ * Reads the settings of the folder of an agent file and of the folders above it, up to the
+ * repository. Settings that cannot be read refuse the agent: they can restrict it.
  */
-export function readOpencodePolicy(
-  file: string,
-  root: string | undefined,
+export function readProjectPolicy(
+  program: PolicyProgram,
+  { file, root }: { readonly file: string; readonly root: string | undefined },
   findings: Findings,
-): OpencodePolicy {
-  const folders = foldersOf(file, root);
-  const places = folders.flatMap(configurationsIn).filter((place) => place !== file);
+): ProjectPolicy {
+  const folders = foldersOf(file, program, root);
+  const places = folders
+    .flatMap((folder) => files[program].map((name) => join(folder, name)))
+    .filter((place) => place !== file);
   const bytes: Uint8Array[] = [];
   const configurations = places.filter(existsSync).flatMap((place) => {
     const shown = relative(dirname(file), place);
@@ -44,34 +55,34 @@ export function readOpencodePolicy(
       if (isRecord(data.value)) return [data.value];
       throw new Error("it is not a map of keys and values");
     } catch (error) {
-      findings.refuse(`${shown} can restrict this agent and cannot be read: ${String(error)}`);
+      findings.refuse(`${shown} can restrict this agent and cannot be read: ${messageOf(error)}`);
       return [];
     }
   });
   return { configurations, places, bytes };
 }
 
-function configurationsIn(folder: string): readonly string[] {
-  const names = ["opencode.json", "opencode.jsonc"];
-  return [folder, join(folder, ".opencode")].flatMap((place) =>
-    names.map((name) => join(place, name)),
-  );
-}
+const maximumFolders = 16;
 
 /** The folder of the project that holds the file, and those above it, the outermost first. */
-function foldersOf(file: string, root: string | undefined): readonly string[] {
-  const inside = /^(.*?)[\\/](?:\.|dot-)opencode[\\/]/.exec(file)?.[1];
+function foldersOf(
+  file: string,
+  program: PolicyProgram,
+  root: string | undefined,
+): readonly string[] {
+  const inside = new RegExp(`^(.*)[\\\\/](?:\\.|dot-)${program}[\\\\/]`).exec(file)?.[1];
   const folders = [inside ?? dirname(file)];
-  const isTop = (folder: string) =>
-    root === undefined ? existsSync(join(folder, ".git")) : folder === root;
+  // Claude Code has agents in its own folder alone; other Markdown is read as one of them by default.
+  if (inside === undefined && program === "claude") return [];
   while (folders.length < maximumFolders) {
     const folder = folders[0] ?? "";
-    if (isTop(folder)) return folders;
+    if (existsSync(join(folder, ".git"))) return folders;
     if (dirname(folder) === folder) break;
     folders.unshift(dirname(folder));
   }
-  // Without a repository around it, nothing above belongs to the project.
-  return folders.slice(-1);
+  // Without a repository around it, nothing above the root belongs to the project.
+  const top = root === undefined ? -1 : folders.indexOf(root);
+  return folders.slice(top < 0 ? -1 : top);
 }
 
 /**
