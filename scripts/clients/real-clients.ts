@@ -45,7 +45,7 @@ function claudeCode(variant: string, environment: Readonly<Record<string, string
     packages: ["@anthropic-ai/claude-code@2.1.328"],
     start: (cell, prompt) => ({
       command: program(cell, "claude"),
-      args: ["-p", "--allowedTools", "mcp__mandate", "--", prompt],
+      args: ["-p", prompt, "--allowedTools", "mcp__mandate"],
       environment: {
         ANTHROPIC_API_KEY: clientKey,
         ANTHROPIC_BASE_URL: cell.url,

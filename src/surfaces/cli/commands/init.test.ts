@@ -344,6 +344,18 @@ test("a person is asked, and no means no", async () => {
   }
 });
 
+test("what a client writes while the person is asked is kept", async () => {
+  const file = write(join(desk.home, ".claude.json"), "{}");
+  const ask = async () => {
+    writeFileSync(file, '{ "numStartups": 2 }');
+    return "y";
+  };
+  const words = ["init", "--client", "claude-code", "--user"];
+  const { code, err } = await desk.type(words, { environment: environment(), ask });
+  expect([code, err]).toEqual([1, expect.stringContaining("changed while you were asked")]);
+  expect(readFileSync(file, "utf8")).toBe('{ "numStartups": 2 }');
+});
+
 test("a client is known by its other names, and a misspelled one by the nearest", async () => {
   for (const [name, title] of [
     ["claude", "Claude Code"],

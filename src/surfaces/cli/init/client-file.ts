@@ -33,6 +33,8 @@ export interface ClientChange {
   readonly before: unknown;
   readonly after: unknown;
   readonly isNeeded: boolean;
+  /** What the change was planned on. */
+  readonly original: string;
   /** Null: the file is removed, because init made it and nothing else is in it. */
   readonly text: string | null;
   /** What a later removal needs; null: this is one. */
@@ -84,12 +86,13 @@ export function planEntry(
   };
   const isNewFile = note?.isNewFile === true || !existsSync(file);
   const written = { hash: hashOf(next), undo, depth, isNewFile };
-  return { file, path, before, after, isNeeded, text: next, note: written };
+  return { file, path, before, after, isNeeded, original: text, text: next, note: written };
 }
 
 export function planRemoval(client: McpClient, file: string, place: UserPlace): ClientChange {
   const { text, path, before } = look(client, file, place);
-  const change = { file, path, before, after: undefined, isNeeded: before !== undefined };
+  const isNeeded = before !== undefined;
+  const change = { file, path, before, after: undefined, isNeeded, original: text };
   if (before === undefined) return { ...change, text, note: null };
   const rest = withoutEntry(client, { file, path, text }, readNotes(place)[file]);
   requireEntry(client, rest ?? "", path, undefined, file);
@@ -120,8 +123,15 @@ function withoutEntry(
   return note?.isNewFile && isEmpty ? null : `${mark}${rest}`;
 }
 
-/** Replaces the file in one step: another program may read it at any moment. */
-export function carryOut({ file, text, note }: ClientChange, place: UserPlace): void {
+/**
+ * Replaces the file in one step: another program may read it at any moment. A client may also have
+ * written its file while the person was asked, and that is kept.
+ */
+export function carryOut({ file, original, text, note }: ClientChange, place: UserPlace): void {
+  if (textOf(file) !== original) {
+    const sentence = `${file} was changed while you were asked. Nothing was written; run the command again.`;
+    throw new MandateError("conflict", sentence);
+  }
   const { [file]: earlier, ...others } = readNotes(place);
   const folders = [...(earlier?.folders ?? [])];
   if (text === null) {
@@ -211,13 +221,12 @@ function read(client: McpClient, text: string, file: string): unknown {
   return client.format === "json" ? readJsonObject(body, file) : readTomlTable(body, file);
 }
 
-/** The text byte for byte: line ends and a byte order mark stay. */
 function look(
   client: McpClient,
   file: string,
   place: UserPlace,
 ): { readonly text: string; readonly path: readonly string[]; readonly before: unknown } {
-  const text = existsSync(file) ? readExactly(realpathSync(file)) : "";
+  const text = textOf(file);
   const present = read(client, text, file);
   const path = client.path(present, place);
   for (let depth = 1; depth < path.length; depth++) {
@@ -230,9 +239,11 @@ function look(
   return { text, path, before: entryAt(present, path) };
 }
 
-function readExactly(file: string): string {
+/** Byte for byte; no file is an empty text. */
+function textOf(file: string): string {
+  if (!existsSync(file)) return "";
   try {
-    const bytes = readRegularFile(file, maximumBytes);
+    const bytes = readRegularFile(realpathSync(file), maximumBytes);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     const sentence = `${file}: ${messageOf(cause)}. Nothing was changed.`;
