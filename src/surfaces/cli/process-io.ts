@@ -97,14 +97,20 @@ export function programName(environment: Io["environment"], script: string, cwd:
     const isInside = isBelow(environment["INIT_CWD"] ?? cwd, clone);
     return `npm ${isInside ? "" : `--prefix ${quoted(clone)} `}run -s mandate --`;
   }
-  const [, project] =
-    /^(.*?)[\\/]node_modules[\\/](?:\.bin[\\/]mandate|mandate[\\/])/.exec(script) ?? [];
-  if (project !== undefined) {
-    const isCached = /[\\/]_npx[\\/]/.test(script);
-    return isCached || isBelow(cwd, project) ? "npx mandate" : "mandate";
-  }
-  const isNamed = basename(script) === "mandate" || isOnPath(script, environment);
+  if (npxSource(script, cwd) !== undefined) return "npx mandate";
+  const isNamed =
+    basename(script) === "mandate" || installed.test(script) || isOnPath(script, environment);
   return isNamed ? "mandate" : `node ${quoted(script)}`;
+}
+
+const installed = /^(.*?)[\\/]node_modules[\\/](?:\.bin[\\/]mandate|mandate[\\/])/;
+
+/** Where npx has the script from: its own cache, or the packages of the project around the folder. */
+export function npxSource(script: string, cwd: string): "cache" | "project" | undefined {
+  const [, project] = installed.exec(script) ?? [];
+  if (project === undefined) return undefined;
+  if (/[\\/]_npx[\\/]/.test(script)) return "cache";
+  return isBelow(cwd, project) ? "project" : undefined;
 }
 
 /** The clone whose `npm run mandate` or `npm start` started the script. */

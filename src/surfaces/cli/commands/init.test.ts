@@ -314,20 +314,25 @@ test("paths of this machine are told of where they go into a project's file, and
   expect(removed.err).toBe("");
 });
 
-test("no paths are needed where the name leads to this program", async () => {
-  const program = join(desk.folder, "bin", "mandate");
-  write(program, "");
+test.each([
+  ["bin", "mandate", [], '"command": "mandate"'],
+  // What npx puts on the PATH is not there when a client starts the server.
+  ["node_modules/.bin", "npx", [], '"--no",\n+     "mandate",'],
+  ["_npx/1a/node_modules/.bin", "npx", ["--user"], '"--yes",\n+     "mandate",'],
+])("a client starts %s/mandate as %s", async (folder, name, words, shown) => {
+  const program = write(join(desk.folder, folder, "mandate"), "");
   chmodSync(program, 0o755);
   const [, before = ""] = process.argv;
   process.argv[1] = program;
   const { err, out } = await desk
-    .type(["init", "--client", "claude-code"], {
+    .type(["init", "--client", "claude-code", ...words], {
       environment: { ...environment(), PATH: dirname(program) },
     })
     .finally(() => {
       process.argv[1] = before;
     });
-  expect(out).toContain('"command": "mandate"');
+  expect(out).toContain(`"command": "${name}"`);
+  expect(out).toContain(shown);
   expect(err).not.toContain("this machine");
 });
 

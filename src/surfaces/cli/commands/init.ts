@@ -18,7 +18,7 @@ import {
 import { type Launch, type McpClient, mcpClients, type UserPlace } from "../init/mcp-clients.ts";
 import { agrees, type Io } from "../io.ts";
 import { printable, printJson } from "../printable.ts";
-import { isOnPath } from "../process-io.ts";
+import { isOnPath, npxSource } from "../process-io.ts";
 import { styleFor } from "../style.ts";
 
 const names = mcpClients.map(({ name }) => name);
@@ -58,7 +58,7 @@ export const initCommand: Command = {
       const isRemoved = await settle(client, planRemoval(client, file, place), given, io);
       return isRemoved ? exitCode.done : exitCode.failed;
     }
-    const launch = await launchOf(io);
+    const launch = await launchOf(io, isProjects);
     const change = planEntry(client, file, launch, place);
     if (change.isNeeded && isProjects) warnOfOwnPaths(launch, file, io);
     const isSettled = await settle(client, change, given, io);
@@ -190,13 +190,19 @@ async function isAgreed(given: Arguments, io: Io): Promise<boolean> {
 }
 
 /**
- * How a client starts Mandate: by name where the PATH finds this program, so that the file also works
- * for others who have the project; otherwise by the full path.
+ * How a client starts Mandate: by name where the PATH finds this program and through npx where npx
+ * started it, so that the file also works for others who have the project; otherwise by the full path.
  */
-async function launchOf({ cwd, environment }: Io): Promise<Launch> {
+async function launchOf({ cwd, environment }: Io, isProjects: boolean): Promise<Launch> {
   const own = process.argv[1] ?? "";
   const variables = await serverVariables(environment, cwd);
-  return isOnPath(own, environment)
+  // What npx adds to the PATH is not there when a client starts.
+  const source = npxSource(own, cwd);
+  if (source === "cache") return { command: "npx", args: ["--yes", "mandate", "mcp"], variables };
+  if (source === "project" && isProjects) {
+    return { command: "npx", args: ["--no", "mandate", "mcp"], variables };
+  }
+  return source === undefined && isOnPath(own, environment)
     ? { command: "mandate", args: ["mcp"], variables }
     : { command: process.execPath, args: [realOrSame(own), "mcp"], variables };
 }
