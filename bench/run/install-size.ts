@@ -13,12 +13,12 @@ export interface InstallSize {
   readonly megabytes: number;
 }
 
-/** Ours as it would be published, and the core of each peer, from the same registry. */
+/** Ours as a library, as it would be published, and the core of each peer, from the same registry. */
 export async function measureInstallSizes(root: string, peers: string): Promise<InstallSize[]> {
   const folder = mkdtempSync(join(tmpdir(), "mandate-install-"));
   try {
     const { tarball } = await packPackage(root, folder);
-    const ours = await installPackage(root, tarball, join(folder, "mandate"));
+    const ours = await installPackage(root, tarball, join(folder, "mandate"), ["--omit=optional"]);
     const sizes = [sizeIn("mandate", ours)];
     for (const file of globSync("subjects/*/package.json", { cwd: peers })) {
       const manifest = JSON.parse(readFileSync(join(peers, file), "utf8")) as Manifest;

@@ -122,7 +122,7 @@ async function nextStep(io: Io): Promise<NextStep> {
   const { ellipsis } = styleFor(io.stdout, io).glyphs;
   return {
     command: `ANTHROPIC_API_KEY=${ellipsis} ${serve}`,
-    about: `the same with a language model (${io.program} doctor: others, and local ones)`,
+    about: `the same with a language model; others: ${io.program} doctor`,
   };
 }
 
