@@ -1,8 +1,12 @@
 import { expect, test } from "vitest";
 import { ControlPlane } from "../../../control/records/control-plane.ts";
+import { openEngine, testProfile } from "../../../testing/engine-fixture.ts";
 import { ManualClock } from "../../../testing/manual-clock.ts";
 import { until } from "../../../testing/until.ts";
+import { LocalClientSession } from "../client-session.ts";
 import { callTool, eras, McpDesk } from "../mcp-desk.test-support.ts";
+import { callTool as callDirectly } from "../mcp-tool.ts";
+import { mcpToolsOf } from "../tools/mcp-tools.ts";
 
 const playbook = `
 version: 1
@@ -187,4 +191,52 @@ test("A client that leaves after such an answer leaves nothing running", async (
       { delegationId, outcome: "failed", resume: expect.stringMatching(/^mandate resume r/) },
     ],
   });
+});
+
+test("A call that could start nothing in time says so, and starts it later", async () => {
+  const clock = new ManualClock();
+  const mayStart = Promise.withResolvers<void>();
+  let isHeld = false;
+  await using engine = await openEngine({
+    clock,
+    profiles: [testProfile("looker", { tools: [] })],
+    model: () => ({ text: "It is done" }),
+    middleware: [
+      {
+        async call(_context, next) {
+          isHeld = true;
+          await mayStart.promise;
+          return next();
+        },
+      },
+    ],
+  });
+  const principal = { id: "alice", role: "operator" } as const;
+  const folders = [engine.workspace];
+  const session = new LocalClientSession({ runtime: engine, principal, client: "desk", folders });
+  const tool = mcpToolsOf(engine).find(({ name }) => name === "delegate_task");
+  if (tool === undefined) throw new Error("There is no delegate_task.");
+  const calling = callDirectly(
+    tool,
+    { profile: "looker", task: "look" },
+    {
+      ...{ session, answerBy: clock.monotonic() + 50_000 },
+      ...{ signal: new AbortController().signal, report: () => undefined },
+      onDelegation: () => undefined,
+    },
+  );
+  await until("the call waits", () => isHeld);
+  await clock.advance(50_000);
+  expect(await calling).toMatchObject({
+    isError: true,
+    text: expect.stringContaining("do not repeat it"),
+  });
+  mayStart.resolve();
+  const [run] = session.sessions;
+  await until("it is done", async () => {
+    const state = await engine.store.readRun(run?.runId ?? "");
+    const children = [...(state?.delegations.values() ?? [])].filter(({ parentId }) => parentId);
+    return children.length === 1 && children[0]?.status === "closed";
+  });
+  await session.close();
 });

@@ -183,7 +183,7 @@ async function describeRunning<Output extends object>(
 }
 
 const notYetStarted =
-  "Error: this call has not started its work yet: it may wait for a person's approval, see read_inbox. It continues, so do not repeat it. list_sub_agents shows what it starts.";
+  "Error: this call has started nothing in 50 seconds: it may wait for a person's approval, see read_inbox. It continues, so do not repeat it. list_sub_agents shows what it starts.";
 
 function waysToCollect({ toolbox }: Runtime, id: string): string {
   const call =
