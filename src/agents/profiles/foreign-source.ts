@@ -35,16 +35,23 @@ export class ForeignSource implements ProfileSource {
   read(): SourceContent {
     const next = new Map<string, { readonly stamp: string; readonly file: AgentFile }>();
     let hasChanged = this.#content === undefined;
+    // Settings beside many agents are looked at once.
+    const stamps = new Map<string, string>();
+    const stampOnce = (path: string): string => {
+      const stamp = stamps.get(path) ?? fileStamp(path);
+      stamps.set(path, stamp);
+      return stamp;
+    };
     for (const path of this.#reader.find()) {
       const known = this.#known.get(path);
       const before = fileStamp(path);
-      if (known !== undefined && known.stamp === stampOf(before, known.file.beside)) {
+      if (known !== undefined && known.stamp === stampOf(before, known.file.beside, stampOnce)) {
         next.set(path, known);
         continue;
       }
       hasChanged = true;
       const file = this.#reader.read(path);
-      next.set(path, { stamp: stampOf(before, file.beside), file });
+      next.set(path, { stamp: stampOf(before, file.beside, stampOnce), file });
     }
     if (this.#content !== undefined && !hasChanged && next.size === this.#known.size) {
       return this.#content;

@@ -181,8 +181,12 @@ export function withoutTwins(
 }
 
 /** The state of a file and of the files beside it. */
-export function stampOf(file: string, beside: readonly string[] = []): string {
-  return [file, ...beside.map(fileStamp)].join("|");
+export function stampOf(
+  file: string,
+  beside: readonly string[] = [],
+  stamp: (path: string) => string = fileStamp,
+): string {
+  return [file, ...beside.map(stamp)].join("|");
 }
 
 /** Changes when the file changes. */
