@@ -349,6 +349,18 @@ test("a person is asked, and no means no", async () => {
   }
 });
 
+test("your home folder is no project, whatever the client's file is called", async () => {
+  for (const { name } of mcpClients) {
+    const words = ["init", "--client", name, "--yes"];
+    const { code } = await desk.type(words, { environment: environment(), cwd: desk.home });
+    // A client may have one file for both: then it is the person's own, and consent to nothing.
+    const own = ["gemini", "cursor", "codex"].includes(name);
+    expect([name, code]).toEqual([name, own ? 0 : 3]);
+  }
+  const folders = await desk.type(["folders", "--json"], { environment: environment() });
+  expect(folders.out).not.toContain(`"${desk.home}"`);
+});
+
 test("what a client writes while the person is asked is kept", async () => {
   const file = write(join(desk.home, ".claude.json"), "{}");
   const ask = async () => {

@@ -52,7 +52,7 @@ export const initCommand: Command = {
     const client = requireClient(given.text("client") ?? "");
     const place = placeOf(io);
     const file = fileOf(client, given.flag("user"), place, io);
-    const isProjects = dirname(file) !== dirname(client.userFile(place));
+    const isProjects = file.replace(/\.jsonc$/, ".json") !== client.userFile(place);
     if (isProjects && !given.flag("remove")) requireProjectFolder(given, io);
     if (given.flag("remove")) {
       const isRemoved = await settle(client, planRemoval(client, file, place), given, io);

@@ -57,7 +57,7 @@ const noteShape = z.object({
   folders: z.array(z.string()),
 });
 const notesShape = z.record(z.string(), noteShape);
-type Note = Omit<z.infer<typeof noteShape>, "folders">;
+type Note = z.infer<typeof noteShape>;
 
 export function planEntry(
   client: McpClient,
@@ -68,7 +68,8 @@ export function planEntry(
   const { text, path, before } = look(client, file, place);
   const after = client.entry(launch);
   const isNeeded = !isDeepStrictEqual(plain(before), plain(after));
-  const note = readNotes(place)[file];
+  // A note about an entry that is not there any more says nothing about the file as it is.
+  const note = before === undefined ? undefined : readNotes(place)[file];
   const base = before === undefined ? text : withoutEntry(client, { file, path, text }, note);
   const rest = base ?? "";
   // A byte order mark stays in front.
@@ -85,7 +86,8 @@ export function planEntry(
     text: body.slice(edit.start, edit.end),
   };
   const isNewFile = note?.isNewFile === true || !existsSync(file);
-  const written = { hash: hashOf(next), undo, depth, isNewFile };
+  const folders = note?.folders ?? [];
+  const written = { hash: hashOf(next), undo, depth, isNewFile, folders };
   return { file, path, before, after, isNeeded, original: text, text: next, note: written };
 }
 
@@ -133,12 +135,12 @@ export function carryOut({ file, original, text, note }: ClientChange, place: Us
     throw new MandateError("conflict", sentence);
   }
   const { [file]: earlier, ...others } = readNotes(place);
-  const folders = [...(earlier?.folders ?? [])];
+  let made: readonly string[] = [];
   if (text === null) {
     rmSync(file, { force: true });
-    for (const folder of folders.reverse()) removeIfEmpty(folder);
+    for (const folder of earlier?.folders.toReversed() ?? []) removeIfEmpty(folder);
   } else {
-    folders.push(...makeFolders(dirname(file)));
+    made = makeFolders(dirname(file));
     // A symbolic link stays, and its target is replaced.
     const target = existsSync(file) ? realpathSync(file) : file;
     const draft = `${target}.${process.pid}.mandate`;
@@ -151,6 +153,7 @@ export function carryOut({ file, original, text, note }: ClientChange, place: Us
     }
   }
   if (note === null && earlier === undefined) return;
+  const folders = [...(note?.folders ?? []), ...made];
   const notes = note === null ? others : { ...others, [file]: { ...note, folders } };
   writeDurablySync(notesFile(place), `${JSON.stringify(notes, null, 2)}\n`);
 }
