@@ -75,8 +75,10 @@ export class ChatDriver {
       lost: (runId) => this.#conversation.lose(runId),
       failed: (error) => this.#tell(error),
     });
+    const { home } = findPlaces(io.environment);
     this.#reader = new InboxReader(runtime.store, {
       clock,
+      home,
       // Items that are about to be shown in the conversation must not count as unread.
       settled: () => this.#queue.flushed(),
       tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
@@ -84,7 +86,7 @@ export class ChatDriver {
     this.#figures = new SessionFigures(runtime, this.#runs, setting.model);
     this.#shell = new PersonShell(setting.workspace, clock);
     this.#files = new FileFinder(runtime);
-    this.#said = new SaidFile(findPlaces(io.environment).home);
+    this.#said = new SaidFile(home);
     const local = new LocalCommands(setting, this.#figures);
     this.#conversation = new Conversation({
       ...{ setting, store, queue: this.#queue, runs: this.#runs, figures: this.#figures },

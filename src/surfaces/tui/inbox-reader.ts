@@ -1,3 +1,4 @@
+import { KeptWork } from "../../application/kept-work/kept-work.ts";
 import type { RecordedCall } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
@@ -11,6 +12,8 @@ import { patchOfCall } from "./entry.ts";
 const settleMs = 20;
 
 interface ReaderSurroundings {
+  /** MANDATE_HOME. */
+  readonly home: string;
   readonly clock: Clock;
   /** Resolves when all events so far are on the screen. */
   readonly settled: () => Promise<void>;
@@ -87,30 +90,41 @@ export class InboxReader {
   }
 
   /** A question does not change: what belongs to it is read once. */
-  async #wholeOf({ ask, id, kind, runId, text: beginning }: InboxItem): Promise<WholeQuestion> {
+  async #wholeOf(item: InboxItem): Promise<WholeQuestion> {
+    const { ask, kind, runId } = item;
     const known = this.#wholes.get(ask?.id ?? "");
     if (known !== undefined) return known;
-    const text = ask?.question ?? beginning;
+    const text = ask?.question ?? item.text;
     const task = (await this.#store.readRun(runId))?.task ?? "";
-    const call = kind === "approval" ? await this.#callBehind(runId, id) : undefined;
-    const patch = patchOfCall(call?.input);
+    if (kind !== "approval") return { text, task };
+    const about = await this.#subjectOf(item);
+    if (about?.callId === mergeCall && !text.includes("\ndiff --git ")) {
+      return { text, task, ...(await this.#changesOf(item.delegationId ?? "")) };
+    }
+    const input = about?.call?.input;
+    const patch = patchOfCall(input);
     if (patch === undefined) return { text, task };
     // The diff shows all of the call, hidden characters included: its JSON would only repeat it.
-    return { text: withoutInput(text, call?.input), task, patch: revealHidden(patch) };
+    return { text: withoutInput(text, input), task, patch: revealHidden(patch) };
   }
 
-  /** The call that an approval is about. */
-  async #callBehind(runId: string, seq: number): Promise<RecordedCall | undefined> {
+  /** A diff that was too long for its question. */
+  async #changesOf(id: string): Promise<Pick<WholeQuestion, "patch">> {
+    const work = new KeptWork({ store: this.#store, home: this.#around.home });
+    const diff = await work.diff(id, { maximumBytes: mostOfDiff }).catch(() => undefined);
+    return diff === undefined ? {} : { patch: revealHidden(diff.text) };
+  }
+
+  /** What an approval is about: a call of the agent, or the merge of its changes. */
+  async #subjectOf({ id: seq, runId }: InboxItem): Promise<Subject | undefined> {
     const types = ["agent.model_turn", "agent.asked"] as const;
-    let calls: readonly (RecordedCall & { readonly by: string | undefined })[] = [];
+    const calls = new Map<string | undefined, readonly RecordedCall[]>();
     for await (const event of this.#store.readEvents({ runId, types })) {
       const by = event.sub_agent_id;
-      if (event.type === "agent.model_turn") {
-        const others = calls.filter((call) => call.by !== by);
-        calls = [...others, ...(event.payload.calls ?? []).map((call) => ({ ...call, by }))];
-      } else if (event.type === "agent.asked" && event.seq === seq) {
-        return calls.find((call) => call.by === by && call.id === event.payload.call_id);
-      }
+      if (event.type === "agent.model_turn") calls.set(by, event.payload.calls ?? []);
+      if (event.type !== "agent.asked" || event.seq !== seq) continue;
+      const { call_id: callId } = event.payload;
+      return { callId, call: calls.get(by)?.find((call) => call.id === callId) };
     }
     return undefined;
   }
@@ -128,6 +142,16 @@ export class InboxReader {
     return news.length;
   }
 }
+
+interface Subject {
+  readonly callId: string;
+  readonly call: RecordedCall | undefined;
+}
+
+/** The id in place of a call's, in an approval of changes. */
+const mergeCall = "merge";
+/** Of a diff in a question; the page of the delegation has more. */
+const mostOfDiff = 100_000;
 
 /** The question with the path in place of the input, where it has all of the input. */
 function withoutInput(text: string, input: unknown): string {

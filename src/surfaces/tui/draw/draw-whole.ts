@@ -5,20 +5,28 @@ import type { OpenQuestion } from "../chat-state.ts";
 import { drawPatch } from "./draw-patch.ts";
 import { wrapText } from "./wrap-text.ts";
 
-const longest = 20_000;
+const longest = 200_000;
 /** Cells before each line. */
 const margin = 4;
 
+type Asked = Pick<OpenQuestion, "patch" | "text">;
+
+let last: { readonly key: readonly unknown[]; readonly lines: readonly string[] } | undefined;
+
 /**
  * A question as lines for this width, with the edit that it is about as a diff. A cut is stated,
- * because the answer may be an approval.
+ * because the answer may be an approval. The same question is on the screen for many frames, so its
+ * lines are kept.
  */
-export function wholeLines(
-  { patch, text }: Pick<OpenQuestion, "patch" | "text">,
-  columns: number,
-  style: Style,
-): readonly string[] {
-  const width = Math.max(10, columns - margin - 2);
+export function wholeLines(asked: Asked, columns: number, style: Style): readonly string[] {
+  const key = [asked.text, asked.patch, columns, style];
+  if (last === undefined || last.key.some((part, place) => part !== key[place])) {
+    last = { key, lines: linesOf(asked, Math.max(10, columns - margin - 2), style) };
+  }
+  return last.lines;
+}
+
+function linesOf({ patch, text }: Asked, width: number, style: Style): readonly string[] {
   const more = text.length - longest;
   const said = printable(text.slice(0, longest)).trim();
   const all = more > 0 ? `${said}\n(${more} more characters: mandate inbox)` : said;
