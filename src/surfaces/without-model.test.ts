@@ -228,14 +228,13 @@ describe("without a model, from a program", () => {
 });
 
 describe("without a model, over MCP", () => {
-  test("every delegating tool answers with an error that says why, and no run is opened", async () => {
+  test("every tool that starts sub-agents answers with an error that says why, and no run is opened", async () => {
     await using desk = new McpDesk({});
     const client = await desk.connect({ era: "2025-11-25", isProcess: true });
     const calls: Readonly<Record<string, Record<string, unknown>>> = {
       delegate_task: { profile: "coder", task: "do it" },
       spawn: { task: "do it" },
       spawn_subagent: { agentId: "coder", prompt: "do it" },
-      delegate_to_agent: { agentId: "@writer", task_instructions: "do it" },
       request_review: { paths: ["a.txt"] },
     };
     for (const [name, input] of Object.entries(calls)) {

@@ -216,7 +216,7 @@ function aboutProvider({
 }: Diagnosis["models"]["providers"][number]): Row {
   if (isUsable) return ["good", provider, "configured"];
   // A variable that is set and cannot be used is described in a sentence.
-  if (!/^[A-Z][A-Z0-9_]*$/.test(set)) return ["missing", provider, set];
+  if (!/^[A-Z][A-Z0-9_]*( or [A-Z][A-Z0-9_]*)*$/.test(set)) return ["missing", provider, set];
   const isAddress = /_(HOST|URL)$/.test(set);
   return [
     "missing",
