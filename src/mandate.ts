@@ -14,8 +14,9 @@ if (typed[0] === "--version" || typed[0] === "-V") {
   );
   process.exitCode = 1;
 } else {
+  const { keepCompiled, processIo } = await import("./surfaces/cli/process-io.ts");
+  keepCompiled(process.env);
   const { main } = await import("./surfaces/cli/main.ts");
-  const { processIo } = await import("./surfaces/cli/process-io.ts");
   const code = await main(typed, processIo());
   // A request that a provider never answers must not keep the terminal after the work is done.
   process.stdout.write("", () => process.stderr.write("", () => process.exit(code)));

@@ -1,9 +1,28 @@
 import { accessSync, constants, readFileSync, realpathSync, statSync } from "node:fs";
+import { enableCompileCache } from "node:module";
 import { basename, delimiter, dirname, join, sep } from "node:path";
+import { findPlaces } from "../../control/places.ts";
 import type { Io, StopSignal, Writer } from "./io.ts";
 import { terminalLetters } from "./style.ts";
 
 const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
+
+/**
+ * Lets Node keep compiled modules in the user's home, which halves the time that a command needs to
+ * start: some MCP clients drop a server that starts slowly. A home that another user can write has
+ * no such cache, because compiled modules are executed as they are. The first command creates the
+ * home and starts without.
+ */
+export function keepCompiled(environment: Readonly<Record<string, string | undefined>>): void {
+  const { home } = findPlaces(environment);
+  try {
+    const { mode, uid } = statSync(home);
+    if (uid === process.getuid?.() && (mode & 0o022) === 0)
+      enableCompileCache(join(home, "compiled"));
+  } catch {
+    // The first command creates the home, or says why it cannot.
+  }
+}
 
 /** The Io of this process. */
 export function processIo(): Io {
