@@ -4,7 +4,7 @@ import { stripHidden } from "../../ports/visible-text.ts";
 import { type Command, parseArguments } from "./command.ts";
 import { commandNamed, commands } from "./commands.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
-import { describeCommand, describeCommands } from "./help/help.ts";
+import { asTyped, describeCommand, describeCommands } from "./help/help.ts";
 import type { Io, Writer } from "./io.ts";
 import { printable } from "./printable.ts";
 import { styleFor } from "./style.ts";
@@ -78,19 +78,13 @@ function unknownCommand(word: string): MandateError {
   return new MandateError("usage", `There is no ${what} ${JSON.stringify(word)}. ${hint}`);
 }
 
-/** The commands that a sentence of the runtime tells people to type. */
-const ownCommand = new RegExp(
-  `\\bmandate(?= (?:${["help", ...Object.keys(commands)].join("|")})\\b)`,
-  "g",
-);
-
 /** A sentence for what the caller can fix. Any other error is a defect of Mandate, and says so. */
 function describe(error: unknown, io: Io): string {
   const { paint } = styleFor(io.stderr, io);
   const wantsStack = Boolean(io.environment["MANDATE_DEBUG"]);
   if (wantsStack && error instanceof Error) return printable(error.stack ?? error.message);
   const said = printable(error instanceof Error ? error.message : String(error));
-  const message = said.replaceAll(ownCommand, io.program);
+  const message = asTyped(said, io);
   if (error instanceof MandateError) return `${paint.bad("mandate:")} ${message}`;
   return `${paint.bad("mandate:")} ${message}\nThis is a defect in Mandate itself; MANDATE_DEBUG=1 shows where.`;
 }

@@ -44,7 +44,7 @@ export const migrateCommand: Command = {
       const about = `${countOf(report.events, "event")} copied, in ${countOf(rows, "row")}`;
       const next = isSound
         ? "The copy is valid. Set MANDATE_DATABASE_URL to use it."
-        : "The copy violates the invariants above; mandate verify shows whether the original does too.";
+        : `The copy violates the invariants above; ${io.program} verify shows whether the original does too.`;
       io.stdout.write(`${about}. ${next}\n`);
     }
     return isSound ? exitCode.done : exitCode.failed;

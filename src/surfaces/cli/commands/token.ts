@@ -70,7 +70,7 @@ function list({ given, io, file }: Asked): Promise<void> {
     if (given.flag("json")) return void printJson(io, tokens);
     if (tokens.length === 0) {
       io.stderr.write(
-        "There are no named tokens. `mandate token show` prints the installation's own.\n",
+        `There are no named tokens. ${io.program} token show prints the installation's own.\n`,
       );
     }
     const { paint } = styleFor(io.stdout, io);

@@ -1,5 +1,5 @@
 import { type Command, shownOptions } from "../command.ts";
-import { commandGroups } from "../commands.ts";
+import { commandGroups, commands } from "../commands.ts";
 import { padEnd, wrap } from "../display-width.ts";
 import type { Io, Writer } from "../io.ts";
 import { lineWidth, type Style, styleFor } from "../style.ts";
@@ -58,13 +58,20 @@ export function describeCommand(command: Command, writer: Writer, io: Io): strin
   return [
     `${paint.strong("Usage:")} ${`${program} ${command.name} ${command.usage}`.trimEnd()}`,
     "",
-    ...reflow(command.about, columns),
+    ...reflow(asTyped(command.about, io), columns),
     ...(rows.length > 0 ? ["", ...table(rows, { columns, paint, width })] : []),
     ...(command.examples
       ? ["", paint.strong("Examples"), ...command.examples.map((each) => `  ${program} ${each}`)]
       : []),
     "",
   ].join("\n");
+}
+
+const ownCommand = new RegExp(`\\bmandate(?= (?:help|${Object.keys(commands).join("|")})\\b)`, "g");
+
+/** A text with the commands in it as a person types them here; texts of the runtime say `mandate`. */
+export function asTyped(text: string, { program }: Pick<Io, "program">): string {
+  return text.replaceAll(ownCommand, () => program);
 }
 
 interface HelpStyle {
