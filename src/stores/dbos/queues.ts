@@ -1,4 +1,3 @@
-import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { EngineConfig, QueueConfig } from "../../control/config.ts";
 import type { DispatchedWork } from "../../ports/workers.ts";
 import { applicationName } from "./load-dbos.ts";
@@ -131,9 +130,36 @@ interface QueueLimits {
 const mostCounted = 1000;
 const emptyQueue = { waiting: 0, working: 0, waitingSince: null };
 
+/** The part of DBOS's client that is used here; its own type is not installed with the package. */
+interface QueueLister {
+  listQueues(): Promise<
+    readonly {
+      readonly name: string;
+      readonly concurrency?: number;
+      readonly partitionConcurrency?: number;
+      readonly workerConcurrency?: number;
+    }[]
+  >;
+  listQueuedWorkflows(filter: {
+    applicationName: string;
+    status: "DELAYED" | "ENQUEUED" | "PENDING";
+    limit: number;
+    loadInput: boolean;
+    loadOutput: boolean;
+    workflow_id_prefix: string;
+  }): Promise<
+    readonly {
+      readonly workflowID: string;
+      readonly createdAt: number;
+      readonly executorId?: string;
+      readonly queueName?: string;
+    }[]
+  >;
+}
+
 /** Counts at most 1,000 delegations of each status. Includes queues that are empty or have no worker. */
 export async function countQueues(
-  client: Pick<DBOSClient, "listQueues" | "listQueuedWorkflows">,
+  client: QueueLister,
   tenant: string,
   { queues }: EngineConfig,
 ): Promise<QueueOverview> {
