@@ -39,6 +39,15 @@ const entries: Arbitrary<Entry> = fc.oneof(
     who: text,
     text,
     detail: text,
+    patch: text,
+  }),
+  fc.record({ kind: fc.constant("patch" as const), text }),
+  fc.record({ kind: fc.constant("page" as const), text }),
+  fc.record({
+    kind: fc.constant("output" as const),
+    command: text,
+    text,
+    code: fc.option(fc.nat(255)),
   }),
   fc.record({ kind: fc.constant("question" as const), who: text, text, answer: fc.option(text) }),
   fc.record({
@@ -153,8 +162,18 @@ const chatInputs: Arbitrary<ChatInput> = fc.oneof(
   text.map((said) => ({
     type: "candidates" as const,
     of: "/",
-    candidates: [{ text: said, description: said }],
+    candidates: [{ text: said, description: said, label: said, cursor: said.length }],
   })),
+  fc.array(entries, { maxLength: 3 }).map((shown) => ({
+    type: "detail" as const,
+    detail: { id: "child", label: "x", pages: [{ title: "summary" as const, entries: shown }] },
+  })),
+  text.map((model) => ({
+    type: "figures" as const,
+    figures: { model, spent: { tokens: 1, cost: 0 }, context: { tokens: 1, window: 0 } },
+  })),
+  fc.option(text).map((command) => ({ type: "shell" as const, command })),
+  text.map((said) => ({ type: "unanswered" as const, askId: "a1", text: said })),
 );
 
 export const chatScreens = defineTarget({
