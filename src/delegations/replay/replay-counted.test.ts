@@ -66,19 +66,23 @@ describe("a budget of 2,000 tokens", () => {
     expect((await replayAgain(mandate.store, runId)).differences).toEqual([]);
   });
 
-  it("is too small where nothing but bytes bounds the prompt, and no request is made", async () => {
-    let asked = 0;
-    const model: Model = async () => {
-      asked += 1;
-      throw new Error("not to be asked");
+  it("buys one answer with a short prompt where nothing but bytes bounds the prompt", async () => {
+    const systems: string[] = [];
+    const model: Model = async ({ model: served, system }) => {
+      systems.push(system);
+      const usage = { prompt: 90, completion: 5 };
+      return { text: "done", calls: [], finish: "stop", served, usage };
     };
     await using mandate = await openEngine({
-      profiles: [testProfile("small", { prompt, tools: [], model: { model: "own/m" } })],
+      profiles: [testProfile("small", { prompt, tools: ["read_file"], model: { model: "own/m" } })],
       models: { own: model },
     });
-    const { result } = await mandate.run({ ...request, maxTokens: 2000 });
-    expect(result).toMatchObject({ status: "failed", closeReason: "budget_exhausted" });
-    expect(asked).toBe(0);
+    const { result, runId } = await mandate.run({ ...request, maxTokens: 2000 });
+    expect(result).toMatchObject({ status: "completed", result: "done" });
+    expect(systems).toEqual([
+      expect.stringMatching(/^You look things up[\s\S]*room for one short/),
+    ]);
+    expect((await replayAgain(mandate.store, runId)).differences).toEqual([]);
   });
 });
 

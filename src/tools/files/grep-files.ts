@@ -36,7 +36,7 @@ const input = z.strictObject({
     .max(1000)
     .optional()
     .describe('Only files like this: "*.ts" in any folder, "src/**/*.{ts,tsx}" below path.'),
-  ignore_case: z.boolean().default(false),
+  ignore_case: z.boolean().default(false).describe("Match letters of either case."),
   context: z.int().min(0).max(20).default(0).describe("Lines to show before and after each."),
   output: z
     .enum(["content", "files", "count"])

@@ -28,7 +28,7 @@ export const listFiles = defineTool({
   changes: "none",
   input: z.strictObject({
     path: z.string().min(1).max(4096).default(".").describe("Relative to the workspace's root."),
-    recursive: z.boolean().default(false),
+    recursive: z.boolean().default(false).describe("Everything below as well."),
     limit: z.int().min(1).max(5000).default(500).describe("How many entries at most."),
   }),
   preflight({ path }, context) {

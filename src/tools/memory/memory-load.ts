@@ -29,7 +29,7 @@ export function memoryLoadTool(store: MemorySources): Tool {
     input: z.strictObject({
       query: z.string().max(1000).optional().describe("Words; the best matches come first."),
       tags: z.array(z.string().max(64)).max(16).optional().describe("All of them must be there."),
-      limit: z.int().positive().max(mostShown).optional(),
+      limit: z.int().min(1).max(mostShown).optional().describe("Most memories."),
     }),
     async execute({ limit = defaultLimit, query, tags }, context): Promise<ToolOutput> {
       const reader = await memoryOrigin(store, context.runId, context.delegationId);
