@@ -438,6 +438,13 @@ export interface FileEvidence {
   readonly path: string;
   readonly before: string | null;
   readonly after: string | null;
+  /** Lines added and removed; absent: not counted. */
+  readonly lines?: LineCounts;
+}
+
+export interface LineCounts {
+  readonly added: number;
+  readonly removed: number;
 }
 
 export type EventType = keyof EventPayloads;

@@ -1,5 +1,6 @@
 import { basename } from "node:path";
 import { labelOf } from "../../application/commands/describe-run.ts";
+import { findPlaces } from "../../control/places.ts";
 import { type Cause, describeCause } from "../../events/cause.ts";
 import type { CloseReason, RunOutcome } from "../../events/close-reason.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -11,7 +12,7 @@ import { exitCode, exitCodeOfResult } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { LiveDisplay } from "./live-display.ts";
 import { printableLine, printJson } from "./printable.ts";
-import { keptChanges, tellKept } from "./run-hints.ts";
+import { keptChanges, type RunSummary, tellKept, tellOfRun } from "./run-hints.ts";
 import { startDetached } from "./start-detached.ts";
 import { styleFor } from "./style.ts";
 import {
@@ -50,6 +51,8 @@ export interface Aftermath {
   readonly kept: readonly string[];
   /** Why the agent failed; null: it did not. */
   readonly cause: Cause | null;
+  /** What the run changed and cost. */
+  readonly summary?: RunSummary;
   /** Why the models that were asked before the last one did not answer. */
   readonly triedFirst?: readonly string[];
   /** Whether the answer was printed before the run ended. */
@@ -70,7 +73,10 @@ export async function lookBack(
   const kept = await keptChanges(store, run, io);
   const triedFirst =
     cause?.code === "model_unavailable" ? await otherModels(store, delegationId) : [];
-  return { end: run.outcome, kept, cause, triedFirst };
+  const { home } = findPlaces(io.environment);
+  const { changesOfRun } = await import("../../application/kept-work/changes-of-run.ts");
+  const summary = { run, changes: await changesOfRun({ store, home }, run) };
+  return { end: run.outcome, kept, cause, triedFirst, summary };
 }
 
 /** The faults of the models whose fallbacks were asked. */
@@ -109,7 +115,7 @@ export async function reportOutcome(
   outcome: WorkOutcome,
   given: Arguments,
   io: Io,
-  { cause, end, isPrinted = false, kept, triedFirst = [] }: Aftermath = nothingLeft,
+  { cause, end, isPrinted = false, kept, summary, triedFirst = [] }: Aftermath = nothingLeft,
 ): Promise<number> {
   const { run } = outcome;
   switch (outcome.ended) {
@@ -148,6 +154,9 @@ export async function reportOutcome(
         );
       }
       tellKept(kept, io);
+      if (summary !== undefined && code === exitCode.done && !given.flag("quiet")) {
+        tellOfRun(summary, io);
+      }
       return exitCodeOfResult(result, end);
     }
     default:

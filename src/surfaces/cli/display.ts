@@ -125,8 +125,10 @@ export function noteOf(
 
 /** A run that failed as its root did says only how: the reason is printed with its result. */
 function inBrief(event: StoredEvent): string {
-  if (event.type !== "run.finished" || event.payload.outcome !== "failed") return summarize(event);
-  const { cause } = event.payload;
+  if (event.type !== "run.finished") return summarize(event);
+  const { cause, outcome } = event.payload;
+  if (outcome === "succeeded") return "run succeeded";
+  if (outcome === "cancelled") return summarize(event);
   return isOfRoot(cause) ? `run failed: ${labelOfCause(cause)}` : summarize(event);
 }
 

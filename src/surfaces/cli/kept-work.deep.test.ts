@@ -147,7 +147,8 @@ test("a run tells at its end whose work is kept, in words and as data", async ()
   desk.write("book.yaml", failing);
   const words = ["run", "--playbook", "book.yaml", "--workspace", source, "go"];
   const told = await desk.type(words);
-  const [, id = ""] = /\nChanges kept: mandate diff (\w+)\n$/.exec(told.err) ?? [];
+  const [, id = ""] =
+    /\nChanges kept: mandate diff (\w+), then merge \1 or discard \1\n/.exec(told.err) ?? [];
   expect((await desk.type(["diff", id])).out).toContain("+b");
   await desk.type(["discard", "--yes", id]);
   const json = await desk.type([...words, "--json"]);

@@ -98,6 +98,10 @@ replies:
 `;
   const { screen, err } = await watch(many, 80, 12);
   expect(err).toMatch(/… and 2\d more \(\d+ ended, \d+ open\) · 31 agents/);
-  const tree = screen.lines.slice(screen.lines.findIndex((line) => line.includes("The whole job")));
+  const from = screen.lines.findIndex((line) => line.includes("The whole job"));
+  const tree = screen.lines.slice(
+    from,
+    screen.lines.findLastIndex((line) => line.includes("agents")) + 1,
+  );
   expect(tree.length).toBeLessThanOrEqual(12);
 });

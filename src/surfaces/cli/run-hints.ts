@@ -1,8 +1,13 @@
 import { keptWorkIn } from "../../application/kept-copies.ts";
+import type { ChangesOfRun } from "../../application/kept-work/changes-of-run.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { RunState } from "../../events/run-state.ts";
+import { atMost, atMostCost, spentIn } from "../../events/spent.ts";
 import type { Store } from "../../ports/store.ts";
+import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
+import { drawStat } from "./commands/kept-work.ts";
 import type { Io } from "./io.ts";
+import { styleFor } from "./style.ts";
 
 /** The delegations of a run that failed and left their work in a copy. */
 export function keptChanges(
@@ -14,8 +19,39 @@ export function keptChanges(
   return keptWorkIn({ store, home }, delegations.values());
 }
 
+/** As many changed files as are listed; the sum counts all of them. */
+const mostListed = 12;
+
+/** What changed in the folder, what the run cost, and how to continue the conversation. */
+export function tellOfRun({ changes, run }: RunSummary, io: Io): void {
+  const style = styleFor(io.stderr, io);
+  const { files, hasCommands } = changes;
+  const truncated = files.some(({ lines }) => lines === null);
+  const lines = drawStat({ files, truncated }, style);
+  const sum = lines.pop();
+  const listed = lines.slice(0, mostListed);
+  if (lines.length > mostListed)
+    listed.push(`  and ${countOf(lines.length - mostListed, "more file")}`);
+  const more = hasCommands ? ", and perhaps what commands changed" : "";
+  if (sum !== undefined) listed.push(`Changed: ${sum}${more}`);
+  const spent = spentIn(run);
+  const cost = atMostCost(formatCost(spent.cost), spent);
+  const tokens = `${atMost(formatTokens(spent.tokens), spent)} tokens`;
+  const elapsed = formatElapsed(io.now() - run.startedAt);
+  listed.push(
+    `${tokens}, ${cost}, ${elapsed}. Continue: ${io.program} run --continue ${run.id} "${style.glyphs.ellipsis}"`,
+  );
+  io.stderr.write(`${listed.join("\n")}\n`);
+}
+
+export interface RunSummary {
+  readonly run: RunState;
+  readonly changes: ChangesOfRun;
+}
+
 export function tellKept(kept: readonly string[], io: Io): void {
-  for (const id of kept) io.stderr.write(`Changes kept: ${io.program} diff ${id}\n`);
+  for (const id of kept)
+    io.stderr.write(`Changes kept: ${io.program} diff ${id}, then merge ${id} or discard ${id}\n`);
 }
 
 /** The command that continues an orphaned run. A distributed run needs a worker. */

@@ -24,11 +24,11 @@ export async function withStore<Value>(
 /** Opens the copies in which agents left changes, without models or agents. */
 export function withKeptWork<Value>(
   io: Io,
-  use: (work: KeptWork) => Promise<Value>,
+  use: (work: KeptWork, store: Store) => Promise<Value>,
 ): Promise<Value> {
   return withStore(io, async (store) => {
     const { KeptWork } = await import("../../application/kept-work/kept-work.ts");
-    return use(new KeptWork({ store, home: findPlaces(io.environment).home }));
+    return use(new KeptWork({ store, home: findPlaces(io.environment).home }), store);
   });
 }
 

@@ -39,7 +39,10 @@ test("it replaces the only occurrence, shows a diff and hands over the evidence"
   const { text, files } = await edit(root, "line 6\nline 7\n", "line six\n");
   const after = before.replace("line 6\nline 7\n", "line six\n");
   expect(contentOf(root)).toBe(after);
-  expect(files).toEqual([{ path: "a.txt", before: sha256(before), after: sha256(after) }]);
+  const counts = { added: 1, removed: 2 };
+  expect(files).toEqual([
+    { path: "a.txt", before: sha256(before), after: sha256(after), lines: counts },
+  ]);
   expect(text).toBe(
     [
       ...["Edited a.txt.", "--- a.txt", "+++ a.txt", "@@ -3,8 +3,7 @@", " line 3", " line 4"],

@@ -77,5 +77,6 @@ async function edit(
   const often = length === 1 ? "" : ` in ${length} places`;
   const name = lineSafeName(path);
   const diff = await renderDiff(name, content, outcome.content, outcome.regions);
-  return { text: `Edited ${name}${often}.\n${diff}`, files: [file] };
+  const lines = diff.counts && { lines: diff.counts };
+  return { text: `Edited ${name}${often}.\n${diff.text}`, files: [{ ...file, ...lines }] };
 }

@@ -29,10 +29,16 @@ function sha256(text: string): string {
 test("it says what it did, in bytes, and hands over the evidence", async () => {
   const created = await write({ path: "./src/a.ts", content: "é" });
   expect(created.text).toBe("Created src/a.ts (2 bytes).");
-  expect(created.files).toEqual([{ path: "src/a.ts", before: null, after: sha256("é") }]);
+  const one = { added: 1, removed: 0 };
+  expect(created.files).toEqual([
+    { path: "src/a.ts", before: null, after: sha256("é"), lines: one },
+  ]);
   const replaced = await write({ path: "src/a.ts", content: "b" });
   expect(replaced.text).toBe("Replaced src/a.ts (1 bytes).");
-  expect(replaced.files).toEqual([{ path: "src/a.ts", before: sha256("é"), after: sha256("b") }]);
+  const lines = { added: 1, removed: 1 };
+  expect(replaced.files).toEqual([
+    { path: "src/a.ts", before: sha256("é"), after: sha256("b"), lines },
+  ]);
 });
 
 test("whatever speaks against a write is known before it is begun, and nothing is created", () => {

@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { noExposure } from "../../contracts/exposure.ts";
-import { replaceFile, requireReplaceable } from "../../workspaces/replace-file.ts";
+import type { LineCounts } from "../../events/event.ts";
+import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
+import { readReplaceable, replaceFile, requireReplaceable } from "../../workspaces/replace-file.ts";
 import { defineTool } from "../tool.ts";
+import { countLineChanges } from "./edit/render-diff.ts";
 import { describeFileError, pathAbout, requireWorkspace } from "./file-call.ts";
 
 export const writeFile = defineTool({
@@ -32,13 +35,42 @@ export const writeFile = defineTool({
     const workspace = requireWorkspace(context);
     const bytes = Buffer.from(content);
     try {
+      const before = contentBefore(workspace, path);
       const file = await replaceFile(workspace, path, bytes, { signal: context.signal });
-      return { text: describeChange(file, bytes.length), files: [file] };
+      const lines = await countLines(before, file.before, content);
+      return {
+        text: describeChange(file, bytes.length),
+        files: [{ ...file, ...(lines && { lines }) }],
+      };
     } catch (error) {
       return describeFileError(error, path);
     }
   },
 });
+
+/** Of a larger file no lines are counted. */
+const largestCounted = 256 * 1024;
+
+/** What the file holds; null: it does not exist, is too large, or cannot be read. */
+function contentBefore(workspace: WorkspaceBinding, path: string) {
+  try {
+    return readReplaceable(workspace, path, largestCounted);
+  } catch {
+    // The replacement reports what is wrong with the path.
+    return null;
+  }
+}
+
+async function countLines(
+  read: ReturnType<typeof contentBefore>,
+  hashBefore: string | null,
+  after: string,
+): Promise<LineCounts | undefined> {
+  if (hashBefore === null) return countLineChanges("", after);
+  // Another process may have changed the file in between.
+  if (!read?.content || read.hash !== hashBefore) return undefined;
+  return countLineChanges(read.content.toString("utf8"), after);
+}
 
 function describeChange(
   file: { path: string; before: string | null; after: string },

@@ -91,17 +91,18 @@ function sumOf({ files }: MergedWork): string {
 
 export const diffCommand: Command = {
   name: "diff",
-  usage: "[options] ID",
+  usage: "[options] [ID]",
   about:
     "Shows what a delegation changed in its own copy of the workspace: the present copy, also during\n" +
     "work; after the merge, the changes in the log. The id of a run means its root, or the only\n" +
-    "delegation below it that has changes.",
+    "delegation below it that has changes. Without an id, the latest run.",
   options: { json: jsonOption, stat: flag("only the files, and how many lines") },
-  words: { least: 1, most: 1, needs: "the ID of a delegation, or of its run: see mandate ls" },
-  examples: ["diff 1a2b3c", "diff --stat 1a2b3c", "diff 1a2b3c | git apply --check"],
+  words: { least: 0, most: 1 },
+  examples: ["diff", "diff 1a2b3c", "diff --stat 1a2b3c", "diff 1a2b3c | git apply --check"],
   run: (given, io) =>
-    withKeptWork(io, async (work) => {
-      const diff = await work.diff(given.words[0] ?? "");
+    withKeptWork(io, async (work, store) => {
+      const { delegationId, runId } = await findTarget(store, given.words[0], io);
+      const diff = await work.diff(delegationId ?? runId);
       if (given.flag("json")) {
         const { text, ...stat } = diff;
         const document = given.flag("stat") ? stat : { ...stat, text };
@@ -157,7 +158,10 @@ export function drawPatch(text: string, { paint }: Style): string {
 const letters = { added: "A", changed: "M", removed: "D" } as const;
 
 /** A line for each file, and the sum. */
-export function drawStat({ files, truncated }: DelegationDiff, { paint }: Style): string[] {
+export function drawStat(
+  { files, truncated }: Pick<DelegationDiff, "files" | "truncated">,
+  { paint }: Style,
+): string[] {
   const paths = files.map(({ path }) => printableLine(path));
   const width = Math.max(0, ...paths.map(displayWidth));
   const added = files.reduce((sum, { lines }) => sum + (lines?.added ?? 0), 0);

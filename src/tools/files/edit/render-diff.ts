@@ -1,3 +1,4 @@
+import type { LineCounts } from "../../../events/event.ts";
 import { clip } from "../../../text.ts";
 import type { ReplacedRegion } from "./apply-edit.ts";
 
@@ -18,14 +19,16 @@ interface Hunk {
   shiftAfter: number;
 }
 
-/** What an edit changed, as a unified diff; cut where it gets long. */
+/** What an edit changed, as a unified diff; cut where it gets long, and then without counts. */
 export async function renderDiff(
   path: string,
   before: Buffer,
   after: Buffer,
   regions: readonly ReplacedRegion[],
-): Promise<string> {
+): Promise<{ readonly text: string; readonly counts?: LineCounts }> {
   const lines = [`--- ${path}`, `+++ ${path}`];
+  const counts = { added: 0, removed: 0 };
+  let isWhole = true;
   let counted = 0;
   let lineNumber = 1;
   let shift = 0;
@@ -33,6 +36,7 @@ export async function renderDiff(
   for (const [index, hunk] of hunks.entries()) {
     if (lines.length >= mostLines) {
       lines.push(`[${hunks.length - index} more places changed]`);
+      isWhole = false;
       break;
     }
     lineNumber += countLines(before, counted, hunk.start);
@@ -42,11 +46,27 @@ export async function renderDiff(
     const added = rendered.filter(({ mark }) => mark !== "-").length;
     lines.push(`@@ -${lineNumber},${removed} +${lineNumber + shift},${added} @@`);
     shift += added - removed;
+    const same = rendered.filter(({ mark }) => mark === " ").length;
+    counts.added += added - same;
+    counts.removed += removed - same;
     const room = Math.max(mostLines - lines.length, 20);
     lines.push(...rendered.slice(0, room).map(({ mark, text }) => mark + shown(text)));
     if (rendered.length > room) lines.push(`[${rendered.length - room} more lines here]`);
   }
-  return lines.join("\n");
+  return { text: lines.join("\n"), ...(isWhole && { counts }) };
+}
+
+/** The lines that a new content adds to a whole file and removes from it. */
+export async function countLineChanges(before: string, after: string): Promise<LineCounts> {
+  const changed = await diffLines(wholeLines(before), wholeLines(after));
+  const count = (wanted: DiffLine["mark"]) => changed.filter(({ mark }) => mark === wanted).length;
+  return { added: count("+"), removed: count("-") };
+}
+
+function wholeLines(text: string): readonly string[] {
+  const lines = text.split("\n");
+  if (lines.at(-1) === "") lines.pop();
+  return lines;
 }
 
 /** Lines are looked for once, however many regions lie in them: a minified file is one line. */
