@@ -107,7 +107,7 @@ describe("send_message", () => {
     expect(resultsOf(messages, "send_message")).toEqual([
       "Error: The message is missing: say what the agent should know or do.",
       expect.stringMatching(/^Error: A message has at most 32000 characters, and this one 32001/),
-      `Error: ${job} has ended: completed (report_accepted). It reads no more messages.`,
+      `Error: ${job} has ended: completed (report accepted). It reads no more messages.`,
     ]);
     expect(ofType(events, "agent.message_sent")).toEqual([]);
     expect(ofType(events, "agent.tool_failed").length).toBe(3);
