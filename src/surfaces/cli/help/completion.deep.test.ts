@@ -7,7 +7,8 @@ import { testFolder } from "../../../testing/test-folder.test-support.ts";
 import { until } from "../../../testing/until.ts";
 
 const program = join(import.meta.dirname, "../../../mandate.ts");
-const isThere = (name: string, flag = "--version"): boolean => spawnSync(name, [flag]).status === 0;
+const hasProgram = (name: string, flag = "--version"): boolean =>
+  spawnSync(name, [flag]).status === 0;
 
 /** Each shell without its own configuration, and how a person turns completion on in it. */
 const shells = {
@@ -20,7 +21,7 @@ const shells = {
 };
 
 for (const [name, { load, start }] of Object.entries(shells)) {
-  test.skipIf(!isThere("tmux", "-V") || !isThere(name))(
+  test.skipIf(!hasProgram("tmux", "-V") || !hasProgram(name))(
     `${name} completes commands, options, names of profiles and of files when Tab is pressed`,
     async () => {
       const folder = testFolder();
@@ -47,8 +48,11 @@ for (const [name, { load, start }] of Object.entries(shells)) {
         }).stdout;
       tmux("new-session", "-d", "-x", "100", "-y", "40", start);
       onTestFinished(() => void tmux("kill-server"));
-      const sees = (text: string): Promise<unknown> =>
-        until(`${name} shows ${text}`, () => tmux("capture-pane", "-p").includes(text));
+      const sees = (text: string, isThere = true): Promise<unknown> =>
+        until(
+          `${name} ${isThere ? "shows" : "has removed"} ${text}`,
+          () => tmux("capture-pane", "-p").includes(text) === isThere,
+        );
       const types = (text: string): string => tmux("send-keys", "-l", text);
       // The quotes keep the typed line from looking like its output.
       types(`${load}; echo "rea""dy"\r`);
@@ -58,13 +62,16 @@ for (const [name, { load, start }] of Object.entries(shells)) {
         ["mandate ls --li", "mandate ls --limit"],
         ["mandate run -p rese", "mandate run -p researcher"],
         ["mandate run --playbook bo", "mandate run --playbook book.yaml"],
+        ["mandate run --profile=rese", "mandate run --profile=researcher"],
       ] as const) {
-        types(`${typed}\t`);
+        types(typed);
+        await sees(typed);
+        types("\t");
         await sees(completed);
-        tmux("send-keys", "C-c");
+        // A shell that is interrupted may drop what is typed next: the line is deleted instead.
+        tmux("send-keys", "C-u");
+        await sees(typed, false);
       }
-      types("mandate run --profile=rese\t");
-      await sees("mandate run --profile=researcher");
     },
   );
 }
