@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import fc, { type Arbitrary } from "fast-check";
 import { Desk } from "../../../src/surfaces/cli/desk.test-support.ts";
 import { printable, printableJson, printableLine } from "../../../src/surfaces/cli/printable.ts";
+import type { ChatInput } from "../../../src/surfaces/tui/chat-input.ts";
 import {
   agent,
   asked,
@@ -10,7 +11,6 @@ import {
   openedAt,
   working,
 } from "../../../src/surfaces/tui/chat-state.test-support.ts";
-import type { ChatInput } from "../../../src/surfaces/tui/chat-state.ts";
 import { drawApart } from "../../../src/surfaces/tui/draw/draw-entry.ts";
 import { drawPanelScreen } from "../../../src/surfaces/tui/draw/draw-panel.ts";
 import { drawScreen } from "../../../src/surfaces/tui/draw/draw-screen.ts";

@@ -89,7 +89,7 @@ describe("Leaving while a child runs in the background", () => {
     await chat.press(ctrlD, "1");
     await chat.see("Leaving when the sub-agents have ended; Esc stays");
     mayEnd.resolve();
-    await chat.driver.left;
+    await chat.driver.departure.left;
     expect(await childOf(chat)).toMatchObject({
       run: { outcome: "succeeded" },
       child: { finalStatus: "completed" },
@@ -100,17 +100,17 @@ describe("Leaving while a child runs in the background", () => {
   test("gives it to a process of its own", async () => {
     const chat = await answered(never);
     await chat.press(ctrlD, "2");
-    await chat.driver.left;
+    await chat.driver.departure.left;
     const { child, run } = await childOf(chat);
     expect([run?.outcome, child?.status]).toEqual([null, "running"]);
     expect(chat.detached).toEqual([run?.id]);
-    expect(chat.driver.detached).toEqual([run?.id]);
+    expect(chat.driver.departure.detached).toEqual([run?.id]);
   });
 
   test("cancels it, and what was answered stays", async () => {
     const chat = await answered(never);
     await chat.press(ctrlD, "3");
-    await chat.driver.left;
+    await chat.driver.departure.left;
     expect(await childOf(chat)).toMatchObject({
       run: { outcome: "succeeded" },
       child: { finalStatus: "failed", closeReason: "cancelled" },
@@ -123,7 +123,7 @@ describe("Leaving while a child runs in the background", () => {
     await chat.press(ctrlD);
     await chat.see(/Open: rester#\w+ \(pause\)/);
     await chat.press(ctrlC);
-    await chat.driver.left;
+    await chat.driver.departure.left;
     const { child, run } = await childOf(chat);
     expect(run?.outcome).toBeNull();
     expect(child).toMatchObject({ status: "running", waitingOn: { on: "paused" } });

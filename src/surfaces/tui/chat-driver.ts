@@ -5,18 +5,19 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { Timer } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import { earlyAnswerIn } from "../../sessions/delegation-result.ts";
 import { listSessions } from "../../sessions/list-sessions.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import { ChatCommands } from "./chat-commands.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
-import type { ChatCandidate, ChatEffect, ChatInput, Departure } from "./chat-state.ts";
+import type { ChatCandidate } from "./chat-state.ts";
 import { type ChatStore, InputQueue } from "./chat-store.ts";
 import { type ChatSetting, Conversation } from "./conversation.ts";
 import type { NoteTone } from "./entry.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import { mentionAt, mentioning } from "./keys/completing.ts";
 import type { Editor } from "./keys/editor.ts";
+import { Leaving } from "./leaving.ts";
 import { LocalCommands } from "./local-commands.ts";
 import { PersonShell } from "./person-shell.ts";
 import { readDetail } from "./read-detail.ts";
@@ -53,9 +54,7 @@ export class ChatDriver {
   readonly #files: FileFinder;
   readonly #said: SaidFile;
   readonly #ticks: Timer;
-  readonly #left = Promise.withResolvers<void>();
-  /** Runs that were handed to another process. */
-  readonly detached: string[] = [];
+  readonly departure: Leaving;
   #screen: Redrawable | undefined;
   #ready: Promise<void> = Promise.resolve();
 
@@ -83,6 +82,7 @@ export class ChatDriver {
       settled: () => this.#queue.flushed(),
       tell: (inbox) => this.#queue.push(this.#now(), { type: "inbox", inbox }),
     });
+    this.departure = new Leaving(setting, store, { runs: this.#runs, queue: this.#queue });
     this.#figures = new SessionFigures(runtime, this.#runs, setting.model);
     this.#shell = new PersonShell(setting.workspace, clock);
     this.#files = new FileFinder(runtime);
@@ -99,11 +99,6 @@ export class ChatDriver {
     this.#commands = new ChatCommands(setting, store, { local, onStart });
     store.performedBy((effect) => void this.#perform(effect));
     this.#ticks = clock.every(tickMs, () => this.#tick());
-  }
-
-  /** Resolves when the person wants to leave. */
-  get left(): Promise<void> {
-    return this.#left.promise;
   }
 
   /** What is sent before the session is open waits for it. */
@@ -280,7 +275,7 @@ export class ChatDriver {
       case "suspend":
         return this.#screen?.suspend();
       case "leave":
-        return this.#leave(effect.how);
+        return this.departure.leave(effect.how);
       default:
         return effect satisfies never;
     }
@@ -305,48 +300,5 @@ export class ChatDriver {
     // A space would end the mention.
     const fitting = paths.filter((path) => !/\s/.test(path));
     return fitting.map((path) => mentioning(editor, mention, path));
-  }
-
-  /** Leaves without a choice by the person: background sub-agents are interrupted. */
-  async leaveUnasked(): Promise<void> {
-    const { engine } = this.#setting.runtime;
-    const { answered } = this.#runs;
-    if (answered.length === 0) return this.#left.resolve();
-    for (const { id } of answered) {
-      await engine.interrupt(id, "the person left the chat").catch(() => undefined);
-    }
-    await this.#queue.flushed();
-    this.#left.resolve();
-  }
-
-  async #leave(how: Departure | undefined): Promise<void> {
-    const { detach, runtime } = this.#setting;
-    switch (how) {
-      case undefined:
-        return this.leaveUnasked();
-      case "wait":
-        await this.#runs.answeredEnded();
-        if (!this.#store.state.leavesAfterChildren) return;
-        break;
-      case "detach":
-        for (const run of this.#runs.answered) {
-          // A distributed run belongs to its workers, not to this process.
-          if (run.spread === null) await detach(run);
-          this.detached.push(run.id);
-        }
-        break;
-      case "cancel":
-        for (const run of this.#runs.answered) {
-          const { running = [] } = earlyAnswerIn(run) ?? {};
-          for (const id of running) await runtime.engine.cancel(id, "the person left the chat");
-        }
-        await this.#runs.answeredEnded();
-        break;
-      default:
-        return how satisfies never;
-    }
-    // The farewell lists the runs that are open at that moment.
-    await this.#queue.flushed();
-    this.#left.resolve();
   }
 }

@@ -234,7 +234,7 @@ test("/help tells of the words that only a chat has, /keys lists keys, and /new 
   await chat.press("\u0015", "/qui");
   await chat.see("→ /quit");
   await chat.press("\t", enter);
-  await chat.driver.left;
+  await chat.driver.departure.left;
 });
 
 test("What went wrong stays in the conversation, in full", async () => {

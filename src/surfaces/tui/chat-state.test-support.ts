@@ -1,13 +1,8 @@
 import type { StoredEvent } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import { styleFor } from "../cli/style.ts";
-import {
-  type AgentLine,
-  type ChatEffect,
-  type ChatInput,
-  type ChatState,
-  openChatState,
-} from "./chat-state.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
+import { type AgentLine, type ChatState, openChatState } from "./chat-state.ts";
 import { stepChat } from "./step-chat.ts";
 import { beginTurn } from "./turn.ts";
 

@@ -1,5 +1,6 @@
 import type { Clock, Timer } from "../../ports/clock.ts";
-import type { ChatEffect, ChatInput, ChatState } from "./chat-state.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
+import type { ChatState } from "./chat-state.ts";
 import { stepChat } from "./step-chat.ts";
 
 /** Holds the state of a chat. Inputs of one dispatch cause one redraw. */

@@ -19,7 +19,8 @@ import type { Io } from "../cli/io.ts";
 import { styleFor } from "../cli/style.ts";
 import { ChatApp } from "./chat-app.ts";
 import { ChatDriver } from "./chat-driver.ts";
-import { type ChatEffect, type ChatInput, openChatState } from "./chat-state.ts";
+import type { ChatEffect, ChatInput } from "./chat-input.ts";
+import { openChatState } from "./chat-state.ts";
 import { ChatStore } from "./chat-store.ts";
 import { usableHotkeys } from "./keys/keys.ts";
 

@@ -62,7 +62,10 @@ export async function runChat(
   const { promise: stopped, resolve: stop } = Promise.withResolvers<StopSignal>();
   const release = io.onSignal(stop);
   const inputEnded = new Promise<"left">((resolve) => {
-    process.stdin.once("end", () => void driver.leaveUnasked().finally(() => resolve("left")));
+    process.stdin.once(
+      "end",
+      () => void driver.departure.leaveUnasked().finally(() => resolve("left")),
+    );
   });
   const begin = async () => {
     // Runs are resumed before the session is opened, so that the session attaches to its run while
@@ -75,7 +78,7 @@ export async function runChat(
       store.dispatch({ type: "text", text: message }, { type: "key", chord: "enter" });
   };
   try {
-    const left = driver.left.then(() => "left" as const);
+    const left = driver.departure.left.then(() => "left" as const);
     const lost = screen.lost.then(() => "left" as const);
     const ends = [left, stopped, inputEnded, lost, crash.seen];
     // A person who leaves at once does not wait for the session to load.
@@ -87,7 +90,7 @@ export async function runChat(
     await screen.close();
     release();
     crash.release();
-    sayGoodbye(store, driver.detached, io);
+    sayGoodbye(store, driver.departure.detached, io);
   }
 }
 

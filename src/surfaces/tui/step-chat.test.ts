@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
+import type { ChatInput } from "./chat-input.ts";
 import {
   agent,
   asked,
@@ -13,7 +14,7 @@ import {
   text,
   working,
 } from "./chat-state.test-support.ts";
-import type { ChatInput, ChatState } from "./chat-state.ts";
+import type { ChatState } from "./chat-state.ts";
 
 describe("What is typed", () => {
   test("goes out with Enter, and the line is empty again", () => {

@@ -1,20 +1,14 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { isInboxType } from "../../events/inbox-item.ts";
-import {
-  type ChatInput,
-  type ChatState,
-  isTooSmall,
-  noPanel,
-  openQuestions,
-  type Stepped,
-  stay,
-} from "./chat-state.ts";
+import { type ChatInput, type Stepped, stay } from "./chat-input.ts";
+import { type ChatState, isTooSmall, noPanel, openQuestions } from "./chat-state.ts";
 import type { Entry } from "./entry.ts";
 import { editorWith, insert, mostTyped } from "./keys/editor.ts";
 import { actionOf } from "./keys/keys.ts";
 import { pressInPanel } from "./keys/press-in-panel.ts";
 import { answer, mostRemembered, pressKey, remember, typed } from "./keys/press-key.ts";
-import { type Folded, foldTurn, streamMore, type Turn } from "./turn.ts";
+import { streamMore } from "./streamed-answer.ts";
+import { type Folded, foldTurn, type Turn } from "./turn.ts";
 
 /** The next state of a chat, and its effects. Pure: the same inputs give the same screen. */
 export function stepChat(state: ChatState, input: ChatInput): Stepped {

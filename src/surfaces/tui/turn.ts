@@ -2,8 +2,9 @@ import type { StoredEvent } from "../../events/event.ts";
 import { atMost } from "../../events/spent.ts";
 import { summarize } from "../../events/summarize.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
-import { finishedParts, type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";
+import { type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";
 import { callSubject, type Entry, type EntryMark, patchOf } from "./entry.ts";
+import { brokenOff, restOf, unstreamed } from "./streamed-answer.ts";
 
 /** The run of the person's last message, which the conversation waits for. */
 export interface Turn {
@@ -181,47 +182,6 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     default:
       return unchanged(turn);
   }
-}
-
-const brokenOff: Entry = {
-  kind: "note",
-  tone: "warn",
-  text: "The answer broke off here. It is requested again.",
-};
-
-function unstreamed(turn: Turn): Turn {
-  return { ...turn, drawn: "", streamed: "", progress: streamStart };
-}
-
-/** More of the answer has come: whole blocks, items and lines of code join the conversation at once. */
-export function streamMore(turn: Turn, text: string): Omit<Folded, "isOver"> {
-  const { drawn, profile: who, progress } = turn;
-  // Only the rest is looked at: an answer may become long.
-  const streamed = turn.streamed + text;
-  const parts = finishedParts(streamed, { ...progress, at: 0 });
-  const entries = parts.map(({ from, to }): Entry => {
-    const place = { ...from, at: drawn.length + from.at };
-    return { kind: "agent", who, text: streamed.slice(from.at, to.at), from: place };
-  });
-  const last = parts.at(-1)?.to;
-  if (last === undefined) return { turn: { ...turn, streamed }, entries };
-  const next = {
-    drawn: drawn + streamed.slice(0, last.at),
-    streamed: streamed.slice(last.at),
-    progress: { ...last, at: drawn.length + last.at },
-  };
-  return { turn: { ...turn, ...next }, entries };
-}
-
-/** The part of an answer that was not drawn for good while it was streamed. */
-function restOf({ drawn, profile, progress }: Turn, text: string): readonly Entry[] {
-  if (text.trim() === "") return [];
-  const whole: Entry = { kind: "agent", who: profile, text };
-  if (drawn === "") return [whole];
-  // Another text than the streamed one is the answer.
-  if (!text.startsWith(drawn)) return [brokenOff, whole];
-  const rest = text.slice(drawn.length);
-  return rest.trim() === "" ? [] : [{ ...whole, text: rest, from: progress }];
 }
 
 function foldCreated(turn: Turn, event: StoredEvent<"agent.subagent_created">): Folded {

@@ -1,9 +1,9 @@
 import { printableLine } from "../../cli/printable.ts";
+import type { Departure } from "../chat-input.ts";
 import {
   type AgentLine,
   type ChatState,
   childrenAtWork,
-  type Departure,
   type InterruptChoice,
 } from "../chat-state.ts";
 

@@ -1,12 +1,5 @@
-import {
-  type ChatState,
-  inboxOrder,
-  noPanel,
-  openQuestions,
-  type PanelOf,
-  type Stepped,
-  stay,
-} from "../chat-state.ts";
+import { type Stepped, stay } from "../chat-input.ts";
+import { type ChatState, inboxOrder, noPanel, openQuestions, type PanelOf } from "../chat-state.ts";
 import { lastTop, placeIn } from "../draw/panel-frame.ts";
 import { leaveChoices } from "./choices.ts";
 import { editorWith } from "./editor.ts";

@@ -1,5 +1,5 @@
+import { type ChatEffect, type Stepped, stay } from "../chat-input.ts";
 import {
-  type ChatEffect,
   type ChatState,
   childrenAtWork,
   childrenInBackground,
@@ -7,8 +7,6 @@ import {
   type OpenQuestion,
   openQuestions,
   type Panel,
-  type Stepped,
-  stay,
 } from "../chat-state.ts";
 import { type ChatWord, chatWordOf } from "../chat-words.ts";
 import { interruptChoices } from "./choices.ts";
