@@ -7,6 +7,7 @@ import {
   useCallback,
   useEffect,
   useMemo,
+  useRef,
   useSyncExternalStore,
 } from "react";
 import type { Style } from "../cli/style.ts";
@@ -34,7 +35,10 @@ export function ChatApp({ offerSuspension, shown, store, style }: ChatAppProps):
   usePaste((text) => store.dispatch({ type: "paste", text }));
   const { suspendTerminal } = useApp();
   useEffect(() => offerSuspension?.(suspendTerminal), [offerSuspension, suspendTerminal]);
+  const height = useRef(0);
+  const from = useFirstDrawn(state, style, height.current);
   const { cursor, lines } = drawScreen(state, style);
+  height.current = lines.length;
   const { setCursorPosition } = useCursor();
   setCursorPosition(cursor ?? undefined);
   return h(
@@ -43,7 +47,7 @@ export function ChatApp({ offerSuspension, shown, store, style }: ChatAppProps):
     h(Said, {
       key: `drawn-${state.drawings}`,
       entries: state.entries,
-      from: useFirstDrawn(state, style),
+      from,
       columns: state.columns,
       style,
     }),
@@ -78,26 +82,27 @@ const Said = memo(function Said({ columns, entries, from, style }: SaidProps): R
 });
 
 /** After a wipe, the entries that were on the screen are drawn again; the others are in the scrollback. */
-function useFirstDrawn(state: ChatState, style: Style): number {
+function useFirstDrawn(state: ChatState, style: Style, height: number): number {
   const { drawings } = state;
   // biome-ignore lint/correctness/useExhaustiveDependencies: decided once for each drawing.
-  return useMemo(() => (drawings === 0 ? 0 : firstOnScreen(state, style)), [drawings]);
+  return useMemo(() => (drawings === 0 ? 0 : firstOnScreen(state, style, height)), [drawings]);
 }
 
 type Shown = Pick<ChatState, "clearedAt" | "columns" | "columnsBefore" | "entries" | "rows">;
 
 /**
- * The index of the first entry that was on the screen before it was wiped. With one line too many, the
- * scrollback has it twice; with one too few, the line is lost.
+ * The index of the first entry that was on the screen before it was wiped, above a live part of this
+ * height. With one line too many, the scrollback has it twice; with one too few, the line is lost.
  */
 function firstOnScreen(
   { clearedAt, columns, columnsBefore, entries, rows }: Shown,
   style: Style,
+  height: number,
 ): number {
   const widest = Math.max(columns, columnsBefore);
   let lines = 0;
   let first = entries.length;
-  while (first > clearedAt && lines < rows) {
+  while (first > clearedAt && lines < rows - height) {
     first -= 1;
     const entry = entries[first];
     if (entry) lines += drawApart(entry, entries[first - 1], widest, style).length;

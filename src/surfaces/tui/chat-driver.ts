@@ -12,7 +12,7 @@ import type { ChatEffect, ChatInput } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
 import type { ChatCandidate } from "./chat-state.ts";
 import { type ChatStore, InputQueue } from "./chat-store.ts";
-import { type ChatSetting, Conversation } from "./conversation.ts";
+import { type ChatSetting, Conversation, isDatabaseLost } from "./conversation.ts";
 import type { NoteTone } from "./entry.ts";
 import { InboxReader } from "./inbox-reader.ts";
 import { mentionAt, mentioning } from "./keys/completing.ts";
@@ -55,6 +55,7 @@ export class ChatDriver {
   readonly #said: SaidFile;
   readonly #ticks: Timer;
   readonly departure: Leaving;
+  readonly #lost = Promise.withResolvers<Error>();
   #screen: Redrawable | undefined;
   #ready: Promise<void> = Promise.resolve();
 
@@ -99,6 +100,11 @@ export class ChatDriver {
     this.#commands = new ChatCommands(setting, store, { local, onStart });
     store.performedBy((effect) => void this.#perform(effect));
     this.#ticks = clock.every(tickMs, () => this.#tick());
+  }
+
+  /** Resolves when the database cannot be read any more. */
+  get databaseLost(): Promise<Error> {
+    return this.#lost.promise;
   }
 
   /** What is sent before the session is open waits for it. */
@@ -189,6 +195,10 @@ export class ChatDriver {
 
   /** Shows an error as a notice, and as an entry, because the next key removes the notice. */
   #tell(error: unknown): void {
+    if (isDatabaseLost(error)) {
+      this.#lost.resolve(error);
+      return;
+    }
     const text = messageOf(error);
     this.#queue.push({ type: "notice", notice: { text, tone: "bad" } });
     this.#conversation.say(text, "bad");

@@ -94,6 +94,7 @@ export class Conversation {
         this.#queue.push(...early);
       });
     } catch (error) {
+      if (isDatabaseLost(error)) throw error;
       const reason =
         error instanceof MandateError ? error.message : `It failed: ${messageOf(error)}`;
       this.#store.dispatch({ type: "stopped", reason, giveBack: text });
@@ -203,6 +204,13 @@ async function startTurn(
 }
 
 /** The runtime, folder and limits of a chat. */
+/** SQLITE_CORRUPT and SQLITE_NOTADB: no further step of the chat can succeed. */
+const lostCodes: ReadonlySet<unknown> = new Set([11, 26]);
+
+export function isDatabaseLost(error: unknown): error is Error {
+  return error instanceof Error && "errcode" in error && lostCodes.has(error.errcode);
+}
+
 export interface ChatSetting {
   readonly runtime: Runtime;
   readonly io: Io;

@@ -80,7 +80,10 @@ export async function runChat(
   try {
     const left = driver.departure.left.then(() => "left" as const);
     const lost = screen.lost.then(() => "left" as const);
-    const ends = [left, stopped, inputEnded, lost, crash.seen];
+    const unreadable = driver.databaseLost.then((error) => {
+      throw databaseLost(error, io.program);
+    });
+    const ends = [left, stopped, inputEnded, lost, crash.seen, unreadable];
     // A person who leaves at once does not wait for the session to load.
     const end = await Promise.race([...ends, begin().then(() => Promise.race(ends))]);
     return codeOf(end);
