@@ -10,7 +10,6 @@ export default {
         "src/testing/index.ts!",
         "src/surfaces/client/mandate-client.ts!",
         "src/mandate.ts!",
-        "src/surfaces/cli/markdown/stream-markdown.ts!",
         "src/testing/attacks/inherited-descriptors.test-support.ts",
         "src/workspaces/git/integration/integrate-and-die.test-support.ts",
         "src/testing/fleet-worker.test-support.ts",
