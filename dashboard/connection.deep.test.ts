@@ -114,6 +114,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     await context.setOffline(false);
     const tab = await context.newPage();
     await tab.goto(again.link("/runs"));
+    await tab.getByText("71 runs").waitFor();
     await tab.close();
     // Two notices for each run: more than one page of them was missed.
     await expect

@@ -5,7 +5,7 @@ import type { RunState } from "../../events/run-state.ts";
 import { atMost, atMostCost, spentIn } from "../../events/spent.ts";
 import type { Store } from "../../ports/store.ts";
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
-import { drawStat } from "./commands/kept-work.ts";
+import { drawStat } from "./draw-changes.ts";
 import type { Io } from "./io.ts";
 import { styleFor } from "./style.ts";
 

@@ -5,6 +5,7 @@
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Clock, systemClock } from "../../ports/clock.ts";
 import { runParser } from "../../tools/documents/read-document.ts";
 import { filesWithMatches, findRipgrep } from "../../tools/files/search/ripgrep.ts";
 import { McpServers } from "../../tools/mcp/mcp-servers.ts";
@@ -22,6 +23,10 @@ type StartDetached = (
   given: { text(): undefined },
   io: { readonly cwd: string; readonly environment: NodeJS.ProcessEnv },
 ) => Promise<number | undefined>;
+type PersonShellClass = new (
+  folder: string,
+  clock: Clock,
+) => { run(command: string): Promise<{ readonly text: string }> };
 
 const { signal } = new AbortController();
 const emptyBlob = "e69de29bb2d1d6434b8b29ae775ad8c2e48c5391";
@@ -94,6 +99,11 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     });
     await until("it has found no such run", () => !isThere(pid ?? 0));
     return "ended";
+  },
+  "surfaces/tui/person-shell.ts": async () => {
+    const surface = join(import.meta.dirname, "../../surfaces/tui/person-shell.ts");
+    const { PersonShell } = (await import(surface)) as { PersonShell: PersonShellClass };
+    return (await new PersonShell(root, systemClock).run("echo from the shell")).text;
   },
   // Each of them only elsewhere than on Linux.
   "workspaces/processes/process-start.ts": () =>

@@ -104,7 +104,7 @@ test("a step that stays failed fails whoever planned it and the run, whatever th
   expect(ofType(ended.events, "run.finished")[0]?.payload).toEqual({
     outcome: "failed",
     cause: { code: "plan_incomplete", steps: ["b", "c"] },
-    reason: "exit_rule_unmet: Steps of the plan that were not completed: b, c.",
+    reason: "exit rule not met: Steps of the plan that were not completed: b, c.",
   });
 });
 
