@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { stripTerminalCodes } from "../../../ports/visible-text.ts";
 import { displayWidth } from "../display-width.ts";
 import { opensLinks, styleFor } from "../style.ts";
-import { renderMarkdown } from "./render-markdown.ts";
-import { streamMarkdown, streamStart } from "./stream-markdown.ts";
+import { type MarkdownLook, renderMarkdown } from "./render-markdown.ts";
+import { drawPart, finishedParts, type Progress, streamStart } from "./stream-markdown.ts";
 
 const writer = { isTerminal: true, columns: 80, rows: 24, write() {}, writeExact() {} };
 const plain = styleFor(writer, { environment: { NO_COLOR: "1" } });
@@ -173,6 +173,17 @@ test("No control sequence of a text reaches the terminal, and no line is wider t
   );
 });
 
+/** What was added to a text that grows: the lines that stay, and the rest as it is now. */
+function grow(text: string, progress: Progress, look: MarkdownLook) {
+  const parts = finishedParts(text, progress);
+  const last = parts.at(-1)?.to ?? progress;
+  return {
+    finished: parts.flatMap(({ from, to }) => drawPart(text.slice(from.at, to.at), from, look)),
+    open: drawPart(text.slice(last.at), last, look),
+    progress: last,
+  };
+}
+
 test("A text that grows is drawn as it is in the end, and finished lines never change", () => {
   const look = { columns: 40, style: plain };
   const lines: string[] = [];
@@ -180,7 +191,7 @@ test("A text that grows is drawn as it is in the end, and finished lines never c
   let open: readonly string[] = [];
   const whole = draw(document);
   for (let length = 1; length <= document.length; length++) {
-    const step = streamMarkdown(document.slice(0, length), progress, look);
+    const step = grow(document.slice(0, length), progress, look);
     lines.push(...step.finished);
     ({ open, progress } = step);
     expect(lines).toEqual(whole.slice(0, lines.length));
@@ -196,7 +207,7 @@ test("Any text is finished piece by piece, however its blocks are open", () => {
       const text = piece.repeat(size * 5);
       let progress = streamStart;
       for (let length = 0; length < text.length; length += size * 50) {
-        const step = streamMarkdown(text.slice(0, length), progress, look);
+        const step = grow(text.slice(0, length), progress, look);
         expect(step.progress.at).toBeGreaterThanOrEqual(progress.at);
         progress = step.progress;
       }
@@ -204,7 +215,7 @@ test("Any text is finished piece by piece, however its blocks are open", () => {
     { seed: 14, numRuns: 40 },
   );
   for (const text of ["word ".repeat(20_000), "x".repeat(100_000), "a\n".repeat(50_000)]) {
-    const { progress } = streamMarkdown(text, streamStart, { columns: 80, style: plain });
+    const { progress } = grow(text, streamStart, { columns: 80, style: plain });
     expect(text.length - progress.at).toBeLessThanOrEqual(8_000);
   }
 });

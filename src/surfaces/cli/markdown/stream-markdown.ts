@@ -24,29 +24,10 @@ export const streamStart: Progress = { at: 0, opening: "", hasGap: false };
 const longestOpen = 8_000;
 
 /**
- * Draws what was added to a text that still grows. `finished` are lines that no further text changes:
- * whole blocks, items of a list, lines of code. `open` are the lines of the rest as they are now.
- * The next call gets the whole text and the progress of this one.
- * @example streamMarkdown("One.\n\nTw", streamStart, look) // finished ["One."], open ["", "Tw"]
+ * The parts of a growing text that have become final since `progress`: whole blocks, items of a
+ * list, lines of code. No further text changes how they are drawn.
+ * @example finishedParts("One.\n\nTw", streamStart) // one part: "One." and the empty line
  */
-export function streamMarkdown(
-  text: string,
-  progress: Progress,
-  look: MarkdownLook,
-): {
-  readonly finished: readonly string[];
-  readonly open: readonly string[];
-  readonly progress: Progress;
-} {
-  const parts = finishedParts(text, progress);
-  const finished = parts.flatMap(({ from, to }) => {
-    return drawPart(text.slice(from.at, to.at), from, look);
-  });
-  const last = parts.at(-1)?.to ?? progress;
-  return { finished, open: drawPart(text.slice(last.at), last, look), progress: last };
-}
-
-/** The parts of a growing text that have become final since `progress`. */
 export function finishedParts(text: string, progress: Progress): readonly FinishedPart[] {
   const parts: FinishedPart[] = [];
   let from = progress;
@@ -63,7 +44,7 @@ interface FinishedPart {
   readonly to: Progress;
 }
 
-/** Draws a part of a text that was drawn up to `from` before. */
+/** Draws a part of a text that was drawn up to `from` before: a finished one, or the open rest. */
 export function drawPart(part: string, from: Progress, look: MarkdownLook): readonly string[] {
   const tokens = parseMarkdown(from.opening + part);
   if (tokens === null) return renderMarkdown(part, look);
