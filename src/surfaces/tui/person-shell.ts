@@ -67,10 +67,12 @@ export class PersonShell {
     const { promise, reject, resolve } = Promise.withResolvers<number | null>();
     child.on("error", reject);
     child.on("close", resolve);
-    this.#stop = () => {
+    const stop = () => {
       end("SIGTERM");
-      this.#clock.after(graceMs, () => child.exitCode === null && end("SIGKILL")).unref();
+      // The shell may have ended before what it started, which still holds its output.
+      this.#clock.after(graceMs, () => this.#stop === stop && end("SIGKILL")).unref();
     };
+    this.#stop = stop;
     try {
       const code = await promise;
       const cut = missing === 0 ? "" : `\n(${missing} more characters)`;

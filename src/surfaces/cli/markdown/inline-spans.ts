@@ -87,6 +87,7 @@ function saysAddress(text: string, href: string): boolean {
   return plain(text.trim()) === plain(href);
 }
 
+/** Also where a letter of another script looks like a dot or a slash, and where there is no text. */
 function looksLikeAddress(text: string): boolean {
-  return /[./@]\w/.test(text);
+  return text.trim() === "" || /[./@]\w/.test(text.normalize("NFKC"));
 }

@@ -112,6 +112,12 @@ test("The address of a link is shown, unless the terminal opens it and the text 
   });
   expect(line).toContain("\u001b]8;;https://a.example\u001b\\text\u001b]8;;");
   expect(stripTerminalCodes(line ?? "")).toBe("text b.example (https://c.example)");
+  const disguised = "[](https://a.example) [bank．example](https://b.example)";
+  expect(
+    renderMarkdown(disguised, { columns: 80, style: plain, hasLinks: true })
+      .map(stripTerminalCodes)
+      .join(""),
+  ).toContain("(https://a.example) bank．example (https://b.example)");
   expect(draw("[text](https://a.example)")).toEqual(["text (https://a.example)"]);
   expect(draw("[x](javascript:alert)")).toEqual(["[x](javascript:alert)"]);
   expect(opensLinks(writer, { environment: { TERM_PROGRAM: "WezTerm" } })).toBe(true);

@@ -5,6 +5,7 @@ import { displayWidth } from "../../cli/display-width.ts";
 import { coloured, plain } from "../chat-state.test-support.ts";
 import type { Entry } from "../entry.ts";
 import { drawApart } from "./draw-entry.ts";
+import { drawPatch } from "./draw-patch.ts";
 
 function entriesWith(text: string): readonly Entry[] {
   return [
@@ -71,4 +72,13 @@ test("A text of a megabyte is shown by its beginning, with how much is missing",
   const lines = drawApart(long, undefined, 80, plain);
   expect(lines.length).toBeLessThan(1000);
   expect(lines.at(-1)).toContain("more characters");
+});
+
+test("The headline of a diff is the whole name of the file, whatever stands in it", () => {
+  const headlineOf = (names: string) =>
+    stripVTControlCharacters(
+      drawPatch(`diff --git ${names}\n--- x\n+++ y\n@@ -1 +1 @@\n-a`, 80, plain)[0] ?? "",
+    );
+  expect(headlineOf("a/hook b/README.md b/hook b/README.md")).toBe("hook b/README.md");
+  expect(headlineOf("a/src/old.ts b/src/new.ts")).toBe("a/src/old.ts b/src/new.ts");
 });

@@ -4,7 +4,7 @@ import { wrapText } from "./wrap-text.ts";
 
 /** Lines of git that repeat what the headline of the file says. */
 const silent = /^(?:index [0-9a-f]|--- |\+\+\+ )/;
-const headline = /^diff --git .* b\/(?<path>.*)$/;
+const headline = /^diff --git (?<names>.*)$/;
 
 /**
  * A patch with colours, on lines of at most `width` cells. A line that is continued keeps its sign, so
@@ -15,7 +15,7 @@ export function drawPatch(text: string, width: number, { paint }: Style): readon
   return printable(text.trimEnd())
     .split("\n")
     .flatMap((line) => {
-      const path = headline.exec(line)?.groups?.["path"];
+      const path = pathIn(headline.exec(line)?.groups?.["names"]);
       isHunk =
         path === undefined && (line.startsWith("@@") || (isHunk && /^(?:[-+ \\]|$)/.test(line)));
       if (path !== undefined) return wrapText(path, width).map(paint.strong);
@@ -25,4 +25,12 @@ export function drawPatch(text: string, width: number, { paint }: Style): readon
       const tone = sign === "+" ? paint.good : sign === "-" ? paint.bad : paint.dim;
       return wrapText(line.slice(1), Math.max(4, width - 1)).map((piece) => tone(sign + piece));
     });
+}
+
+/** Both names where they differ. A name may contain what separates the two. */
+function pathIn(names: string | undefined): string | undefined {
+  if (names === undefined) return undefined;
+  const middle = (names.length - 1) / 2;
+  const path = names.slice(2, middle);
+  return names === `a/${path} b/${path}` ? path : names;
 }
