@@ -24,6 +24,8 @@ interface Setting {
   /** Completes the sentence "… must be". */
   readonly expected: string;
   readonly read: (value: string) => string | number | undefined;
+  /** An error does not quote the value. */
+  readonly isSecret?: true;
 }
 
 const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
@@ -51,6 +53,7 @@ const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
     path: ["database", "url"],
     expected: "a URL",
     read: (value) => (URL.canParse(value) ? value : undefined),
+    isSecret: true,
   },
   tenant: {
     variable: "MANDATE_TENANT",
@@ -79,8 +82,8 @@ export function readOverrides(environment: Environment, flags: ConfigFlags): Con
     const value = setting.read(raw);
     if (value === undefined) {
       const source = given === undefined ? setting.variable : `The option ${flag}`;
-      const message = `${source} must be ${setting.expected}; it is "${raw}".`;
-      throw new MandateError("config-invalid", message);
+      const quote = setting.isSecret ? "" : `; it is "${raw}"`;
+      throw new MandateError("config-invalid", `${source} must be ${setting.expected}${quote}.`);
     }
     place(layer, setting.path, value);
   }

@@ -50,7 +50,9 @@ test("keys, headers and passwords are not shown in any form", async () => {
     office: { kind: openai-compatible, baseUrl: "http://u:sekret@127.0.0.1:1/v1?key=sekret", apiKey: sekret, headers: { x-key: sekret } }
 mcp:
   servers:
-    files: { command: files, kind: stdio, env: { TOKEN: sekret } }
+    files: { command: "npx --token sekret", kind: stdio, env: { TOKEN: sekret } }
+    docs: { kind: http, url: "https://sekret@docs.example/mcp?sekret#sekret" }
+integration: { checks: ["API_KEY=sekret npm test", "npm test"] }
 `);
   const environment = { MANDATE_DATABASE_URL: "postgres://mandate:sekret@127.0.0.1/x" };
   for (const words of [
@@ -58,6 +60,8 @@ mcp:
     ["list", "--json"],
     ["get", "models.providers.office"],
     ["get", "models.providers.office.apiKey"],
+    ["get", "mcp.servers"],
+    ["get", "integration.checks"],
     ["get", "database.url"],
   ]) {
     const { code, err, out } = await desk.type(["config", ...words], { environment });
@@ -65,6 +69,24 @@ mcp:
     expect(out).toContain("hidden");
     expect(out).not.toContain("sekret");
   }
+});
+
+test.each([
+  "postgres://mandate:sekret@/mandate?host=/var/run/postgresql",
+  "postgres://mandate:sekret@h1:5432,h2:5432/db",
+  "postgres:mandate:sekret@h1/db",
+  "postgres:///db?password=sekret",
+  "host=h1 password = sekret",
+])("the password in %s is not shown, though no parser reads it", async (url) => {
+  writeOwn(`database: { url: ${JSON.stringify(url)} }\n`);
+  for (const words of [["list"], ["get", "database"], ["get", "database.url"]]) {
+    const { out } = await desk.type(["config", ...words]);
+    expect(out).toContain("hidden");
+    expect(out).not.toContain("sekret");
+  }
+  writeOwn("");
+  const { out, err } = await desk.type(["config"], { environment: { MANDATE_DATABASE_URL: url } });
+  expect(out + err).not.toContain("sekret");
 });
 
 test("path names the files, and says which have no effect", async () => {

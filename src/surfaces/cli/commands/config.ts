@@ -154,7 +154,7 @@ function settingsOf(loaded: LoadedConfig, config: Config): readonly Setting[] {
   const { files, notTaken: _, profiles: __, ...settings } = config;
   const project = files.find((file) => loaded.found.includes(file));
   const layers: readonly ConfigLayer[] = [loaded.overrides, ...loaded.files.toReversed()];
-  return leavesOf(settings, []).map(({ path: keys, value }) => {
+  return leavesOf(withoutSecrets(settings), []).map(({ path: keys, value }) => {
     const layer = layers.find(({ settings: own }) => at(own, keys) !== undefined);
     const isDefault = same(at(defaultConfig, keys), value);
     const source =
@@ -174,23 +174,38 @@ interface Leaf {
   readonly value: unknown;
 }
 
-/** Keys, passwords and headers of requests; everything below such a name is hidden. */
-const secret = /^(?:apikey|args|headers|env|token|password|secret|authorization)$/i;
-
 function leavesOf(value: unknown, path: readonly string[]): readonly Leaf[] {
-  if (secret.test(path.at(-1) ?? "")) return [{ path, value: "(hidden)" }];
-  if (typeof value === "string") return [{ path, value: withoutPassword(value) }];
   const isGroup = typeof value === "object" && value !== null && !Array.isArray(value);
   if (!isGroup) return value === undefined || value === null ? [] : [{ path, value }];
   return Object.entries(value).flatMap(([key, below]) => leavesOf(below, [...path, key]));
 }
 
-function withoutPassword(text: string): string {
-  if (!URL.canParse(text)) return text;
-  const url = new URL(text);
-  if (url.password === "" && url.search === "") return text;
-  url.password = url.password === "" ? "" : "hidden";
-  for (const name of url.searchParams.keys()) url.searchParams.set(name, "hidden");
+/** Keys, passwords and headers of requests; everything below such a name is hidden. */
+const secret = /^(?:api_?key|args|headers|env|authorization|.*token|.*password|.*secret)$/i;
+/** In text that is no address as the standard defines it, for example one with several hosts. */
+const holdsSecret =
+  /:\/\/[^/]|[:=].*@|(?:key|token|secret|password|pwd)\s*[=:]|-(?:key|token|secret|password)\s/is;
+const hidden = "(hidden)";
+
+function withoutSecrets(value: unknown, name = ""): unknown {
+  if (value === undefined || value === null) return value;
+  if (secret.test(name)) return hidden;
+  if (typeof value === "string") return shownText(value, name);
+  if (Array.isArray(value)) return value.map((item) => withoutSecrets(item, name));
+  if (typeof value !== "object") return value;
+  const entries = Object.entries(value);
+  return Object.fromEntries(entries.map(([key, below]) => [key, withoutSecrets(below, key)]));
+}
+
+/** Of a command only its program is shown, of an address the host and the path. */
+function shownText(text: string, name: string): string {
+  const [, program = "", rest = ""] = /^\s*(\S*)(.*)$/s.exec(text) ?? [];
+  if (name === "command" && rest.trim() !== "") return `${shownText(program, "")} ${hidden}`;
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if ((url === undefined || url.host === "") && holdsSecret.test(text)) return hidden;
+  const parts = (["username", "password", "search", "hash"] as const).filter((part) => url?.[part]);
+  if (url === undefined || parts.length === 0) return text;
+  for (const part of parts) url[part] = "hidden";
   return url.href;
 }
 
