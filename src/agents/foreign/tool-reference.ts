@@ -103,9 +103,13 @@ export function toMcpTool(server: string, tool: string): string | undefined {
   return tool === "*" ? serverPattern(name) : mcpToolName(name, tool);
 }
 
-/** The server's name as one word. */
+/** The server's name as one visible word. */
 export function toServerName(name: string): string {
-  return name.trim().replaceAll(/\s+/g, "-").replaceAll("*", "").slice(0, 128);
+  const word = name.trim().replaceAll(/\s+/g, "-");
+  return word
+    .replaceAll(/[*\p{C}\p{DI}]/gu, "")
+    .slice(0, 128)
+    .toWellFormed();
 }
 
 /** The server in the name of an MCP tool, in the form of `serverSlug`. */

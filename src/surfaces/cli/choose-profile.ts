@@ -5,7 +5,7 @@ import { requireTrustable } from "../../application/judge-waiting.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { type Io, localUser } from "./io.ts";
-import { printable, printableLine } from "./printable.ts";
+import { printable, printableJson, printableLine } from "./printable.ts";
 
 export interface ChosenProfile {
   /** A name or a handle, as the engine takes it. */
@@ -59,7 +59,7 @@ async function offerToTrust({ control, profiles }: Runtime, name: string, io: Io
     `"${name}" comes with this project. It says:`,
     ...(effectiveProfile(profiles, name)?.waiting ?? []).flatMap(({ fields, origin, prompt }) => [
       `${printableLine(origin)}`,
-      ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+      ...fields.map(({ field, value }) => `  ${printableLine(field)}: ${printableJson(value)}`),
       ...(prompt === "" ? [] : ["", printable(prompt), ""]),
     ]),
     "Use it as it is now? [y/N] ",

@@ -13,7 +13,7 @@ import { countOf } from "../amounts.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
-import { printableLine, printJson, shortPaths } from "../printable.ts";
+import { printableJson, printableLine, printJson, shortPaths } from "../printable.ts";
 import { type Style, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
@@ -152,9 +152,9 @@ function say(
     const what = `The ${kind} ${printableLine(name)} is defined more than once`;
     io.stderr.write(`! ${what}; the stricter definition counts. Left out: ${pathOf(source)}\n`);
   }
-  const servers = Object.keys(conversion.servers);
+  const servers = Object.keys(conversion.servers).map(printableLine);
   if (servers.length > 0) {
-    const block = JSON.stringify({ mcp: { servers: conversion.servers } }, null, 2);
+    const block = printableJson({ mcp: { servers: conversion.servers } }, 2);
     io.stdout.write(
       `\n${countOf(servers.length, "MCP server")} (${servers.join(", ")}), for your own configuration (JSON is YAML too):\n${block}\n`,
     );

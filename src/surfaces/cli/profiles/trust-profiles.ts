@@ -19,7 +19,7 @@ import type { Arguments } from "../command.ts";
 import { padEnd } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Io, localUser } from "../io.ts";
-import { printable, printableLine, printJson, shortPaths } from "../printable.ts";
+import { printable, printableJson, printableLine, printJson, shortPaths } from "../printable.ts";
 import { type Paint, styleFor } from "../style.ts";
 import { withControl } from "../with-store.ts";
 
@@ -121,7 +121,7 @@ function describeWhole(control: Control, { hash }: WaitingContent): string {
   const { fields, file, files, prompt } = readWaiting(control, hash);
   const lines = [
     printableLine(file),
-    ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+    ...fields.map(({ field, value }) => `  ${printableLine(field)}: ${printableJson(value)}`),
     ...(prompt === "" ? [] : ["", printable(prompt)]),
     ...files.flatMap(({ bytes, path, text }) => [
       "",
@@ -241,7 +241,7 @@ function table(fields: readonly EffectiveField[], dim: (text: string) => string)
   return [
     ...fields.map(({ field, origin, value }) => {
       const number = dim(`[${places.indexOf(origin) + 1}]`);
-      return `  ${number} ${padEnd(field, widest)}  ${printableLine(describe(value))}`;
+      return `  ${number} ${padEnd(field, widest)}  ${describe(value)}`;
     }),
     "",
     ...places.map((place, index) => dim(`  [${index + 1}] ${printableLine(place)}`)),
@@ -253,7 +253,7 @@ function describeWaiting({ fields, hash, origin, prompt }: WaitingLayer, paint: 
   const lines = [
     "",
     paint.warn(`Waits to be trusted, as ${hash.slice(0, 12)}: ${printableLine(origin)}`),
-    ...fields.map(({ field, value }) => `  ${field}: ${printableLine(JSON.stringify(value))}`),
+    ...fields.map(({ field, value }) => `  ${printableLine(field)}: ${printableJson(value)}`),
     "",
     printable(prompt),
   ];
@@ -261,9 +261,9 @@ function describeWaiting({ fields, hash, origin, prompt }: WaitingLayer, paint: 
 }
 
 function describe(value: unknown): string {
-  if (typeof value === "string") return value;
-  if (!Array.isArray(value)) return JSON.stringify(value);
+  if (typeof value === "string") return printable(value).replaceAll(/\s+/g, " ").trim();
+  if (!Array.isArray(value)) return printableJson(value);
   if (value.length === 0) return "none";
   const isPlain = value.every((each) => typeof each === "string");
-  return isPlain ? value.join(", ") : JSON.stringify(value);
+  return isPlain ? describe(value.join(", ")) : printableJson(value);
 }
