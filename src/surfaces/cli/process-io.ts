@@ -1,4 +1,14 @@
-import { accessSync, constants, readFileSync, realpathSync, statSync } from "node:fs";
+import {
+  accessSync,
+  constants,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  type Stats,
+  statSync,
+} from "node:fs";
 import { enableCompileCache } from "node:module";
 import { basename, delimiter, dirname, join, sep } from "node:path";
 import { findPlaces } from "../../control/places.ts";
@@ -9,19 +19,29 @@ const stopSignals: readonly StopSignal[] = ["SIGINT", "SIGTERM", "SIGHUP"];
 
 /**
  * Lets Node keep compiled modules in the user's home, which halves the time that a command needs to
- * start: some MCP clients drop a server that starts slowly. A home that another user can write has
- * no such cache, because compiled modules are executed as they are. The first command creates the
+ * start: some MCP clients drop a server that starts slowly. Compiled modules are executed as they
+ * are, so a cache that another user can or could write is not used. The first command creates the
  * home and starts without.
  */
 export function keepCompiled(environment: Readonly<Record<string, string | undefined>>): void {
   const { home } = findPlaces(environment);
   try {
-    const { mode, uid } = statSync(home);
-    if (uid === process.getuid?.() && (mode & 0o022) === 0)
-      enableCompileCache(join(home, "compiled"));
+    if (!isPrivate(statSync(home))) return;
+    const cache = join(home, "compiled");
+    mkdirSync(cache, { recursive: true, mode: 0o700 });
+    const folders = [cache, ...readdirSync(cache).map((name) => join(cache, name))];
+    if (!folders.every((folder) => isPrivate(lstatSync(folder)))) return;
+    const umask = process.umask(0o077);
+    enableCompileCache(cache);
+    process.umask(umask);
   } catch {
     // The first command creates the home, or says why it cannot.
   }
+}
+
+/** A folder that only this user can write. */
+function isPrivate(folder: Stats): boolean {
+  return folder.isDirectory() && folder.uid === process.getuid?.() && (folder.mode & 0o022) === 0;
 }
 
 /** The Io of this process. */
