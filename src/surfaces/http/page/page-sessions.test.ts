@@ -175,6 +175,25 @@ describe("PageSessions", () => {
     await store.close();
   });
 
+  it("gives no code again that was used elsewhere or has expired there, and none works after a sign-out", async () => {
+    let now = 1e12;
+    const store = await openStore({ database: ":memory:" });
+    const pages = new PageSessions({ now: () => now, store, isLocal: true });
+    const [code, others] = [pages.createCode("t").code, pages.createCode("u").code];
+    const elsewhere = { isLocal: false };
+    expect(await pages.exchange(code, elsewhere)).toHaveProperty("session");
+    const next = pages.createCode("t").code;
+    expect(await pages.exchange(code, elsewhere)).toEqual({ refused: "used" });
+    now += 600_000;
+    const last = pages.createCode("t").code;
+    expect(new Set([code, next, last]).size).toBe(3);
+    expect(await pages.exchange(next, elsewhere)).toEqual({ refused: "expired" });
+    await pages.end((await session(pages, last)) ?? "");
+    for (const each of [code, next, last]) expect(await session(pages, each)).toBeUndefined();
+    expect(await session(pages, others)).toEqual(expect.any(String));
+    await store.close();
+  });
+
   it("takes a code once, whichever of several servers is asked, and however often at once", async () => {
     const store = await openStore({ database: ":memory:" });
     const servers = [1, 2, 3].map(() => new PageSessions({ now: Date.now, store, key }));

@@ -50,7 +50,7 @@ interface KeptCode {
 /**
  * Signs a browser in without giving it the access token: the page is opened with a code, and
  * exchanges it for a session in an HttpOnly cookie. A browser on this machine can use the code until
- * the server ends, any other one once. The session stands for the token that made the code. The token
+ * the server ends or a page of the same token signs out, any other one once. The session stands for the token that made the code. The token
  * is checked at every request, so a revoked token or a changed role also counts for the page.
  *
  * Codes are kept in memory, by their hash. With a key that several servers share, a code contains
@@ -84,13 +84,14 @@ export class PageSessions {
     return `mandate-page-${this.#isShared ? this.#seal.name : port}`;
   }
 
-  /** `path`: the page to begin with. A local server gives the same code for it until it ends. */
+  /** `path`: the page to begin with. A local server gives the same code until it is used from elsewhere. */
   createCode(token: string, path = "/"): PageCode {
     if (this.#isShared) {
       const until = this.#now() + sealedCodeMs;
       return { code: this.#seal.seal("code", { token, until }), validFor: sealedCodeMs };
     }
-    const isSame = (kept: KeptCode): boolean => kept.token === token && kept.path === path;
+    const isSame = (kept: KeptCode): boolean =>
+      kept.token === token && kept.path === path && !kept.isUsed && kept.until > this.#now();
     const before = this.#isLocal ? [...this.#codes.values()].find(isSame) : undefined;
     const code = before?.code ?? this.#tag + randomBytes(16).toString("base64url");
     const until = this.#now() + codeMs;
@@ -140,6 +141,9 @@ export class PageSessions {
   async end(session: string): Promise<void> {
     const opened = this.#seal.open("session", session);
     if (opened === undefined || opened.until <= this.#now()) return;
+    for (const [name, { token }] of this.#codes) {
+      if (token === opened.token) this.#codes.delete(name);
+    }
     await this.#ended.add(nameOf(session), opened.until);
   }
 
