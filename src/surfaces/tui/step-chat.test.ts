@@ -246,6 +246,16 @@ describe("A question", () => {
     expect(ordered.state.answering?.question.askId).toBe("a1");
   });
 
+  test("that is not the only one is left by one Esc, and what is typed is a message", () => {
+    const other = { ...asked, id: asked.id + 1, ask: { ...asked.ask, id: "a2" } };
+    const asking = step(working, inbox([asked, other])).state;
+    const left = step(asking, key("escape"), text("stop that"), key("enter"));
+    expect(left.effects).not.toContainEqual(expect.objectContaining({ do: "answer" }));
+    expect(left.state.queued).toEqual(["stop that"]);
+    const closed = inbox([{ ...asked, isOpen: false }, other]);
+    expect(step(asking, text("ye"), closed, text("s")).state.answering).toBeNull();
+  });
+
   test("that comes while something is typed does not take the text as its answer", () => {
     const { effects, state } = step(working, text("yes"), inbox([asked]), key("enter"));
     expect(effects.some((effect) => effect.do === "answer")).toBe(false);

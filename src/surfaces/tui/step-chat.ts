@@ -6,7 +6,14 @@ import type { Entry } from "./entry.ts";
 import { editorWith, insert, mostTyped } from "./keys/editor.ts";
 import { actionOf } from "./keys/keys.ts";
 import { pressInPanel } from "./keys/press-in-panel.ts";
-import { answer, mostRemembered, pressKey, remember, typed } from "./keys/press-key.ts";
+import {
+  answer,
+  mostRemembered,
+  pressKey,
+  remember,
+  typed,
+  withOpenAsks,
+} from "./keys/press-key.ts";
 import { streamMore } from "./streamed-answer.ts";
 import { type Folded, foldTurn, type Turn } from "./turn.ts";
 
@@ -273,7 +280,9 @@ function dropClosedQuestion(state: ChatState): ChatState {
     text: "That question has its answer, or its time is over.",
   } as const;
   const next = { ...state, answering: null, editor: answering.draft, notice };
-  return state.editor.text === "" ? { ...next, notice: null } : remember(next, state.editor.text);
+  if (state.editor.text === "") return { ...next, notice: null };
+  // Who is in the middle of a word must not answer the next question with its end.
+  return remember({ ...next, passed: withOpenAsks(state) }, state.editor.text);
 }
 
 /** Returns unsent messages to the editor, before the text typed since. */

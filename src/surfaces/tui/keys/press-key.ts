@@ -106,6 +106,11 @@ function withAsk({ passed }: ChatState, askId: string): ReadonlySet<string> {
   return new Set(passed).add(askId);
 }
 
+/** What is open now is not offered again by itself: Tab answers it. */
+export function withOpenAsks(state: ChatState): ReadonlySet<string> {
+  return new Set([...state.passed, ...openQuestions(state).map(({ askId }) => askId)]);
+}
+
 /** A command of the chat, of every surface, or of the person's shell. */
 function order(state: ChatState, text: string): Stepped {
   const word = chatWordOf(text);
@@ -180,11 +185,10 @@ function pressEscape(state: ChatState): Stepped {
   if (state.search !== null) return stay(endSearch(state, false));
   if (state.completion !== null) return stay({ ...state, completion: null });
   if (state.answering !== null) {
-    const { draft, question } = state.answering;
-    // What was typed becomes a message.
+    const { draft } = state.answering;
+    // What was typed becomes a message, and not the answer to the next question.
     const editor = draft.text === "" ? state.editor : draft;
-    const passed = withAsk(state, question.askId);
-    return stay({ ...state, answering: null, passed, editor });
+    return stay({ ...state, answering: null, passed: withOpenAsks(state), editor });
   }
   if (state.shell !== null) return act(state, { do: "stop-shell" });
   if (state.leavesAfterChildren) return stay({ ...state, leavesAfterChildren: false });
