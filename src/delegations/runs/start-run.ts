@@ -141,7 +141,8 @@ async function start(own: EngineState, asked: RunOrder): Promise<StartedRun> {
   const order = withInput(asked);
   const { copy, request, system } = order;
   const { command, isGoal = false, resumedAt, resumedFrom, watchers = [] } = request;
-  const run = newRun(parts, order);
+  // The run is about what was asked: what came with it is for the agent alone.
+  const run = newRun(parts, asked);
   const behind = isGoal ? await goals.lastOf(run.settings.workspace) : null;
   run.isHeld = isGoal;
   const unfit = unfitWatcher(run, watchers);

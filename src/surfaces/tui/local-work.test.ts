@@ -89,6 +89,7 @@ test("A command of the person runs here, and taints the agent that gets its outp
   );
   await chat.settle();
   const [run] = await chat.runtime.store.listRuns({ limit: 1 });
+  expect(run?.task).toBe("what is it?");
   const root = [
     ...((await chat.runtime.store.readRun(run?.id ?? ""))?.delegations.keys() ?? []),
   ][0];

@@ -247,7 +247,8 @@ describe("A question", () => {
   });
 
   test("that is not the only one is left by one Esc, and what is typed is a message", () => {
-    const other = { ...asked, id: asked.id + 1, ask: { ...asked.ask, id: "a2" } };
+    const ask = { id: "a2", deadlineAt: 1000, default: null };
+    const other = { ...asked, id: 8, ask };
     const asking = step(working, inbox([asked, other])).state;
     const left = step(asking, key("escape"), text("stop that"), key("enter"));
     expect(left.effects).not.toContainEqual(expect.objectContaining({ do: "answer" }));
