@@ -14,6 +14,8 @@ export interface CommandContext {
   /** All usable profiles; each may define commands. */
   profiles(): readonly Profile[];
   readonly steering: Steering;
+  /** Words that only this surface has, for suggestions. */
+  readonly otherWords?: readonly string[];
 }
 
 /** The context while a command is executed. */

@@ -26,7 +26,7 @@ export async function executeCommand(
   requireUserText(said);
   const { text, principal } = said;
   const commands = commandsWith(context.profiles());
-  const parsed = parseCommand(text, commands);
+  const parsed = parseCommand(text, commands, context.otherWords);
   const note = (outcome: string) =>
     context.controlPlane.noteCommand(describeForLog(text, parsed, commands), principal, outcome);
   if ("usage" in parsed) {

@@ -35,18 +35,20 @@ function isCommand(text: string): boolean {
 /**
  * Parses a command by the text and the known commands alone: the same text gives the same command
  * or error, and nothing is guessed. Arguments are separated by spaces and tabs; quotes have no
- * meaning; a command is one line, unless it takes several or raw text.
+ * meaning; a command is one line, unless it takes several or raw text. `otherWords` are suggested,
+ * and never executed.
  */
 export function parseCommand(
   text: string,
   commands: readonly AnyCommand[] = commandTable,
+  otherWords: readonly string[] = [],
 ): ParsedCommand | UsageError {
   if (!isCommand(text)) return { usage: "A command begins with a slash: /help" };
   const [head = "", first = "", second = ""] = nameAt.exec(text) ?? [];
   const pair = find(`${first} ${second}`, commands);
   const isPair = second !== "" && isFamily(first, commands);
   const command = pair ?? (isPair ? undefined : find(first, commands));
-  if (command === undefined) return unknownCommand(first, second, commands);
+  if (command === undefined) return unknownCommand({ first, second }, commands, otherWords);
   const { name } = command;
   const after = text.slice(pair === undefined ? first.length + 1 : head.length);
   const { rest, problem } = restOf(command, after);
@@ -108,9 +110,9 @@ function usageError(command: AnyCommand, problem: string): UsageError {
 }
 
 function unknownCommand(
-  first: string,
-  second: string,
+  { first, second }: { readonly first: string; readonly second: string },
   commands: readonly AnyCommand[],
+  otherWords: readonly string[],
 ): UsageError {
   const family = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (family.length > 0) {
@@ -119,7 +121,8 @@ function unknownCommand(
     const hint = nearest ? `Did you mean /${first} ${nearest}?` : `There are: ${words.join(", ")}.`;
     return { usage: `There is no command ${quote(`/${first} ${second}`)}. ${hint}` };
   }
-  const words = [...new Set(commands.map(({ name }) => name.split(" ")[0] ?? name))];
+  const own = commands.map(({ name }) => name.split(" ")[0] ?? name);
+  const words = [...new Set([...own, ...otherWords])];
   const nearest = nearestKey(first, words);
   const known = words.slice(0, mostWordsShown).map((word) => `/${word}`);
   const more = words.length > mostWordsShown ? " and more" : "";

@@ -4,7 +4,7 @@ import { type Candidate, completeCommand } from "../../application/commands/comp
 import { executeCommand, fromUser } from "../../application/commands/execute-command.ts";
 import type { StartedRun } from "../cli/work-on.ts";
 import type { ChatStore } from "./chat-store.ts";
-import { chatWordsHelp, completeChatWord } from "./chat-words.ts";
+import { chatWordsHelp, completeChatWord, explainChatWord, wordsOfChat } from "./chat-words.ts";
 import type { ChatSetting } from "./conversation.ts";
 import type { Entry } from "./entry.ts";
 import type { LocalCommands } from "./local-commands.ts";
@@ -29,6 +29,8 @@ export class ChatCommands {
   }
 
   async execute(command: string): Promise<readonly Entry[]> {
+    const explained = explainChatWord(command);
+    if (explained !== undefined) return [{ kind: "reply", command, ...explained }];
     const local = await this.#local.execute(command);
     if (local !== undefined) return local;
     // Only text typed here, or a pressed hotkey, reaches this: it may be marked as from the user.
@@ -45,12 +47,13 @@ export class ChatCommands {
 
   #context(): CommandContext {
     const { place, principal, readOnly, runtime, workspace } = this.#setting;
-    return commandContext(runtime, principal, {
+    const here = commandContext(runtime, principal, {
       session: place,
       workspace,
       readOnly,
       run: this.#store.state.turn?.runId,
       onStart: this.#onStart,
     });
+    return { ...here, otherWords: wordsOfChat };
   }
 }

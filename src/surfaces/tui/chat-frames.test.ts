@@ -215,10 +215,22 @@ test("However wide its letters are, what a model says never begins a line", asyn
   for (const line of lines) expect(line).toMatch(/^(?:● | {2}|──)/);
 });
 
+test("A word of the chat that is misspelt, asked about or said with too much is explained", async () => {
+  const chat = await sitDown();
+  await chat.say("/modl");
+  await chat.see("Did you mean /model?");
+  await chat.say("/nonsense");
+  await chat.see(/There are: [^.]*\/diff, [^.]*\/quit/);
+  await chat.say("/help new");
+  await chat.see("/new: Begins a new session");
+  await chat.say("/quit now");
+  await chat.see(/Too much is typed behind \/quit\.\s+Usage: \/quit/);
+});
+
 test("/help tells of the words that only a chat has, /keys lists keys, and /new begins anew", async () => {
   const chat = await sitDown();
   await chat.say("/help");
-  await chat.see("/quit: leaves");
+  await chat.see("/quit: Leaves");
   await chat.say("/keys");
   await chat.see("── keys");
   await chat.press(escapeKey);

@@ -12,41 +12,41 @@ const chatWords: readonly ChatWord[] = [
   {
     text: "/diff",
     form: "[id]",
-    description: "shows what is not committed in this folder, or what a delegation changed",
+    description: "Shows what is not committed in this folder, or what a delegation changed.",
     does: "command",
   },
   {
     text: "/merge",
     form: "[id] [--any-path] [--skip-checks] [--with-configuration]",
-    description: "merges the changes that a failed delegation kept",
+    description: "Merges the changes that a failed delegation kept.",
     does: "command",
   },
   {
     text: "/discard",
     form: "[id] [--yes]",
-    description: "deletes such changes for good",
+    description: "Deletes such changes for good.",
     does: "command",
   },
   {
     text: "/model",
     form: "[provider/model]",
-    description: "shows the models, or has one answer from the next message on",
+    description: "Shows the models, or has one answer from the next message on.",
     does: "command",
   },
   {
     text: "/cost",
-    description: "shows what this session has spent, and how full its context is",
+    description: "Shows what this session has spent, and how full its context is.",
     does: "command",
   },
   {
     text: "/new",
-    description: "begins a new session; running work continues",
+    description: "Begins a new session; running work continues.",
     does: "begin-session",
   },
-  { text: "/clear", description: "the same, on an empty screen", does: "clear" },
-  { text: "/keys", description: "lists the keys", does: "list-keys" },
-  { text: "/quit", description: "leaves; nothing is cancelled", does: "leave" },
-  { text: "/exit", description: "leaves; nothing is cancelled", does: "leave" },
+  { text: "/clear", description: "The same, on an empty screen.", does: "clear" },
+  { text: "/keys", description: "Lists the keys.", does: "list-keys" },
+  { text: "/quit", description: "Leaves; nothing is cancelled.", does: "leave" },
+  { text: "/exit", description: "Leaves; nothing is cancelled.", does: "leave" },
 ];
 
 /** A word that needs nothing but the screen; undefined also where more is typed behind it. */
@@ -60,11 +60,29 @@ export function completeChatWord(typed: string): readonly ChatWord[] {
   return chatWords.filter(({ text }) => text.startsWith(typed));
 }
 
+export const wordsOfChat: readonly string[] = chatWords.map(({ text }) => text.slice(1));
+
+/** The reply to what no command takes: help about a word of the chat, or too much behind one. */
+export function explainChatWord(typed: string): { ok: boolean; text: string } | undefined {
+  const [first, ...behind] = typed.trim().split(/\s+/);
+  const asked = chatWords.find(({ text }) => text === `/${behind[0]?.replace(/^\//, "")}`);
+  if (first === "/help" && asked !== undefined) return { ok: true, text: lineOf(asked) };
+  const word = chatWords.find(({ text }) => text === first);
+  // Options are counted where they are known.
+  if (word === undefined || word.form?.includes("--")) return undefined;
+  if (behind.length <= (word.form === undefined ? 0 : 1)) return undefined;
+  return { ok: false, text: `Too much is typed behind ${first}.\nUsage: ${usageOf(word)}` };
+}
+
+function usageOf({ form = "", text }: ChatWord): string {
+  return `${text} ${form}`.trimEnd();
+}
+
+function lineOf(word: ChatWord): string {
+  return `${usageOf(word)}: ${word.description}`;
+}
+
 /** Below the help of commands. */
-export const chatWordsHelp = `Only here:\n${chatWords
-  .map(({ description, form = "", text }) => `${`${text} ${form}`.trimEnd()}: ${description}`)
-  .join(
-    "\n",
-  )}\n!command: runs it in your shell, as you; the agent gets the output with your next message
-@file: names a file of this folder
-? on an empty line lists the keys.`;
+export const chatWordsHelp = `Only here:\n${chatWords.map(lineOf).join("\n")}\n!command: Runs it in your shell, as you; the agent gets the output with your next message.
+@file: Names a file of this folder.
+?: Lists the keys, on an empty line.`;
