@@ -243,7 +243,8 @@ export class ChatDriver {
         return this.#store.dispatch({ type: "candidates", of: text, candidates });
       }
       case "read-detail": {
-        const detail = await readDetail(runtime.store, effect.id, this.#setting.io);
+        const about = { id: effect.id, columns: this.#store.state.columns };
+        const detail = await readDetail(runtime.store, about, this.#setting.io);
         return this.#store.dispatch({ type: "detail", detail });
       }
       case "answer": {

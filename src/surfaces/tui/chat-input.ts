@@ -65,6 +65,7 @@ export type ChatEffect =
   /** Something was said: it is kept for later chats. */
   | { readonly do: "remember"; readonly text: string }
   | { readonly do: "complete"; readonly editor: Editor }
+  /** The id of a delegation, or of a run for its root. */
   | { readonly do: "read-detail"; readonly id: string }
   | { readonly do: "answer"; readonly askId: string; readonly text: string }
   | { readonly do: "interrupt"; readonly how: Interrupt }

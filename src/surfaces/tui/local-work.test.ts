@@ -63,6 +63,22 @@ test("A failed child says why and what it kept, and its work is looked into and 
   await chat.see(/This session: .* in 1 run\s+- general: .*\s+- breaker: /);
 });
 
+test("The page of a run's root is wrapped for the width of the screen, also when that changes", async () => {
+  const chat = await sitDown({ columns: 60, rows: 50 });
+  await chat.say("hello");
+  await chat.see("● Heard Task:");
+  await chat.settle();
+  await chat.press("\u000f");
+  await chat.see("The run succeeded: hello");
+  await chat.press(enter);
+  const [, tools = ""] =
+    /\n {3}(tools[\s\S]*)\n {3}delegates/.exec(await chat.see("SUMMARY")) ?? [];
+  expect(tools.split("\n").length).toBeGreaterThan(10);
+  expect(tools).not.toMatch(/\n {0,32}\S/);
+  chat.store.dispatch({ type: "resized", columns: 100, rows: 50 });
+  await chat.see(/list_files, glob, grep,\n {33}document_query/);
+});
+
 test("An approval of an edit shows the diff in place, with what is hidden in it", async () => {
   const careful = testProfile("careful", {
     tools: ["edit_file"],

@@ -4,30 +4,39 @@ import { findPlaces } from "../../control/places.ts";
 import { MandateError, NoKeptWork } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
 import { readSession } from "../../sessions/read-session.ts";
+import { rootOf } from "../../sessions/session.ts";
 import { describedDelegation } from "../cli/commands/show.ts";
 import { describeDelegation } from "../cli/describe-delegation.ts";
 import type { Io } from "../cli/io.ts";
 import { RunView } from "../cli/run-view.ts";
 import { styleFor } from "../cli/style.ts";
 import type { Detail, DetailPage } from "./chat-state.ts";
+import { roomIn } from "./draw/draw-entry.ts";
 import { entriesOfSession } from "./entry.ts";
 
 /** Of a diff; the rest is for `mandate diff`. */
 const maximumBytes = 200_000;
 
-/** A delegation for a person to look into: summary with its contract, transcript, changes. */
-export async function readDetail(store: Store, id: string, io: Io): Promise<Detail> {
-  const runId = await store.findRun(id);
+/**
+ * A delegation for a person to look into, on a screen of so many columns: summary with its contract,
+ * transcript, changes. The id of a run stands for its root.
+ */
+export async function readDetail(
+  store: Store,
+  { columns, id: wanted }: { readonly columns: number; readonly id: string },
+  io: Io,
+): Promise<Detail> {
+  const runId = await store.findRun(wanted);
   const view = runId === undefined ? undefined : await RunView.read(store, runId);
-  const delegation = view?.state.delegations.get(id);
+  const delegation = view?.state.delegations.get(wanted) ?? (view && rootOf(view.state));
   if (view === undefined || delegation === undefined) {
-    throw new MandateError("unknown-delegation", `There is no delegation ${id}.`);
+    throw new MandateError("unknown-delegation", `There is no delegation ${wanted}.`);
   }
+  const { id } = delegation;
   const { about } = await describedDelegation(store, view, delegation, io);
   // Colours are for the screen, which draws the text.
   const plain = styleFor({ ...io.stdout, isTerminal: false }, io);
-  const columns = io.stdout.columns - 1;
-  const summary = describeDelegation({ ...about, columns }, plain, io.program);
+  const summary = describeDelegation({ ...about, columns: roomIn(columns) }, plain, io.program);
   const session = await readSession(store, id);
   const changes = await changesOf(store, id, io);
   const pages: readonly DetailPage[] = [

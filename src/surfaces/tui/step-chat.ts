@@ -48,6 +48,8 @@ function take(state: ChatState, input: ChatInput): Stepped {
         : stay(state);
     case "event":
       return foldEvent(state, input);
+    case "resized":
+      return resize(state, input);
     default:
       return stay(takeFact(state, input));
   }
@@ -159,12 +161,10 @@ function itemsTold(
 }
 
 /** Inputs that change the state without effects. */
-export type Fact = Exclude<ChatInput, { type: "key" | "text" | "paste" | "event" }>;
+export type Fact = Exclude<ChatInput, { type: "key" | "text" | "paste" | "event" | "resized" }>;
 
 function takeFact(state: ChatState, input: Fact): ChatState {
   switch (input.type) {
-    case "resized":
-      return resized(state, input);
     case "redrawn":
       return { ...state, drawings: state.drawings + 1, columnsBefore: state.columns };
     case "cleared":
@@ -249,11 +249,15 @@ function takeFact(state: ChatState, input: Fact): ChatState {
   }
 }
 
-/** A new width redraws all lines. */
-function resized(state: ChatState, { columns, rows }: Extract<Fact, { type: "resized" }>) {
-  if (columns === state.columns) return { ...state, rows };
-  const columnsBefore = state.columns;
-  return { ...state, columns, rows, columnsBefore, drawings: state.drawings + 1 };
+/** A new width redraws all lines, and the page of a delegation is wrapped anew. */
+function resize(
+  state: ChatState,
+  { columns, rows }: Extract<ChatInput, { type: "resized" }>,
+): Stepped {
+  if (columns === state.columns) return stay({ ...state, rows });
+  const { columns: columnsBefore, detail, drawings } = state;
+  const next = { ...state, columns, rows, columnsBefore, drawings: drawings + 1 };
+  return { state: next, effects: detail === null ? [] : [{ do: "read-detail", id: detail.id }] };
 }
 
 function mergeSaid(before: readonly string[], here: readonly string[]): readonly string[] {

@@ -11,10 +11,15 @@ import { wrapText } from "./wrap-text.ts";
 /** More than this of one text is for `mandate sessions show`; a terminal would only scroll. */
 const longestText = 60_000;
 
+/** What is beside the margin and the mark of an entry. */
+export function roomIn(columns: number): number {
+  return Math.max(10, columns - 3);
+}
+
 /** An entry as lines of at most `columns` cells, without control sequences but colours. */
 function drawEntry(entry: Entry, columns: number, style: Style): readonly string[] {
   const { glyphs, paint } = style;
-  const room = Math.max(10, columns - 3);
+  const room = roomIn(columns);
   const cut = (text: string) => shorten(printableLine(text), room, glyphs.ellipsis);
   switch (entry.kind) {
     case "person":

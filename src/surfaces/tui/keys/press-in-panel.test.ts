@@ -60,6 +60,13 @@ describe("In the inbox", () => {
     expect(topOf(step(down.state, key("down")).state)).toBe(0);
   });
 
+  test("what is said about a whole run opens the page of its root", () => {
+    const { delegationId: _one, ask: _ask, isOpen: _open, ...about } = harmless;
+    const ended: InboxItem = { ...about, kind: "run", title: "The run failed: go" };
+    const { effects } = step(opened, inbox([ended]), key("ctrl+o"), key("enter"));
+    expect(effects.at(-1)).toEqual({ do: "read-detail", id: "r1" });
+  });
+
   test("letters that come at once move, and answer nothing", () => {
     expect(step(listed, text("jk"), text("y")).effects).toHaveLength(1);
     expect(step(listed, text("yy")).effects).toEqual([]);

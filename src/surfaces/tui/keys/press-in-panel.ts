@@ -120,9 +120,9 @@ function pressInInbox(state: ChatState, panel: PanelOf<"inbox">, chord: string):
     }
   }
   const item = items[place];
-  if (item?.delegationId !== undefined && (chord === "enter" || chord === "right")) {
-    const about = { id: item.delegationId, label: `#${item.delegationId}` };
-    return openDetail(state, about, panel);
+  if (item !== undefined && (chord === "enter" || chord === "right")) {
+    const { delegationId: id = item.runId } = item;
+    return openDetail(state, { id, label: `#${id}` }, panel);
   }
   const next = items[place < 0 ? 0 : moved(place, chord, items.length)]?.id ?? null;
   return stay({
