@@ -322,7 +322,7 @@ const faultWords: Readonly<Record<ModelFaultKind, string>> = {
   unauthorized: "API key refused",
   "unknown-model": "unknown model",
   "wrong-address": "no model at this address",
-  unreachable: "server not running",
+  unreachable: "server not reachable",
   unreadable: "unreadable answer",
   rejected: "request rejected",
 };

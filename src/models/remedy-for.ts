@@ -28,6 +28,7 @@ export async function remedyFor(
     : undefined;
   const entry = `models.providers.${provider}`;
   const address = builtIn?.baseUrlVariable ?? `${entry}.baseUrl`;
+  const checkAddress = `Check the network, and the address ${withoutSecrets(baseUrl)} (${address}).`;
   switch (kind) {
     case "unauthorized":
       return keyVariable === undefined
@@ -38,6 +39,7 @@ export async function remedyFor(
     case "wrong-address":
       return `Correct the address of "${provider}" (${address} is ${withoutSecrets(baseUrl)}), or sign in to the proxy in front of it.`;
     case "unreachable":
+      if (codeOf(cause) === "ENOTFOUND") return checkAddress;
       return builtIn?.isLocal === true
         ? `Start ${provider}, or set ${address} to where it listens.`
         : `Start the server at ${withoutSecrets(baseUrl)}, or correct ${address}.`;
@@ -51,8 +53,8 @@ export async function remedyFor(
     case "rate-limited":
       return "Try again later, or name other models under fallbacks in the profile.";
     case "connection":
-      return neverConnected.has((cause as { code?: unknown } | undefined)?.code)
-        ? `Check the network, and the address ${withoutSecrets(baseUrl)} (${address}).`
+      return neverConnected.has(codeOf(cause))
+        ? checkAddress
         : "Check the network, and try again.";
     case "context-overflow":
       return undefined;
@@ -61,7 +63,11 @@ export async function remedyFor(
   }
 }
 
-const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "EAI_AGAIN"]);
+
+function codeOf(cause: unknown): unknown {
+  return (cause as { code?: unknown } | undefined)?.code;
+}
 
 /** An address may hold a password or a key. */
 function withoutSecrets(address: string): string {

@@ -112,6 +112,21 @@ test.each(["192.168.0.9", "8.8.8.8"])("what %s refuses may be taken back", (addr
   expect(kindOf(new TypeError("fetch failed", { cause }))).toBe("connection");
 });
 
+test("a host that does not exist is not asked again, one whose look-up failed is", () => {
+  const lookUp = (code: string) => {
+    const cause = Object.assign(new Error("getaddrinfo"), { code, hostname: "llm.example" });
+    return toModelFault(new TypeError("fetch failed", { cause }), { model: "a/b", now: 0 });
+  };
+  expect(lookUp("ENOTFOUND")).toMatchObject({
+    kind: "unreachable",
+    message: "a/b cannot be reached: no host is named llm.example.",
+  });
+  expect(lookUp("EAI_AGAIN")).toMatchObject({
+    kind: "connection",
+    message: "a/b lost the connection: fetch failed.",
+  });
+});
+
 test("neither the key nor the conversation can be found anywhere in a fault", () => {
   const error = httpError(
     401,

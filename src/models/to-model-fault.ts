@@ -20,9 +20,9 @@ export function toModelFault(error: unknown, context: FaultContext): ModelFault 
   const own = error instanceof Error && error.cause instanceof ModelFault ? error.cause : error;
   if (own instanceof ModelFault) return own;
   const complaint = readComplaint(error);
-  const silent = silentPort(error);
-  if (silent !== undefined) {
-    const message = `${context.model} cannot be reached: nothing answers at ${silent}.`;
+  const unreachable = whyUnreachable(error);
+  if (unreachable !== undefined) {
+    const message = `${context.model} cannot be reached: ${unreachable}.`;
     return new ModelFault("unreachable", message, { cause: complaint.cause });
   }
   const retryAfterMs =
@@ -59,7 +59,7 @@ const sentences: Record<ModelFaultKind, string> = {
   "rate-limited": "limits its requests",
   "spend-cap": "refused because a limit of the account is reached",
   overloaded: "is overloaded or failing",
-  connection: "ended its response early",
+  connection: "lost the connection",
   "context-overflow": "cannot take a conversation this long",
   unauthorized: "refused the API key",
   "unknown-model": "is not offered by its provider",
@@ -236,9 +236,26 @@ function asText(value: unknown): string {
 /** A failed connection; `errors` holds one for each address that was tried. */
 interface SocketError {
   readonly code?: unknown;
+  /** Of a name that could not be looked up. */
+  readonly hostname?: unknown;
   readonly address?: unknown;
   readonly port?: unknown;
   readonly errors?: readonly SocketError[];
+}
+
+/** Undefined: it may be reached later. A failed look-up of a name (EAI_AGAIN) often passes. */
+function whyUnreachable(error: unknown): string | undefined {
+  const silent = silentPort(error);
+  if (silent !== undefined) return `nothing answers at ${silent}`;
+  const { code, hostname } = socketErrorOf(error) ?? {};
+  if (code !== "ENOTFOUND") return undefined;
+  return typeof hostname === "string"
+    ? `no host is named ${headOf(hostname, 255)}`
+    : "its host has no address";
+}
+
+function socketErrorOf(error: unknown): SocketError | undefined {
+  return error instanceof Error ? (error.cause as SocketError | undefined) : undefined;
 }
 
 /**
@@ -246,7 +263,7 @@ interface SocketError {
  * undefined: something else is wrong.
  */
 export function silentPort(error: unknown): string | undefined {
-  const cause = error instanceof Error ? (error.cause as SocketError | undefined) : undefined;
+  const cause = socketErrorOf(error);
   if (cause?.code !== "ECONNREFUSED") return undefined;
   const { address, port } = cause.errors?.[0] ?? cause;
   if (typeof address !== "string" || typeof port !== "number") return undefined;

@@ -135,7 +135,7 @@ export type ModelFaultKind =
   | "unknown-model"
   /** What answers at the address is no model API: a web page, a redirect, an unknown path. */
   | "wrong-address"
-  /** A local program that does not run. */
+  /** A local program that does not run, or a host that does not exist. */
   | "unreachable"
   /** The answer does not follow the protocol, such as invalid JSON. */
   | "unreadable"
