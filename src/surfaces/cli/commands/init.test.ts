@@ -65,8 +65,11 @@ describe.each(mcpClients)("for $name", (client) => {
     expect((await init("--client", client.name, "--yes")).out).toContain("has the entry already");
     expect(readFileSync(file, "utf8")).toBe(text);
 
-    expect((await init("--client", client.name, "--remove")).code).toBe(1);
-    await init("--client", client.name, "--remove", "--yes");
+    const asked = await init("--client", client.name, "--remove");
+    expect([asked.code, asked.err]).toEqual([1, "Nothing was removed. --yes removes it.\n"]);
+    const removed = await init("--client", client.name, "--remove", "--yes");
+    expect(removed.out).toContain(`Removed from: ${file}`);
+    expect(removed.out).not.toContain("Written");
     expect(readdirSync(desk.folder)).toEqual([]);
     const again = await init("--client", client.name, "--remove");
     expect([again.code, again.out]).toEqual([0, expect.stringContaining("has no entry")]);

@@ -149,10 +149,12 @@ async function settle(
     const about = { client: client.name, file, path, before, after, isNeeded, written };
     printJson(io, about);
   } else if (written) {
-    io.stdout.write(`Written: ${printable(change.file)}\n`);
-    if (change.after !== undefined) io.stdout.write(`${client.next}\n`);
+    const isRemoval = change.after === undefined;
+    io.stdout.write(`${isRemoval ? "Removed from" : "Written"}: ${printable(change.file)}\n`);
+    if (!isRemoval) io.stdout.write(`${client.next}\n`);
   } else if (change.isNeeded) {
-    io.stderr.write(`Nothing was written.${io.ask ? "" : " --yes writes it."}\n`);
+    const [done, does] = change.after === undefined ? ["removed", "removes"] : ["written", "writes"];
+    io.stderr.write(`Nothing was ${done}.${io.ask ? "" : ` --yes ${does} it.`}\n`);
   }
   return written || !change.isNeeded;
 }
