@@ -53,9 +53,7 @@ export async function remedyFor(
     case "rate-limited":
       return "Try again later, or name other models under fallbacks in the profile.";
     case "connection":
-      return neverConnected.has(codeOf(cause))
-        ? checkAddress
-        : "Check the network, and try again.";
+      return neverConnected.has(codeOf(cause)) ? checkAddress : "Check the network, and try again.";
     case "context-overflow":
       return undefined;
     default:

@@ -172,6 +172,8 @@ describe("profiles of a project with very many", () => {
     expect(asked).toHaveLength(3);
     expect(asked[0]).toContain("[y/N, a: this and the 9 others, q: stop]");
     expect(out.match(/^Trusted: /gm)).toHaveLength(9);
+    await desk.type(["profiles", "trust", "qa-2", "qa-3"], { terminal, ask });
+    expect(asked[3]).toContain("[y/N, a: this and the other one, q: stop]");
   });
 
   it("of many, leave out what could not be used, and say so", async () => {

@@ -153,7 +153,8 @@ async function settle(
     io.stdout.write(`${isRemoval ? "Removed from" : "Written"}: ${printable(change.file)}\n`);
     if (!isRemoval) io.stdout.write(`${client.next}\n`);
   } else if (change.isNeeded) {
-    const [done, does] = change.after === undefined ? ["removed", "removes"] : ["written", "writes"];
+    const [done, does] =
+      change.after === undefined ? ["removed", "removes"] : ["written", "writes"];
     io.stderr.write(`Nothing was ${done}.${io.ask ? "" : ` --yes ${does} it.`}\n`);
   }
   return written || !change.isNeeded;

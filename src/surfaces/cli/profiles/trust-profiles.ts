@@ -108,7 +108,8 @@ async function askToTrust(
   left: number,
   io: Io,
 ): Promise<"yes" | "no" | "all" | "stop"> {
-  const choices = left > 0 ? `[y/N, a: this and the ${left} others, q: stop]` : "[y/N]";
+  const others = left === 1 ? "the other one" : `the ${left} others`;
+  const choices = left > 0 ? `[y/N, a: this and ${others}, q: stop]` : "[y/N]";
   const question = `Trust ${kind} ${printableLine(name)} as it is now? ${choices} `;
   const answer = await io.ask?.(question, new AbortController().signal);
   const word = answer?.trim().toLowerCase() ?? "";
