@@ -318,9 +318,10 @@ describe("what came with a repository", () => {
 describe("import", () => {
   it("writes a profile of ours that says the same, and tells what is lost", async () => {
     place(".claude/agents/bug-hunter.md", hunter());
-    const { code, out } = await desk.type(["import", ".claude/agents"]);
+    const { code, err, out } = await desk.type(["import", ".claude/agents"]);
     expect(code).toBe(0);
     expect(out).toMatch(/✓ bug-hunter .*\n {4}kept color: /);
+    expect(err).toContain("until you trust them: mandate profiles trust .mandate/agents\n");
     const file = join(desk.folder, ".mandate/agents/bug-hunter.md");
     expect(readFileSync(file, "utf8")).toMatch(/^---\nname: bug-hunter\n/);
     const shown = JSON.parse((await desk.type(["profiles", "show", "bug-hunter", "--json"])).out);
@@ -360,6 +361,7 @@ describe("import", () => {
     expect(fields).toEqual(["capabilities", "description", "prompt"]);
     const user = await desk.type(["import", "--user", ".claude/agents"]);
     expect(user.out).toMatch(/✓ general .*\n {4}takes the place of the profile "general"/);
+    expect(user.err).toBe("See the profiles in effect: mandate profiles\n");
     const own = await desk.type(["profiles", "show", "general"]);
     expect(own.out).toContain("Theirs.");
     expect(own.out).not.toMatch(/tools|built in/);

@@ -7,6 +7,8 @@ import {
   convertAgentFiles,
   requireNothingLost,
 } from "../../../application/import-agents.ts";
+import { isSelected } from "../../../application/select-content.ts";
+import { waitingContent } from "../../../application/waiting-content.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
@@ -66,7 +68,10 @@ async function importAgents(given: Arguments, io: Io): Promise<number> {
     const { duplicates, files, refused, servers, skills } = conversion;
     const failed = files.filter(({ status }) => status === "error");
     printJson(io, { written, refused, servers, skills, duplicates, failed });
-  } else say(conversion, written, { io, replaced: isUsers ? taken : new Set() });
+  } else {
+    say(conversion, written, { io, replaced: isUsers ? taken : new Set() });
+    if (written.some(({ status }) => status === "written")) await sayEffect(folder, io);
+  }
   const { agents, files, refused, servers, skills } = conversion;
   const hasFailed = refused.length > 0 || files.some(({ status }) => status === "error");
   const isNothing = agents.length + skills.length + Object.keys(servers).length === 0;
@@ -162,9 +167,18 @@ function say(
   for (const file of conversion.skills) {
     io.stdout.write(`A skill, used where it is or copied to .mandate/skills: ${pathOf(file)}\n`);
   }
-  if (written.some(({ status }) => status === "written")) {
-    io.stderr.write(`See the profiles in effect: ${io.program} profiles\n`);
-  }
+}
+
+/** What is written into a project waits for trust, as anything that is found in it. */
+async function sayEffect(folder: string, io: Io): Promise<void> {
+  const waits = await withControl(io, async (control) => {
+    return waitingContent(control).some(({ file }) => isSelected({ file, name: "" }, folder, "/"));
+  });
+  const path = printableLine(shortPaths(folder, io));
+  const next = waits
+    ? `They have no effect until you trust them: ${io.program} profiles trust ${path}`
+    : `See the profiles in effect: ${io.program} profiles`;
+  io.stderr.write(`${next}\n`);
 }
 
 function describe(
