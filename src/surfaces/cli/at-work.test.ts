@@ -259,11 +259,20 @@ test.each(otherWork)(
     expect({ code, out }).toEqual({ code: 0, out: "Too late.\n" });
     const lines = err.split("\n").filter((line) => line.includes("interrupted"));
     expect(lines.map((line) => line.replace(/, [^,.]*\. /, ", AGE. "))).toEqual([
-      `1 run was interrupted: ${id} "paint it", AGE. Resume: mandate resume ${id}`,
+      `1 run was interrupted: ${id} "paint it", AGE. Resume: mandate resume ${id}; drop: mandate cancel ${id}`,
     ]);
     expect((await desk.type(["logs", id])).out).toBe(before);
   },
 );
+
+test("an interrupted run of another folder is named with that folder", async () => {
+  const id = await interruptedRun();
+  const cwd = join(desk.folder, "other");
+  mkdirSync(cwd);
+  const words = ["run", "--playbook", "../book.yaml", "--speed", "60000", "wait"];
+  const { err } = await desk.type(words, { cwd });
+  expect(err).toContain(`, in ${desk.folder}. Resume: mandate resume ${id}`);
+});
 
 test("a message to a session whose run was interrupted is refused, with the way to resume it", async () => {
   const id = await interruptedRun();
@@ -300,6 +309,7 @@ test.each(["", "n", "what?"])(
     expect(typing.soFar().err).toMatch(
       /2 runs were interrupted:\n {2}r\w+ "paint another", .*\n {2}r\w+ "paint it", .*\n/,
     );
+    expect(typing.soFar().err).toContain("To drop a run: mandate cancel ID");
     expect(await statesOfRuns()).toEqual(["succeeded", "interrupted", "interrupted"]);
   },
 );

@@ -1,4 +1,5 @@
 import { describeResumed } from "../../application/commands/describe-run.ts";
+import { realPathOf } from "../../control/folders/folder-consents.ts";
 import { isOpen } from "../../events/delegation.ts";
 import { isPaused, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -16,6 +17,7 @@ import type { StartedRun, Work } from "./work-on.ts";
 interface InterruptedRun {
   readonly id: string;
   readonly task: string;
+  readonly workspace: string | null;
   readonly lastEventAt: number;
 }
 
@@ -47,7 +49,9 @@ export async function offerInterrupted(offering: Offering): Promise<readonly str
   }
   const answer = await ask(describe(found, io), io.ask, io);
   if (answer === "left") return "left";
-  return /^y(?:es)?$/i.test(answer.trim()) ? found.map(({ id }) => id) : [];
+  if (/^y(?:es)?$/i.test(answer.trim())) return found.map(({ id }) => id);
+  display.say(`To drop a run: ${io.program} cancel ${idIn(found)}`);
+  return [];
 }
 
 /** The latest first. Paused runs wait for a person, and distributed ones for a worker. */
@@ -60,7 +64,8 @@ async function interruptedRuns(
     if (await store.isWorkerAlive(row.worker)) continue;
     const run = await readRun(store, row);
     if (run === undefined || run.spread !== null || isPaused(run)) continue;
-    found.push({ id: run.id, task: run.task, lastEventAt: lastEventIn(run) });
+    const { id, task, workspace } = run;
+    found.push({ id, task, workspace, lastEventAt: lastEventIn(run) });
   }
   return found;
 }
@@ -82,9 +87,12 @@ function lastEventIn({ delegations, startedAt }: RunState): number {
 function describeInBrief(runs: readonly InterruptedRun[], io: Io): string {
   const named = runs.slice(0, mostNamed).map((run) => describeRun(run, io));
   const more = runs.length > mostNamed ? `, and ${runs.length - mostNamed} more` : "";
-  const [first] = runs;
-  const id = runs.length === 1 && first !== undefined ? first.id : "ID";
-  return `${count(runs)}: ${named.join("; ")}${more}. Resume: ${io.program} resume ${id}`;
+  const id = idIn(runs);
+  return `${count(runs)}: ${named.join("; ")}${more}. Resume: ${io.program} resume ${id}; drop: ${io.program} cancel ${id}`;
+}
+
+function idIn([first, ...more]: readonly InterruptedRun[]): string {
+  return first !== undefined && more.length === 0 ? first.id : "ID";
 }
 
 function describe(runs: readonly InterruptedRun[], io: Io): string {
@@ -101,8 +109,11 @@ function count(runs: readonly InterruptedRun[]): string {
   return `${countOf(runs.length, "run")} ${runs.length === 1 ? "was" : "were"} interrupted`;
 }
 
-function describeRun({ id, lastEventAt, task }: InterruptedRun, io: Io): string {
-  return `${id} "${shorten(printableLine(task), 40)}", ${formatAge(io.now() - lastEventAt)}`;
+/** The runs are of every folder: another one is named. */
+function describeRun({ id, lastEventAt, task, workspace }: InterruptedRun, io: Io): string {
+  const isHere = workspace === null || workspace === realPathOf(io.cwd);
+  const place = isHere ? "" : `, in ${printableLine(workspace)}`;
+  return `${id} "${shorten(printableLine(task), 40)}", ${formatAge(io.now() - lastEventAt)}${place}`;
 }
 
 async function ask(
