@@ -34,6 +34,8 @@ test("A failed child says why and what it kept, and its work is looked into and 
   const chat = await sitDown({ isOnDisk: true });
   const file = join(chat.folder, "tides.js");
   writeFileSync(file, tides);
+  await chat.say("/diff");
+  await chat.see("This folder has no commit yet, so there is nothing to compare with.");
   await chat.say("please break");
   await chat.see(/✗ breaker#\w+ {2}Break the tides[\s\S]* scripted to fail: unauthorized/);
   const [, id = ""] = /breaker#(\w+) left changes in its copy: \/diff/.exec(

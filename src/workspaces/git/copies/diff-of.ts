@@ -40,7 +40,7 @@ export async function diffOfFolder(
   const copy = await createWorkingCopy({ source: folder, id, home });
   try {
     if (copy.head === null)
-      throw refused("There is no commit to compare with; name paths instead.");
+      throw refused("This folder has no commit yet, so there is nothing to compare with.");
     const trees = [copy.head, copy.base, ...scope(copy.source.prefix)];
     return await diffTrees(layoutOf(home, id).vault, trees, maximumBytes);
   } finally {
