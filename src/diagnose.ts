@@ -8,7 +8,11 @@ import {
 } from "./control/load-config.ts";
 import { type Environment, type ExposedPath, exposedPaths, findPlaces } from "./control/places.ts";
 import { settleByRecords } from "./control/records/trust-records.ts";
-import { detectLocalEndpoints, type LocalEndpoint } from "./models/detect-local-endpoints.ts";
+import {
+  detectLocalEndpoints,
+  isAnswering,
+  type LocalEndpoint,
+} from "./models/detect-local-endpoints.ts";
 import { createModelRegistry } from "./models/model-registry.ts";
 import { type Ping, pingModel } from "./models/ping-model.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
@@ -247,7 +251,8 @@ async function lookAtModels(
   return {
     default: name,
     problem:
-      resolved.problem ?? (name === null ? null : localObstacle(name, local, environment, config)),
+      resolved.problem ??
+      (name === null ? null : await localObstacle(name, local, environment, config)),
     hasPrice: name !== null && models.price(name) !== undefined,
     pricesAsOf: models.pricesAsOf,
     providers: lookAtProviders(environment, config),
@@ -262,12 +267,12 @@ async function lookAtModels(
 }
 
 /** A local server has to run, and to have the model; what it listed was asked just now. */
-function localObstacle(
+async function localObstacle(
   name: string,
   found: readonly LocalEndpoint[],
   environment: Environment,
   config: Config | undefined,
-): string | null {
+): Promise<string | null> {
   const provider = name.slice(0, name.indexOf("/"));
   const model = name.slice(provider.length + 1);
   const isOurs = Object.hasOwn(builtInProviders, provider) && builtInProviders[provider]?.isLocal;
@@ -276,6 +281,9 @@ function localObstacle(
   if (endpoint === undefined) {
     const { baseUrl } = resolveProvider(provider, environment, {});
     const where = builtInProviders[provider]?.baseUrlVariable ?? "its address";
+    if (await isAnswering(baseUrl)) {
+      return `What answers at ${baseUrl} lists no models, so it may not be ${provider}. Set ${where} to where ${provider} runs.`;
+    }
     return `${provider} does not answer at ${baseUrl}. Start it, or set ${where} to where it runs.`;
   }
   const { models } = endpoint;

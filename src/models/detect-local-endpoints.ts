@@ -57,6 +57,19 @@ async function probe(
   }
 }
 
+/** Whether a program answers there, with anything: a page of a proxy, a refusal, a redirect. */
+export async function isAnswering(baseUrl: string): Promise<boolean> {
+  try {
+    const signal = timeoutSignal(systemClock, 500);
+    const { body } = await fetch(`${baseUrl}/models`, { signal, redirect: "manual" });
+    await body?.cancel();
+    return true;
+  } catch (error) {
+    if (isExpected(error)) return false;
+    throw error;
+  }
+}
+
 /** Null when the answer is not a list of models. */
 export function listedModels(text: string): readonly string[] | null {
   const { data, models = data } = (JSON.parse(text) ?? {}) as { data?: unknown; models?: unknown };

@@ -107,13 +107,19 @@ test("a project's file has no effect before it is trusted, and then what it may 
 
 test("a model that cannot answer is told with what to do, and is no success", async () => {
   const data = [{ id: "llama3:latest" }, { id: "mistral" }];
-  server = createServer((_, response) => response.end(JSON.stringify({ data })));
+  server = createServer(({ url }, response) => {
+    response.end(url?.startsWith("/page") ? "<html>" : JSON.stringify({ data }));
+  });
   await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
   const OLLAMA_HOST = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   const cases: readonly (readonly [Readonly<Record<string, string>>, RegExp])[] = [
     [{ MANDATE_MODEL: "gpt" }, /✗ configuration .*MANDATE_MODEL must be written "provider\/model"/],
     [{ MANDATE_MODEL: "anthropc/x" }, /✗ default .*unknown provider.*did you mean "anthropic"/],
     [{ MANDATE_MODEL: "anthropic/x" }, /✗ default .*has no key: set ANTHROPIC_API_KEY/],
+    [
+      { OLLAMA_HOST: `${OLLAMA_HOST}/page`, MANDATE_MODEL: "ollama/qwen3" },
+      /✗ default .*What answers at http:\S+ lists no models.*Set OLLAMA_HOST/,
+    ],
     [
       { MANDATE_MODEL: "ollama/qwen3" },
       /✗ default .*ollama does not answer at http:\S+\. Start it/,
