@@ -1,4 +1,5 @@
 import { stripTerminalCodes } from "../../ports/visible-text.ts";
+import type { Writer } from "./io.ts";
 
 const plain = /^[\u0020-\u007e]*$/;
 /** Drawn two cells wide: East Asian wide forms and emoji. */
@@ -81,4 +82,14 @@ export function wrap(text: string, width: number): string[] {
   }
   lines.push(line);
   return lines;
+}
+
+/** Sentences for people: a terminal gets them wrapped between words, a file or pipe as they are. */
+export function wrapFor(
+  { columns, isTerminal }: Pick<Writer, "columns" | "isTerminal">,
+  text: string,
+): string {
+  const fits = (line: string): boolean => !isTerminal || displayWidth(line) <= columns;
+  const lines = text.split("\n");
+  return lines.flatMap((line) => (fits(line) ? [line] : wrap(line, columns))).join("\n");
 }

@@ -12,6 +12,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { countOf } from "./amounts.ts";
 import { type Arguments, type CommandOption, flag } from "./command.ts";
+import { wrapFor } from "./display-width.ts";
 import { type Io, localUser } from "./io.ts";
 import { printableLine } from "./printable.ts";
 import { styleFor } from "./style.ts";
@@ -64,7 +65,8 @@ export async function requireConsent(
   await folders.accept(folder, decision, localUser);
   const { because, mode } = decision;
   if (because === "memory" && mode !== "in-place" && !given.flag("quiet")) {
-    io.stderr.write(`${reminders[mode]}, as you answered. Change it: ${io.program} folders\n`);
+    const reminder = `${reminders[mode]}, as you answered. Change it: ${io.program} folders\n`;
+    io.stderr.write(wrapFor(io.stderr, reminder));
   }
   return mode;
 }
@@ -97,7 +99,8 @@ export async function consentByInit(given: Arguments, io: Io): Promise<void> {
     return decision.mode;
   });
   if (mode === undefined || given.flag("json")) return;
-  io.stdout.write(`Agents may work in this folder: ${mode}. Change it: ${io.program} folders\n`);
+  const said = `Agents may work in this folder: ${mode}. Change it: ${io.program} folders\n`;
+  io.stdout.write(wrapFor(io.stdout, said));
 }
 
 function modeOf(given: Arguments): ConsentMode | undefined {

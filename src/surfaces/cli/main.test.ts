@@ -16,6 +16,14 @@ afterEach(() => desk.clear());
 
 const echo = 'version: 1\nreplies: [{ text: "done: {{task}}" }]\n';
 
+test("a terminal gets an error wrapped between words, a file or pipe in one line", async () => {
+  const { err } = await desk.type(["frobnicate"], { terminal: { columns: 36, rows: 24 } });
+  expect(stripVTControlCharacters(err)).toBe(
+    'mandate: There is no command\n"frobnicate". mandate help lists\nwhat there is.\n',
+  );
+  expect((await desk.type(["frobnicate"])).err.split("\n")).toHaveLength(2);
+});
+
 describe("what was typed wrong", () => {
   test.each([
     [["rnu", "x"], /no command "rnu".*Did you mean run\?/],

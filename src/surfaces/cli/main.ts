@@ -3,6 +3,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
 import { type Command, parseArguments } from "./command.ts";
 import { commandNamed, commands } from "./commands.ts";
+import { wrapFor } from "./display-width.ts";
 import { exitCode, exitCodeOfError } from "./exit-code.ts";
 import { asTyped, describeCommand, describeCommands } from "./help/help.ts";
 import type { Io, Writer } from "./io.ts";
@@ -19,7 +20,7 @@ export async function main(typed: readonly string[], given: Io): Promise<number>
   try {
     return await dispatch(typed, io);
   } catch (error) {
-    io.stderr.write(`${describe(error, io)}\n`);
+    io.stderr.write(`${wrapFor(io.stderr, describe(error, io))}\n`);
     return exitCodeOfError(error);
   }
 }

@@ -5,6 +5,7 @@ import { userHomeOf } from "../../../control/places.ts";
 import { serverVariables } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { type Arguments, type Command, flag, jsonOption, text } from "../command.ts";
+import { wrapFor } from "../display-width.ts";
 import { exitCode } from "../exit-code.ts";
 import { consentByInit, requireProjectFolder } from "../folder-consent.ts";
 import {
@@ -72,11 +73,11 @@ export const initCommand: Command = {
 /** A project's file is shared with everyone who works on the project. */
 function warnOfOwnPaths({ command }: Launch, file: string, io: Io): void {
   if (!isAbsolute(command)) return;
-  io.stderr.write(
+  const warning =
     `Your PATH has no mandate that is this program, so the entry has paths of this machine, and ${printable(basename(file))} ` +
-      "may be shared with the project. --user writes it into your own settings instead; where " +
-      "Mandate is installed in the project, change it to: npx --no mandate mcp\n",
-  );
+    "may be shared with the project. --user writes it into your own settings instead; where " +
+    "Mandate is installed in the project, change it to: npx --no mandate mcp\n";
+  io.stderr.write(wrapFor(io.stderr, warning));
 }
 
 /** --user and --remove belong to a client's file. */
@@ -151,7 +152,7 @@ async function settle(
   } else if (written) {
     const isRemoval = change.after === undefined;
     io.stdout.write(`${isRemoval ? "Removed from" : "Written"}: ${printable(change.file)}\n`);
-    if (!isRemoval) io.stdout.write(`${client.next}\n`);
+    if (!isRemoval) io.stdout.write(wrapFor(io.stdout, `${client.next}\n`));
   } else if (change.isNeeded) {
     const [done, does] =
       change.after === undefined ? ["removed", "removes"] : ["written", "writes"];
