@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { foreignFiles } from "../agents/foreign/foreign-files.test-support.ts";
 import { parseMarkdownProfile } from "../agents/profiles/profile-document.ts";
+import { judgeByRules } from "../contracts/judge-by-rules.ts";
 import { convertAgentFiles } from "./import-agents.ts";
 
 const { root, write } = foreignFiles();
@@ -32,6 +33,24 @@ test("an agent whose name is taken gets the program's name in front, and rules f
   const allowed = profiles[1]?.fields.toolRules?.filter(({ action }) => action === "allow");
   expect(allowed?.map(({ match }) => match)).toEqual(["claude-reviewer-2", "other"]);
   for (const { importedFrom } of profiles) expect(importedFrom).toBe("claude");
+});
+
+test.each([
+  [
+    "toolRules: [{ tool: delegate_task, action: deny }, " +
+      '{ tool: delegate_task, match: "review*", action: allow }, ' +
+      "{ tool: delegate_task, match: other, action: allow }]",
+    ["deny", "allow", "allow"],
+  ],
+  ["disallowedTools: Agent(review*)", ["deny", "deny", "allow"]],
+])("patterns of agents' names mean the renamed ones too: %s", (keys, rulings) => {
+  const folder = `renamed-${rulings[1]}`;
+  claude(folder, "reviewer", "tools: Read");
+  claude(folder, "lead", keys);
+  const { toolRules = [] } = converted(folder, ["reviewer"]).profiles[0]?.fields ?? {};
+  const judge = (name: string) =>
+    judgeByRules([toolRules], "delegate_task", { kind: "text", values: [name] });
+  expect(["reviewer", "claude-reviewer", "other"].map(judge)).toEqual(rulings);
 });
 
 test.each([

@@ -8,7 +8,10 @@ import { delegatingTools } from "../agents/foreign/tool-reference.ts";
 import type { ProfileFields } from "../agents/profiles/profile.ts";
 import { parseMarkdownProfile, writeMarkdownProfile } from "../agents/profiles/profile-document.ts";
 import { mergeLayers } from "../agents/profiles/profile-layer.ts";
+import { matchGlob } from "../contracts/judge-by-rules.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
+import { includes } from "../contracts/selection.ts";
+import type { ToolRule } from "../contracts/tool-rule.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 
 /** An agent, converted to a file in our format. */
@@ -145,11 +148,16 @@ function withNames(fields: ProfileFields, names: ReadonlyMap<string, string>): P
   const { toolRules } = fields;
   if (names.size === 0 || toolRules === undefined) return fields;
   const renamed = toolRules.flatMap((rule) => {
-    const { action, match = "", tool } = rule;
-    const name = delegatingTools.includes(tool) ? names.get(match) : undefined;
-    if (name === undefined) return [rule];
-    const other = { ...rule, match: name };
-    return action === "allow" ? [other] : [rule, other];
+    const { action, match = "*", tool } = rule;
+    const isAbout = delegatingTools.some((each) => tool === "*" || includes([tool], each));
+    // "*" means the person's own as well.
+    if (!isAbout || match === "*") return [rule];
+    const meant = [...names].filter(([name]) => matchGlob(match, name));
+    const others = meant.map(([, name]): ToolRule => ({ ...rule, match: name }));
+    if (action !== "allow") return [rule, ...others];
+    if (names.has(match)) return others;
+    const own = meant.map(([name]): ToolRule => ({ ...rule, match: name, action: "deny" }));
+    return [rule, ...own, ...others];
   });
   return { ...fields, toolRules: renamed };
 }
