@@ -292,6 +292,33 @@ test("a link that came with a project does not lead out of it; your own links at
   expect(JSON.parse(readFileSync(target, "utf8"))).toMatchObject({ a: 1, mcpServers: {} });
 });
 
+test.each(mcpClients)(
+  "a link to nothing on the way to a file of $name is named",
+  async (client) => {
+    const place = { home: desk.home, environment: {}, platform: process.platform };
+    for (const [file, ...words] of [[fileOf(client)], [client.userFile(place), "--user"]]) {
+      for (const link of [file ?? "", dirname(file ?? "")]) {
+        if ([desk.folder, desk.home].includes(link)) continue;
+        mkdirSync(dirname(link), { recursive: true });
+        rmSync(link, { recursive: true, force: true });
+        symlinkSync(join(desk.home, "nowhere"), link);
+        const { code, err } = await init("--client", client.name, "--yes", ...words);
+        expect([code, err]).toEqual([2, expect.stringContaining(`${link} is a link to nothing.`)]);
+        expect(lstatSync(link).isSymbolicLink()).toBe(true);
+        unlinkSync(link);
+        expect(existsSync(join(desk.home, "nowhere"))).toBe(false);
+      }
+    }
+  },
+);
+
+test("a file in place of a client's folder is named", async () => {
+  const file = write(join(desk.folder, ".cursor"), "mine");
+  const { code, err } = await init("--client", "cursor", "--yes");
+  expect([code, err]).toEqual([2, expect.stringContaining(`${file} is not a folder.`)]);
+  expect(readFileSync(file, "utf8")).toBe("mine");
+});
+
 test.each([
   ['{"mcpServers":[]}', '"mcpServers" should hold'],
   ['{"mcpServers":null}', '"mcpServers" should hold'],

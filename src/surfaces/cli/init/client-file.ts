@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import {
   chmodSync,
   existsSync,
+  lstatSync,
   mkdirSync,
   readFileSync,
   realpathSync,
@@ -244,13 +245,34 @@ function look(
 
 /** Byte for byte; no file is an empty text. */
 function textOf(file: string): string {
-  if (!existsSync(file)) return "";
+  if (!existsSync(file)) {
+    requireRoom(file);
+    return "";
+  }
   try {
     const bytes = readRegularFile(realpathSync(file), maximumBytes);
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
     const sentence = `${file}: ${messageOf(cause)}. Nothing was changed.`;
     throw new MandateError("config-invalid", sentence, { cause });
+  }
+}
+
+/** On the way to a missing file there may be a link to nothing, or a file in place of a folder. */
+function requireRoom(file: string): void {
+  let nearest = file;
+  while (!isThere(nearest)) nearest = dirname(nearest);
+  if (existsSync(nearest) && statSync(nearest).isDirectory()) return;
+  const what = existsSync(nearest) ? "is not a folder" : "is a link to nothing";
+  const sentence = `${nearest} ${what}. Remove it first; nothing was changed.`;
+  throw new MandateError("config-invalid", sentence);
+}
+
+function isThere(path: string): boolean {
+  try {
+    return lstatSync(path) !== undefined;
+  } catch {
+    return false;
   }
 }
 
