@@ -13,7 +13,7 @@ export interface Command {
   readonly options: Readonly<Record<string, CommandOption>>;
   /** How many words may follow (absent: none); where some must, what they are, and where to find them. */
   readonly words?:
-    | { readonly least: 0; readonly most: number }
+    | { readonly least: 0; readonly most: number; readonly mayBeEmpty?: true }
     | { readonly least: number; readonly most: number; readonly needs: string };
   readonly examples?: readonly string[];
   /** Gives the exit code. A wrong call is thrown as a MandateError. */
@@ -32,7 +32,8 @@ export type CommandOption = {
   | { readonly type: "text"; readonly value: string }
 );
 
-export const anyWords = { least: 0, most: Number.POSITIVE_INFINITY } as const;
+/** Words of a text, of which any may be empty. */
+export const anyWords = { least: 0, most: Number.POSITIVE_INFINITY, mayBeEmpty: true } as const;
 
 export function flag(help: string, short?: string): CommandOption {
   return { type: "flag", help, ...(short !== undefined && { short }) };
@@ -189,7 +190,7 @@ export function parseArguments(
     } else {
       // «--profile --json» is a forgotten value rather than a profile called --json.
       const isForgotten = token.inlineValue !== true && token.value?.startsWith("-") === true;
-      if (token.value === undefined || isForgotten) {
+      if (!token.value || isForgotten) {
         const remedy = isForgotten
           ? ` A value that begins with a dash is written ${token.rawName}=VALUE.`
           : "";
@@ -198,15 +199,19 @@ export function parseArguments(
       texts.set(token.name, [...(texts.get(token.name) ?? []), token.value]);
     }
   }
-  const problem = flags.has("help") ? undefined : problemOfWords(command, words.length);
+  const problem = flags.has("help") ? undefined : problemOfWords(command, words);
   if (problem !== undefined) throw usage(problem);
   return new Arguments(words, flags, texts);
 }
 
-function problemOfWords(command: Command, given: number): string | undefined {
+function problemOfWords(command: Command, typed: readonly string[]): string | undefined {
   const { words = { least: 0, most: 0 } } = command;
+  const given = typed.length;
   if ("needs" in words && given < words.least) return `${command.name} needs ${words.needs}.`;
-  return given > words.most ? `That is ${given - words.most} word(s) too many.` : undefined;
+  if (given > words.most) return `That is ${given - words.most} word(s) too many.`;
+  // An empty path would be the current folder.
+  const isUnset = !("mayBeEmpty" in words) && typed.some((word) => word.trim() === "");
+  return isUnset ? "One of the words is empty; a variable may not be set." : undefined;
 }
 
 function unknownOption(name: string, known: readonly string[]): string {

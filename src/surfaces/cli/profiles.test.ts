@@ -103,6 +103,10 @@ describe("profiles", () => {
     [["profiles", "check"], /takes files or folders/],
     [["profiles", "trust"], /by name or path, folder or pattern, or --all/],
     [["profiles", "trust", "x"], /Nothing called "x" waits/],
+    [["profiles", "trust", ""], /One of the words is empty/],
+    [["profiles", "distrust", " "], /One of the words is empty/],
+    [["import", ""], /One of the words is empty/],
+    [["import", "--to", "", "x"], /--to needs a value/],
   ])("%j is answered with a sentence and exit code 2", async (words, sentence) => {
     const { code, err } = await desk.type(words);
     expect(err).toMatch(sentence);

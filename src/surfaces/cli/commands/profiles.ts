@@ -4,14 +4,7 @@ import { loadConfig } from "../../../control/load-config.ts";
 import { skillNamesAt } from "../../../open-control.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
-import {
-  type Arguments,
-  anyWords,
-  type Command,
-  chosenFrom,
-  flag,
-  jsonOption,
-} from "../command.ts";
+import { type Arguments, type Command, chosenFrom, flag, jsonOption } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson, shortPaths } from "../printable.ts";
@@ -34,7 +27,7 @@ export const profilesCommand: Command = {
     json: jsonOption,
     all: flag("list everything; or trust everything that waits for it here"),
   },
-  words: anyWords,
+  words: { least: 0, most: Number.POSITIVE_INFINITY },
   examples: [
     "profiles",
     "profiles show coder",
