@@ -179,6 +179,8 @@ describe.skipIf(!hasTmux)(
       await person.see("── tree");
       person.press("C-z");
       await person.see("fg continues");
+      // The shell has the terminal: what was typed before would be lost.
+      await person.see(/\]\s*\+\s+Stopped/);
       expect(person.isOnOtherScreen).toBe(false);
       person.say("echo in the $0");
       await person.see(/^in the sh/m);
