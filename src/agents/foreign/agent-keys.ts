@@ -83,6 +83,7 @@ const bystanders = new Set([...["toolAliases", "skill", "agent", "scope", "serve
 const dialectKeys: Partial<Record<AgentFormat, readonly string[]>> = {
   roo: ["groups"],
   codex: ["web_search"],
+  yeet: ["permissionOverrides", "defaultWorkspace", "capabilities"],
 };
 
 /** The restriction that an unknown key may mean. */

@@ -59,6 +59,30 @@ test("yeet: a workspace outside becomes a copy, and what restricts in no known f
   expect(read("yeet/odd.json", profile({ permissionOverrides: "read" })).status).toBe("error");
 });
 
+test.each([
+  { permissionOverrides: { allowShel: false } },
+  { permissionOverrides: { allow_shell: false } },
+  { permissionOverrides: { readOnly: true } },
+  { permissionOverrides: { denyShell: true } },
+  { permissionOverride: { allowShell: false }, promptPath: "" },
+  { defaultWorkspace: { allowwrites: false } },
+  { promptPath: "", capabilities: ["Watcher"] },
+  { promptPath: "", capabilities: "watcher" },
+])("yeet: %j restricts with a word that is not known, and is refused", (more) => {
+  const { agents, status } = read("yeet/typo.json", profile(more));
+  expect([agents, status]).toEqual([[], "error"]);
+});
+
+test.each(["READ", "readonly", "ask", "off", 7, null])(
+  "yeet: the mode %j grants no tool",
+  (mode) => {
+    const tools = { read: true, bash: { enabled: true, mode } };
+    expect(agent("yeet/mode.json", profile({ promptPath: "", tools })).fields.tools).toEqual([
+      "read_file",
+    ]);
+  },
+);
+
 test("yeet: a configuration holds several profiles", () => {
   const agents = { one: { model: "a/b", promptPath: "gone.md", description: "d" }, two: 7 };
   const { agents: found, status } = read("yeet/config.json", JSON.stringify({ agents }));

@@ -1,5 +1,6 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { isRecord } from "../../ports/parse-json.ts";
+import { nearestKey } from "../documents/nearest-key.ts";
 import type { Capability, ProfileFields, WorkspacePolicy } from "../profiles/profile.ts";
 import { workspacePath } from "../profiles/profile-schema.ts";
 import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
@@ -19,7 +20,7 @@ export function importYeet(agent: ForeignAgent): ImportedAgent {
   const { fields, findings } = agent;
   const { capabilities, defaultWorkspace, permissionOverrides, promptPath, tools } = fields;
   const body = typeof promptPath === "string" ? (agent.include(promptPath) ?? "") : "";
-  const roles = known.filter((each) => Array.isArray(capabilities) && capabilities.includes(each));
+  const roles = readRoles(capabilities, agent);
   const policy = readMap(defaultWorkspace, "defaultWorkspace", agent);
   const overrides = readMap(permissionOverrides, "permissionOverrides", agent);
   const writing = overrides["allowWrites"] ?? policy["allowWrites"];
@@ -51,10 +52,30 @@ export function importYeet(agent: ForeignAgent): ImportedAgent {
   );
 }
 
-/** A map that restricts. Of any other value nothing is known, so the agent is refused. */
-function readMap(value: unknown, key: string, { findings, lineOf }: ForeignAgent) {
+/** A watcher writes nothing, so a role that is not known could have been one. */
+function readRoles(value: unknown, { findings, lineOf }: ForeignAgent): readonly Capability[] {
+  const said: readonly unknown[] = Array.isArray(value) ? value : [];
+  const isKnown = said.every((each) => known.some((role) => role === each));
+  if (value !== undefined && (!Array.isArray(value) || !isKnown)) {
+    findings.refuse(`"capabilities" is not a list of ${known.join(", ")}`, lineOf("capabilities"));
+  }
+  return known.filter((role) => said.includes(role));
+}
+
+const knownOf = {
+  defaultWorkspace: ["mode", "customPath", "allowWrites"],
+  permissionOverrides: ["allowWrites", "allowShell", "allowNetwork"],
+} as const;
+
+/** A map that restricts. Of any other value or key nothing is known, so the agent is refused. */
+function readMap(value: unknown, key: keyof typeof knownOf, { findings, lineOf }: ForeignAgent) {
   if (value !== undefined && !isRecord(value)) {
     findings.refuse(`"${key}" is not a map; what it restricts would be lost`, lineOf(key));
+  }
+  const keys: readonly string[] = knownOf[key];
+  for (const each of Object.keys(recordOf(value)).filter((one) => !keys.includes(one))) {
+    const meant = nearestKey(each, keys) ?? keys.join(", ");
+    findings.refuse(`"${key}.${shorten(each)}" is not a key; is it ${meant}?`, lineOf(key));
   }
   return recordOf(value);
 }
@@ -80,14 +101,17 @@ function readPlace(
 /** Tools that only read, whatever their mode is. */
 const reading = new Set(["read", "search"]);
 
-/** `true` and `false` for each tool. A tool that changes things, in the mode `read`, is denied. */
+const writingModes: ReadonlySet<unknown> = new Set([undefined, "write", "full"]);
+
+/** `true` and `false` for each tool. A tool in a mode that cannot be kept is denied. */
 function readModes(tools: Readonly<Record<string, unknown>>, { findings }: ForeignAgent) {
   return Object.fromEntries(
     Object.entries(tools).map(([tool, said]) => {
       if (!isRecord(said)) return [tool, said];
       const { enabled, mode } = said;
-      const isLess = enabled === true && mode === "read" && !reading.has(tool);
-      const detail = 'the mode "read" cannot be kept; it is denied';
+      const isKept = writingModes.has(mode) || (mode === "read" && reading.has(tool));
+      const isLess = enabled === true && !isKept;
+      const detail = `the mode "${shorten(String(mode))}" cannot be kept; it is denied`;
       if (isLess) findings.lose(`tools.${shorten(tool)}`, "narrowed", detail);
       return [tool, enabled === true && !isLess];
     }),
