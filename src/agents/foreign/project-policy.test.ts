@@ -80,6 +80,22 @@ test("what the settings of Claude Code deny or ask about holds for the agents be
   expect(read("claude/.claude/agents/c.md", "---\nname: c\n---\nP").status).toBe("error");
 });
 
+test("a policy is found in folders without a dot and far above, and never given up silently", () => {
+  const settings = '{"permissions": {"deny": ["Bash"]}}';
+  write("dots/dot-claude/settings.json", settings);
+  write("dots/in/dot-opencode/opencode.json", '{"permission": {"bash": "deny"}}');
+  const denial = { tool: "shell", action: "deny" };
+  const claude = "---\nname: c\ndescription: d\n---\nP";
+  const [first] = read("dots/dot-claude/agents/c.md", claude).agents;
+  const [second] = read("dots/in/dot-opencode/agent/a.md", agentText()).agents;
+  expect([first?.fields.toolRules, second?.fields.toolRules]).toEqual([[denial], [denial]]);
+  write("far/.git/HEAD", "");
+  write("far/.claude/settings.json", settings);
+  const place = (depth: number) => `far/${"d/".repeat(depth)}.claude/agents/c.md`;
+  expect(read(place(17), claude).agents[0]?.fields.toolRules).toEqual([denial]);
+  expect(read(place(70), claude)).toMatchObject({ agents: [], status: "error" });
+});
+
 test("a change of the policy alone changes the agent and its trust", () => {
   const path = write("changing/.opencode/agent/a.md", agentText());
   const reader = {

@@ -1,5 +1,5 @@
 import { existsSync, realpathSync } from "node:fs";
-import { dirname, join, relative } from "node:path";
+import { dirname, join, relative, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
@@ -23,10 +23,12 @@ export interface ProjectPolicy {
 }
 
 const files: Readonly<Record<PolicyProgram, readonly string[]>> = {
-  opencode: ["", ".opencode/"].flatMap((folder) =>
+  opencode: ["", ".opencode/", "dot-opencode/"].flatMap((folder) =>
     ["opencode.json", "opencode.jsonc"].map((name) => folder + name),
   ),
-  claude: [".claude/settings.json", ".claude/settings.local.json"],
+  claude: [".claude/", "dot-claude/"].flatMap((folder) =>
+    ["settings.json", "settings.local.json"].map((name) => folder + name),
+  ),
 };
 
 /**
@@ -35,10 +37,14 @@ const files: Readonly<Record<PolicyProgram, readonly string[]>> = {
  */
 export function readProjectPolicy(
   program: PolicyProgram,
-  { file, root }: { readonly file: string; readonly root: string | undefined },
+  agent: { readonly file: string; readonly root: string | undefined },
   findings: Findings,
 ): ProjectPolicy {
-  const folders = foldersOf(file, program, root);
+  const file = resolve(agent.file);
+  const folders = foldersOf(file, program, agent.root);
+  if (folders.length >= maximumFolders) {
+    findings.refuse(`it is ${maximumFolders} folders deep; what restricts it is not looked for`);
+  }
   const places = folders
     .flatMap((folder) => files[program].map((name) => join(folder, name)))
     .filter((place) => place !== file);
@@ -62,7 +68,7 @@ export function readProjectPolicy(
   return { configurations, places, bytes };
 }
 
-const maximumFolders = 16;
+const maximumFolders = 64;
 
 /** The folder of the project that holds the file, and those above it, the outermost first. */
 function foldersOf(
@@ -81,7 +87,8 @@ function foldersOf(
     folders.unshift(dirname(folder));
   }
   // Without a repository around it, nothing above the root belongs to the project.
-  const top = root === undefined ? -1 : folders.indexOf(root);
+  if (folders.length >= maximumFolders) return folders;
+  const top = root === undefined ? -1 : folders.indexOf(resolve(root));
   return folders.slice(top < 0 ? -1 : top);
 }
 
