@@ -101,6 +101,8 @@ export interface ToolsPlace {
   readonly format?: AgentFormat;
   /** Tools that a map does not name stay allowed, as in opencode. */
   readonly isOpenMap?: boolean;
+  /** Words are rules of Claude Code, of which one covers all tools that edit, or all that read. */
+  readonly isRule?: boolean;
 }
 
 /** Shortens a name for a message. */

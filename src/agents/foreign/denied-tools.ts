@@ -8,7 +8,9 @@ import { isBroadened, toMatches } from "./tool-patterns.ts";
 import {
   canonicalTools,
   delegatingTools,
+  editingTools,
   knownSpellings,
+  readingTools,
   readToolReference,
 } from "./tool-reference.ts";
 
@@ -56,8 +58,19 @@ export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
   if (!reference.isKnown && refuseMisspelt(item, place)) return { rules: [] };
   if (!reference.isKnown) findings.lose(field, "unknown", shorten(item));
   const { names, pattern } = reference;
-  const rules = names.flatMap((tool) => denyCalls(tool, pattern, place));
+  const tools = new Set(names.flatMap((tool) => coveredTools(tool, pattern, place)));
+  const rules = [...tools].flatMap((tool) => denyCalls(tool, pattern, place));
   return { rules: coverDelegating(rules) };
+}
+
+/** All tools that a denial of one is about. Only a rule of Claude Code has a pattern. */
+function coveredTools(
+  tool: string,
+  pattern: string | undefined,
+  { isRule = pattern !== undefined }: ToolsPlace,
+): readonly string[] {
+  if (tool === "read_file" && isRule) return readingTools;
+  return tool === "edit_file" && isRule ? editingTools : [tool];
 }
 
 /** Denies the calls of one tool that match a pattern, or all. */

@@ -1,14 +1,17 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { isRecord } from "../../ports/parse-json.ts";
-import { type ForeignAgent, type ImportedAgent, shorten } from "./agent-file.ts";
+import { type ForeignAgent, type ImportedAgent, shorten, type ToolsPlace } from "./agent-file.ts";
 import { authorityKey } from "./agent-keys.ts";
 import { readAllowedTools } from "./allowed-tools.ts";
 import { readDeniedTools } from "./denied-tools.ts";
+import { readHookedTools } from "./hooked-tools.ts";
 import { importAgent, type Meaning, readText } from "./import-agent.ts";
 import { isOwnAuthority } from "./own-authority.ts";
 import { recordOf } from "./plain-data.ts";
+import { isReadOnly } from "./read-authority.ts";
 import type { ToolAuthority } from "./tool-authority.ts";
+import { writingTools } from "./tool-reference.ts";
 
 /** Agents in Markdown: the body is the prompt, unless a key holds it. */
 const markdownMeaning: Meaning = {
@@ -25,24 +28,46 @@ export function importMarkdown(agent: ForeignAgent): ImportedAgent {
 
 /** Claude Code: `.claude/agents/*.md`. Most other programs copied this format. */
 export function importClaude(agent: ForeignAgent): ImportedAgent {
-  const parts = [...capabilityParts(agent), ...settingsParts(agent)];
+  const parts = [...capabilityParts(agent), ...readClaudeSettings(agent)];
   return importAgent(agent, { ...markdownMeaning, parts });
 }
 
-/** What a project's settings of Claude Code deny or ask about holds for its agents too. */
-function settingsParts({ findings, settings = [] }: ForeignAgent): readonly ToolAuthority[] {
-  return settings.flatMap(({ permissions }) => {
-    const { ask, deny } = recordOf(permissions);
-    const placeOf = (key: string) => {
-      return { field: `settings.json permissions.${key}`, line: undefined, findings, servers: [] };
+/** All keys of `permissions`. Another one may be a misspelt restriction. */
+const permissionKeys: ReadonlySet<string> = new Set([
+  ...["allow", "ask", "deny", "defaultMode", "additionalDirectories"],
+  ...["disableBypassPermissionsMode", "disableAutoMode", "skipDangerousModePermissionPrompt"],
+]);
+
+/** What a project's settings of Claude Code restrict, they restrict for its agents too. */
+function readClaudeSettings({ findings, settings = [] }: ForeignAgent): readonly ToolAuthority[] {
+  return settings.flatMap(({ hooks, permissions }) => {
+    const { ask, defaultMode, deny } = recordOf(permissions);
+    const placeOf = (key: string): ToolsPlace => {
+      const field = `settings.json ${key}`;
+      return { field, line: undefined, findings, servers: [], isRule: true };
     };
-    const asked = ask === undefined ? undefined : readDeniedTools(ask, placeOf("ask"));
-    const rules = asked?.rules.map((rule): ToolRule => ({ ...rule, action: "ask" }));
+    for (const key of Object.keys(recordOf(permissions))) {
+      if (permissionKeys.has(key)) continue;
+      const message = `settings.json permissions.${shorten(key)} is not known; is it deny or ask?`;
+      findings.refuse(message);
+    }
+    const denied = deny === undefined ? [] : [readDeniedTools(deny, placeOf("permissions.deny"))];
+    const asked =
+      ask === undefined ? [] : [toAsk(readDeniedTools(ask, placeOf("permissions.ask")))];
+    const mode = placeOf("permissions.defaultMode");
+    const isReading = defaultMode !== undefined && isReadOnly("permissionMode", defaultMode, mode);
+    const rules = isReading ? writingTools.map((tool): ToolRule => ({ tool, action: "deny" })) : [];
     return [
-      ...(deny === undefined ? [] : [readDeniedTools(deny, placeOf("deny"))]),
-      ...(asked === undefined ? [] : [{ ...asked, rules: rules ?? [] }]),
+      ...denied,
+      ...asked,
+      { rules },
+      readHookedTools(hooks, placeOf("hooks")) ?? { rules: [] },
     ];
   });
+}
+
+function toAsk(denied: ToolAuthority): ToolAuthority {
+  return { ...denied, rules: denied.rules.map((rule) => ({ ...rule, action: "ask" })) };
 }
 
 /** Some collections list tools inside a map of capabilities. They narrow, so they apply. */

@@ -69,6 +69,10 @@ test("what the settings of Claude Code deny or ask about holds for the agents be
   const rules = agents[0]?.fields.toolRules ?? [];
   const rulingOf = (tool: string, kind: "path" | "text", value: string) =>
     judgeByRules([rules], tool, { kind, values: [value] });
+  for (const tool of ["grep", "glob", "list_files"]) {
+    expect(rulingOf(tool, "path", ".env")).toBe("deny");
+    expect(rulingOf(tool, "path", "src")).toBe("allow");
+  }
   expect(rulingOf("shell", "text", "rm -rf x")).toBe("deny");
   expect(rulingOf("shell", "text", "ls")).toBe("allow");
   expect(rulingOf("read_file", "path", ".env")).toBe("deny");
@@ -78,6 +82,35 @@ test("what the settings of Claude Code deny or ask about holds for the agents be
   expect(elsewhere.agents[0]?.fields.toolRules).toBeUndefined();
   write("claude/.claude/settings.json", "{");
   expect(read("claude/.claude/agents/c.md", "---\nname: c\n---\nP").status).toBe("error");
+});
+
+test.each([
+  [{ permissions: { deny: ["Edit(/docs/**)"] } }, ["edit_file", "write_file"], "docs/a.md", "deny"],
+  [{ permissions: { ask: ["Edit"] } }, ["edit_file", "write_file"], "a.md", "ask"],
+  [{ permissions: { defaultMode: "plan" } }, ["edit_file", "write_file", "shell"], "x", "deny"],
+  [{ hooks: { PreToolUse: [{ matcher: "Bash", hooks: [] }] } }, ["shell"], "x", "ask"],
+])("Claude Code: %j restricts %j", (settings, tools, path, expected) => {
+  write("rules/.claude/settings.json", JSON.stringify(settings));
+  const text = "---\nname: c\ndescription: d\n---\nP";
+  const rules = read("rules/.claude/agents/c.md", text).agents[0]?.fields.toolRules ?? [];
+  for (const tool of tools) {
+    const kind = tool === "shell" ? "text" : "path";
+    expect(judgeByRules([rules], tool, { kind, values: [path] }), tool).toBe(expected);
+  }
+});
+
+test.each([
+  { permission: { deny: ["Bash"] } },
+  { Permissions: { deny: ["Bash"] } },
+  { permissions: ["Bash"] },
+  { permissions: { Deny: ["Bash"] } },
+  { permissions: { denied: ["Bash"] } },
+  { disallowedTools: ["Bash"] },
+  { hook: { PreToolUse: [] } },
+])("Claude Code: %j is refused, for it restricts in no known form", (settings) => {
+  write("odd/.claude/settings.json", JSON.stringify(settings));
+  const { agents, status } = read("odd/.claude/agents/c.md", "---\nname: c\n---\nP");
+  expect([agents, status]).toEqual([[], "error"]);
 });
 
 test("a policy is found in folders without a dot and far above, and never given up silently", () => {

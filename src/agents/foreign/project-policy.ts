@@ -3,8 +3,10 @@ import { dirname, join, relative, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
+import { nearestKey } from "../documents/nearest-key.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
-import type { Findings } from "./agent-file.ts";
+import { type Findings, shorten } from "./agent-file.ts";
+import { authorityKey } from "./agent-keys.ts";
 import { PermissionLayers } from "./permission.ts";
 import { recordOf } from "./plain-data.ts";
 import { maximumDataBytes, readJsonc } from "./read-data.ts";
@@ -58,14 +60,48 @@ export function readProjectPolicy(
       const data = readJsonc(content.toString("utf8").replace(/^\uFEFF/, ""));
       if ("problem" in data) throw new Error(data.problem);
       bytes.push(content);
-      if (isRecord(data.value)) return [data.value];
-      throw new Error("it is not a map of keys and values");
+      if (!isRecord(data.value)) throw new Error("it is not a map of keys and values");
+      refuseMisspeltKeys(data.value, restrictingKeys[program], shown, findings);
+      return [data.value];
     } catch (error) {
       findings.refuse(`${shown} can restrict this agent and cannot be read: ${messageOf(error)}`);
       return [];
     }
   });
   return { configurations, places, bytes };
+}
+
+/** The keys of each program's settings that restrict agents. */
+export const restrictingKeys: Readonly<Record<PolicyProgram, readonly string[]>> = {
+  opencode: ["permission", "tools", "agent", "mode"],
+  claude: ["permissions", "hooks"],
+};
+
+const mapKeys: ReadonlySet<string> = new Set(["permissions", "tools", "agent", "mode"]);
+const restrictions: ReadonlySet<unknown> = new Set([
+  ...["allow", "deny", "permission", "permissionMode", "readonly"],
+]);
+
+/** Refuses settings that restrict with a key or in a form that their program does not have. */
+export function refuseMisspeltKeys(
+  data: Fields,
+  known: readonly string[],
+  shown: string,
+  findings: Findings,
+): void {
+  for (const [key, value] of Object.entries(data)) {
+    if (known.includes(key)) {
+      const isLost = mapKeys.has(key) && !isRecord(value);
+      if (isLost)
+        findings.refuse(`${shown}: "${key}" is not a map; what it restricts would be lost`);
+      continue;
+    }
+    // A key of its own, one letter from `mode`.
+    const nearest = key === "model" ? undefined : nearestKey(key, known, 2);
+    if (nearest === undefined && !restrictions.has(authorityKey(key, "opencode"))) continue;
+    const meant = nearest ?? known.join(", ");
+    findings.refuse(`${shown}: "${shorten(key)}" is not a key; is it ${meant}?`);
+  }
 }
 
 const maximumFolders = 64;

@@ -201,7 +201,7 @@ const raisingModes = new Set(["bypassPermissions", "yolo", "auto-approve", "dang
  * Whether the agent is read-only. An unknown value is: the key exists to restrict. A value that
  * asks for more grants nothing.
  */
-function isReadOnly(
+export function isReadOnly(
   key: AuthorityKey | undefined,
   value: unknown,
   { field, findings, line }: ToolsPlace,

@@ -178,27 +178,32 @@ const plainSpellings: ReadonlySet<string> = new Set([
   "ls",
 ]);
 
-const reading: readonly BuiltInTool[] = ["read_file", "list_files", "glob", "grep"];
-const changing: readonly BuiltInTool[] = ["edit_file", "write_file"];
+export const readingTools: readonly BuiltInTool[] = ["read_file", "list_files", "glob", "grep"];
+export const editingTools: readonly BuiltInTool[] = ["edit_file", "write_file"];
 
 /**
  * VS Code: `readFile` was a part of `search` before it had a set of its own, `codebase` shows the
  * content of files, and `editFiles` applies patches, which create files too.
  */
 const setsOfVsCode = {
-  search: reading,
+  search: readingTools,
   codebase: ["read_file", "grep"],
   "search/codebase": ["read_file", "grep"],
-  edit: changing,
-  editfiles: changing,
-  "edit/editfiles": changing,
+  edit: editingTools,
+  editfiles: editingTools,
+  "edit/editfiles": editingTools,
 };
 
 /** Words that name several of our tools in one format, where they name a single tool elsewhere. */
 const toolSetsOf: Partial<Record<AgentFormat, Readonly<Record<string, readonly string[]>>>> = {
   copilot: setsOfVsCode,
   chatmode: setsOfVsCode,
-  kiro: { read: reading, fsread: reading, write: changing, fswrite: changing },
+  kiro: {
+    read: readingTools,
+    fsread: readingTools,
+    write: editingTools,
+    fswrite: editingTools,
+  },
 };
 
 /** Our tools for a name; undefined for an unknown name. */
