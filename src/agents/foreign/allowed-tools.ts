@@ -1,15 +1,23 @@
 import type { ToolRule } from "../../contracts/tool-rule.ts";
 import { shorten, type ToolsPlace } from "./agent-file.ts";
 import { denyTool } from "./denied-tools.ts";
-import { deniesServers, readAction, readPermissionEntry } from "./permission.ts";
+import { deniesServers, Layers, readAction, readPermissionEntry } from "./permission.ts";
 import { splitTools } from "./split-tools.ts";
-import type { ToolAuthority } from "./tool-authority.ts";
+import { combineAuthority, type ToolAuthority } from "./tool-authority.ts";
 import { toMatches } from "./tool-patterns.ts";
-import { isPlainSpelling, readToolReference, warnThatNoneIsKnown } from "./tool-reference.ts";
+import {
+  canonicalTools,
+  isPlainSpelling,
+  readToolReference,
+  warnThatNoneIsKnown,
+} from "./tool-reference.ts";
 
 /** Reads a list of allowed tools: text, list, map, `*` or true. An empty value means none. */
 export function readAllowedTools(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
+  if (value instanceof Layers) {
+    return combineAuthority(value.layers.map((layer) => readAllowedTools(layer, place)));
+  }
   const split = splitTools(value);
   switch (split.kind) {
     case "all":
@@ -100,13 +108,19 @@ function readToolMap(entries: Entries, place: ToolsPlace): ToolAuthority {
 
   const names = allowed.flatMap((name) => namesIn(name, place));
   const granted = new Set(names.map(({ tool }) => tool));
-  const plainly = new Set(names.filter(({ isPlain }) => isPlain).map(({ tool }) => tool));
+  const order = new Map(entries.map(([name], index) => [name, index]));
+  const orderOf = (name: string) => order.get(name) ?? -1;
+  const plain = names.filter(({ isPlain }) => isPlain);
+  const plainly = new Map(plain.map(({ name, tool }) => [tool, orderOf(name)]));
   const prohibitions = denied.flatMap((name) =>
     denyTool(name, place).rules.map((rule) => ({ name, rule })),
   );
   for (const { name, rule } of prohibitions) {
     // `patch: false` beside `edit: true`: another name of an allowed tool does not deny it.
-    if (plainly.has(rule.tool) && !isPlainSpelling(name)) continue;
+    const own = canonicalTools(name, place.format) ?? [rule.tool];
+    if (!isPlainSpelling(name) && own.some((tool) => plainly.has(tool))) continue;
+    // What a denial covers beside its own tool, a later entry can allow.
+    if (!own.includes(rule.tool) && orderOf(name) < (plainly.get(rule.tool) ?? -1)) continue;
     granted.delete(rule.tool);
     rules.push(rule);
   }
@@ -134,5 +148,5 @@ function namesIn(name: string, place: ToolsPlace) {
   }
   if (!reference.isKnown) findings.lose(field, "unknown", shorten(name));
   const isPlain = isPlainSpelling(name);
-  return reference.names.map((tool) => ({ tool, isPlain, isKnown: reference.isKnown }));
+  return reference.names.map((tool) => ({ name, tool, isPlain, isKnown: reference.isKnown }));
 }

@@ -63,14 +63,18 @@ export function denyTool(item: string, place: ToolsPlace): ToolAuthority {
   return { rules: coverDelegating(rules) };
 }
 
-/** All tools that a denial of one is about. Only a rule of Claude Code has a pattern. */
+/**
+ * All tools that a denial of one is about. Only a rule of Claude Code has a pattern, and opencode
+ * has one permission for all edits.
+ */
 function coveredTools(
   tool: string,
   pattern: string | undefined,
-  { isRule = pattern !== undefined }: ToolsPlace,
+  { isOpenMap = false, isRule = pattern !== undefined }: ToolsPlace,
 ): readonly string[] {
   if (tool === "read_file" && isRule) return readingTools;
-  return tool === "edit_file" && isRule ? editingTools : [tool];
+  const isEdit = tool === "edit_file" ? isRule || isOpenMap : tool === "write_file" && isOpenMap;
+  return isEdit ? editingTools : [tool];
 }
 
 /** Denies the calls of one tool that match a pattern, or all. */

@@ -11,8 +11,8 @@ type Action = ToolRule["action"];
 /** Permissions without a counterpart: the workspace and the loop detection enforce them here. */
 const withoutCounterpart = new Set(["external_directory", "doom_loop", "question"]);
 
-/** Permissions of several configurations: the entries of all of them, one after the other. */
-export class PermissionLayers {
+/** What several configurations say about permissions or tools, one after the other. */
+export class Layers {
   readonly layers: readonly unknown[];
 
   constructor(layers: readonly unknown[]) {
@@ -26,7 +26,7 @@ export class PermissionLayers {
  */
 export function readPermission(value: unknown, place: ToolsPlace): ToolAuthority {
   const { field, findings, line } = place;
-  if (value instanceof PermissionLayers) {
+  if (value instanceof Layers) {
     const read = value.layers.map((layer) => readPermission(layer, place));
     const isWithoutServers = read.some((each) => each.isWithoutServers === true);
     return {

@@ -41,6 +41,57 @@ test("the entry of a configuration for an agent restricts the agent's file", () 
   expect(ruling("top/entry", "shell")).toBe("deny");
 });
 
+test.each(["[bash, read]", "bash, read", '"*"', "{ bash: true }"])(
+  "what a configuration denies stays denied with tools: %s, unless a map allows it",
+  (tools) => {
+    write("denied/opencode.json", '{"tools": {"bash": false}}');
+    const [agent] = read("denied/.opencode/agent/a.md", agentText(`tools: ${tools}\n`)).agents;
+    const ruled = judgeByRules([agent?.fields.toolRules ?? []], "shell", undefined);
+    expect(ruled).toBe(tools.startsWith("{") ? "allow" : "deny");
+  },
+);
+
+test.each([
+  ["{ write: false }", ["deny", "deny"]],
+  ["{ edit: false }", ["deny", "deny"]],
+  ["{ edit: true, write: false }", ["deny", "deny"]],
+  ["{ write: false, edit: true }", ["allow", "deny"]],
+])("opencode has one permission for all edits: %s", (tools, expected) => {
+  const [agent] = read("edits/.opencode/agent/a.md", agentText(`tools: ${tools}\n`)).agents;
+  const rules = agent?.fields.toolRules ?? [];
+  expect(["edit_file", "write_file"].map((tool) => judgeByRules([rules], tool, undefined))).toEqual(
+    expected,
+  );
+});
+
+test.each([
+  { permissions: { bash: "deny" } },
+  { Permission: { bash: "deny" } },
+  { tools: ["read"] },
+  { disallowedTools: ["bash"] },
+  { agents: { a: { tools: { bash: false } } } },
+  { agent: { a: "x" } },
+  { agent: { a: { tools: ["read"] } } },
+  { mode: { a: { permissions: { bash: "deny" } } } },
+])("opencode: %j is refused, for it restricts in no known form", (configuration) => {
+  write("odd/opencode.json", JSON.stringify(configuration));
+  const { agents, status } = read("odd/.opencode/agent/a.md", agentText());
+  expect([agents, status]).toEqual([[], "error"]);
+});
+
+test("an agent has the restrictions of all its entries: as a mode, and by its nested name", () => {
+  const deny = (tool: string) => ({ permission: { [tool]: "deny" } });
+  const entries = { agent: { a: deny("bash"), "team/m": deny("bash") }, mode: { a: deny("edit") } };
+  write("both/opencode.json", JSON.stringify(entries));
+  const rulesOf = (path: string) => read(path, agentText()).agents[0]?.fields.toolRules;
+  const shell = { tool: "shell", action: "deny" };
+  expect(rulesOf("both/.opencode/agents/team/m.md")).toEqual([shell]);
+  const all = [shell, ...["edit_file", "write_file"].map((tool) => ({ tool, action: "deny" }))];
+  expect(rulesOf("both/.opencode/agent/a.md")).toEqual(all);
+  const text = JSON.stringify({ ...entries, agent: { a: { ...deny("bash"), prompt: "P" } } });
+  expect(read("modes/opencode.json", text).agents[0]?.fields.toolRules).toEqual(all);
+});
+
 test("a policy above applies to the configuration of a folder, and not above the project", () => {
   write("top/opencode.json", '{"permission": {"webfetch": "deny", "bash": {"rm *": "deny"}}}');
   const text = '{"agent": {"b": {"description": "d", "prompt": "P"}}}';

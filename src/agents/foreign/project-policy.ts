@@ -7,7 +7,7 @@ import { nearestKey } from "../documents/nearest-key.ts";
 import { readRegularFile } from "../documents/read-text-file.ts";
 import { type Findings, shorten } from "./agent-file.ts";
 import { authorityKey } from "./agent-keys.ts";
-import { PermissionLayers } from "./permission.ts";
+import { Layers } from "./permission.ts";
 import { recordOf } from "./plain-data.ts";
 import { maximumDataBytes, readJsonc } from "./read-data.ts";
 
@@ -130,33 +130,59 @@ function foldersOf(
 
 /**
  * Merges an agent with the configurations that apply to it. The agent's own settings come last, and
- * the last match decides.
+ * the last match decides. `names`: all under which a configuration may have an entry for it.
  */
 export function withConfigurations(
   own: unknown,
   configurations: readonly Fields[],
-  name: string,
+  names: readonly string[],
+  findings: Findings,
 ): unknown {
   if (!isRecord(own)) return own;
-  const entries = configurations.map(({ agent, mode }) => recordOf(recordOf(agent ?? mode)[name]));
+  const entries = configurations
+    .flatMap(({ agent, mode }) => [recordOf(agent), recordOf(mode)])
+    .flatMap((map) => names.flatMap((name) => entriesOf(map, name, findings)));
   const all = [...configurations, ...entries, own];
   const layers = all.flatMap(({ permission }) => (permission === undefined ? [] : [permission]));
-  const permission = layers.length > 1 ? new PermissionLayers(layers) : layers[0];
+  const permission = layers.length > 1 ? new Layers(layers) : layers[0];
   const denied = Object.assign({}, ...configurations.map(({ tools }) => deniedTools(tools)));
   const ofEntries = entries.map(({ tools }) => recordOf(tools));
-  const hasTools = own["tools"] !== undefined && !isRecord(own["tools"]);
-  const tools = Object.assign(denied, ...ofEntries, hasTools ? {} : own["tools"]);
+  const isList = own["tools"] !== undefined && !isRecord(own["tools"]);
+  const tools = Object.assign(denied, ...(isList ? ofEntries.map(deniedTools) : ofEntries));
+  if (!isList) Object.assign(tools, own["tools"]);
   const rest = entries.map(
     ({ prompt: _prompt, permission: _rules, tools: _tools, ...keys }) => keys,
   );
+  const hasTools = Object.keys(tools).length > 0;
   return {
     ...Object.assign({}, ...rest),
     ...own,
     ...(permission !== undefined && { permission }),
-    ...(!hasTools && Object.keys(tools).length > 0 && { tools }),
+    ...(hasTools && { tools: isList ? new Layers([tools, own["tools"]]) : tools }),
   };
+}
+
+/** The entry of a configuration for an agent. One that is not understood may restrict it. */
+function entriesOf(map: Fields, name: string, findings: Findings): readonly Fields[] {
+  if (!Object.hasOwn(map, name)) return [];
+  const entry = map[name];
+  const shown = `the entry "${shorten(name)}" of a configuration`;
+  if (!isRecord(entry)) {
+    findings.refuse(`${shown} is not a map; what it restricts would be lost`);
+    return [];
+  }
+  refuseMisspeltKeys(entry, ["permission", "tools"], shown, findings);
+  return [entry];
 }
 
 function deniedTools(tools: unknown): Fields {
   return Object.fromEntries(Object.entries(recordOf(tools)).filter(([, isOn]) => isOn !== true));
+}
+
+/** The names that opencode has for the agent of a file: the path below its folder, or its own name. */
+export function namesOfFile(path: string, fields: Fields, stem: string): readonly string[] {
+  const folder = /[\\/](?:\.|dot-)?opencode[\\/](?:agents?|modes?)[\\/](.+)\.md$/i;
+  const below = folder.exec(path)?.[1]?.replaceAll("\\", "/");
+  const { name } = fields;
+  return [...new Set([stem, below ?? stem, typeof name === "string" ? name : stem])];
 }

@@ -14,7 +14,7 @@ import {
 import { importGoose } from "./goose.ts";
 import { readMcpServers } from "./mcp-servers.ts";
 import { recordOf } from "./plain-data.ts";
-import { withConfigurations } from "./project-policy.ts";
+import { refuseMisspeltKeys, restrictingKeys, withConfigurations } from "./project-policy.ts";
 import { readData } from "./read-data.ts";
 import { type MarkdownSource, type ReadAgents, readOwnProfile } from "./read-markdown-agent.ts";
 import { serverOfTool } from "./tool-reference.ts";
@@ -75,11 +75,18 @@ export function readDataAgents(source: MarkdownSource, syntax: Syntax): ReadData
       return { format, agents: [], servers: read };
     }
     case "opencode-json": {
-      const agents = Object.entries(recordOf(value["agent"] ?? value["mode"]));
-      const configurations = [...source.policy("opencode"), { ...value, agent: {}, mode: {} }];
-      const imported = agents.flatMap(([name, fields]) => {
-        const whole = withConfigurations(fields, configurations, name);
-        return read(["agent", name], whole, name, importOpencode);
+      const above = source.policy("opencode");
+      refuseMisspeltKeys(value, restrictingKeys.opencode, "the configuration", findings);
+      if (findings.hasFailed) return { format, ...none };
+      const [agents, modes] = [recordOf(value["agent"]), recordOf(value["mode"])];
+      const imported = Object.entries({ ...agents, ...modes }).flatMap(([name, own]) => {
+        // An agent that is also a mode has the restrictions of both.
+        const other = Object.hasOwn(modes, name) ? agents : {};
+        const configurations = [...above, { ...value, agent: other, mode: {} }];
+        const merging = new Findings();
+        const whole = withConfigurations(own, configurations, [name], merging);
+        findings.take(merging, name);
+        return merging.hasFailed ? [] : read(["agent", name], whole, name, importOpencode);
       });
       const servers = value["mcp"] === undefined ? {} : readServers(value["mcp"], "mcp", findings);
       return { format, agents: imported, servers };

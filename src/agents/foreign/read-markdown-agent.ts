@@ -13,7 +13,12 @@ import {
   importSkill,
 } from "./dialects.ts";
 import { recordOf, toPlainText } from "./plain-data.ts";
-import { type Fields, type PolicyProgram, withConfigurations } from "./project-policy.ts";
+import {
+  type Fields,
+  namesOfFile,
+  type PolicyProgram,
+  withConfigurations,
+} from "./project-policy.ts";
 import { toProfileName } from "./to-profile-name.ts";
 
 export interface MarkdownSource {
@@ -57,10 +62,11 @@ export function readMarkdownAgent(source: MarkdownSource): ReadAgents {
     findings.note("skipped: its front matter is not that of an agent");
     return { format, agents: [], isSkipped: true };
   }
-  const fields =
-    format === "opencode"
-      ? recordOf(withConfigurations(read.fields, source.policy("opencode"), source.fallbackName))
-      : read.fields;
+  const merge = () => {
+    const names = namesOfFile(source.path, read.fields, source.fallbackName);
+    return recordOf(withConfigurations(read.fields, source.policy("opencode"), names, findings));
+  };
+  const fields = format === "opencode" ? merge() : read.fields;
   const agent: ForeignAgent = {
     ...source,
     format,

@@ -259,7 +259,7 @@ test("opencode: what a map of tools does not name stays as it is", () => {
   expect(fields("{ read: true, write: false }")).toEqual({
     description: "d",
     prompt: "P",
-    toolRules: [{ tool: "write_file", action: "deny" }],
+    toolRules: ["edit_file", "write_file"].map((tool) => ({ tool, action: "deny" })),
   });
   expect(fields('{ "*": false, read: true }').tools).toEqual(["read_file"]);
   expect(fields("{ skill: false }").skills).toEqual([]);
