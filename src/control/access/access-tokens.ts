@@ -1,4 +1,4 @@
-import { randomBytes, timingSafeEqual } from "node:crypto";
+import { createHmac, randomBytes, timingSafeEqual } from "node:crypto";
 import {
   linkSync,
   mkdirSync,
@@ -47,6 +47,11 @@ export class AccessTokens {
     this.#store = store;
     this.#file = installationTokenFile;
     this.#clock = clock;
+  }
+
+  /** Shows that this server reads the installation's token, without sending it. */
+  prove(challenge: string): string {
+    return proofOf(installationToken(this.#file), challenge);
   }
 
   /** Undefined for anything but a valid token. */
@@ -222,6 +227,11 @@ export function installationToken(file: string): string {
     rmSync(draft, { force: true });
   }
   return readToken(file);
+}
+
+/** Only a program that can read the token can compute it. */
+export function proofOf(token: string, challenge: string): string {
+  return createHmac("sha256", token).update(`mandate server ${challenge}`).digest("base64url");
 }
 
 /** Replaces the token; the old one is invalid from now on. */

@@ -119,7 +119,12 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     guard.checkPlace(request);
     const address = incoming?.socket.remoteAddress ?? "";
     if (path === pageSessionPath) {
-      return answerPageSession(request, address, { guard, pages, cookieName, clock, linkHint });
+      const { localAddress = "", localPort = 0 } = incoming?.socket ?? {};
+      const place = `${localAddress.replace(/^::ffff:/, "")}:${localPort}`;
+      const prove = (nonce: string): string => tokens.prove(`${place} ${nonce}`);
+      return answerPageSession(request, address, {
+        ...{ guard, pages, cookieName, clock, linkHint, prove },
+      });
     }
     const caller = await guard.identify(request, address);
     checkForm(request);

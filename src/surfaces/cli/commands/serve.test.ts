@@ -1,4 +1,6 @@
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 // Loaded by the command when it is called; here before, so that no test waits for it.
@@ -133,6 +135,34 @@ describe("mandate serve", () => {
     await served.done;
     const gone = await desk.type(["serve", "--link", "--port", port]);
     expect([gone.code, gone.err]).toEqual([2, expect.stringContaining("No server answers")]);
+  });
+
+  it("sends no token to a program that looks like it, not even to one that passes on its proof", async () => {
+    const served = await start();
+    const seen: unknown[] = [];
+    const other = createServer(async ({ headers, url = "" }, response) => {
+      seen.push(headers.authorization);
+      const passed = Object.entries({ ...headers, origin: served.url, host: undefined });
+      const sent = passed.filter((header): header is [string, string] => header[1] !== undefined);
+      const kept = sent.filter(([name]) => name !== "connection");
+      const answer = await fetch(served.url + url, { headers: Object.fromEntries(kept) });
+      const body = { url: "http://evil.example/\u001b]0;x\u0007", code: "x" };
+      const proof = url.endsWith("page-session") ? await answer.json() : {};
+      response.writeHead(201, { "www-authenticate": 'Bearer realm="mandate"' });
+      response.end(JSON.stringify({ ...body, ...(proof as object) }));
+    });
+    await new Promise<void>((listening) => other.listen(0, "127.0.0.1", listening));
+    const port = String((other.address() as AddressInfo).port);
+    const asked = await desk.type(["serve", "--link", "--port", port]);
+    expect(asked).toMatchObject({ code: 2, out: "" });
+    expect(asked.err).toContain("did not prove");
+    const again = await desk.type(["serve", "--port", port, "--playbook", "playbook.yaml"]);
+    expect(again.err).toContain(`Port ${port} is already in use.\nTo use another port`);
+    expect(seen).toEqual([undefined, undefined]);
+    other.closeAllConnections();
+    other.close();
+    served.signal("SIGTERM");
+    await served.done;
   });
 
   it("refuses to be reached by others who were not named, and what it cannot serve", async () => {

@@ -1,8 +1,9 @@
+import { randomBytes } from "node:crypto";
 import { realpathSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { Forks } from "../../../application/replay.ts";
 import { startRetention } from "../../../application/retention.ts";
-import { AccessTokens, installationToken } from "../../../control/access/access-tokens.ts";
+import { AccessTokens, installationToken, proofOf } from "../../../control/access/access-tokens.ts";
 import { findPlaces } from "../../../control/places.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
@@ -184,27 +185,38 @@ function isPortTaken(error: unknown): boolean {
   return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
 }
 
-/** Another program may answer there, so it gets no token of this installation. */
+/** Any program may answer there, so nothing is advised before it proves to be of this installation. */
 async function describeTaken(port: number, io: Io): Promise<MandateError> {
   const other = `To use another port: ${io.program} serve --port 0`;
-  const answer = await fetch(`http://127.0.0.1:${port}/api/v1/health`, {
-    signal: AbortSignal.timeout(2000),
-  }).catch(() => undefined);
-  const isOurs = answer?.headers.get("www-authenticate")?.startsWith('Bearer realm="mandate"');
+  const token = installationToken(findPlaces(io.environment).tokens);
+  const isOurs = await isOwnServer(`http://127.0.0.1:${port}`, token).catch(() => false);
   const what = isOurs
     ? `Mandate is running there; for the address of its dashboard: ${linkCommand(port, io)}\n${other}`
     : other;
   return new MandateError("usage", `Port ${port} is already in use.\n${what}`);
 }
 
-/** Asks a running server for an address that opens its dashboard. */
-export async function requestPageLink(server: string, token: string): Promise<string> {
-  let response: Response;
+/**
+ * True for a server that can read the token, which is not sent. The proof is for the address and
+ * port, so a program in between cannot pass on the proof of a server at another one.
+ */
+async function isOwnServer(server: string, token: string): Promise<boolean> {
+  const nonce = randomBytes(32).toString("base64url");
+  const answer = await fetch(`${server}/api/v1/page-session`, {
+    headers: { origin: server, "x-mandate-challenge": nonce },
+    redirect: "error",
+    signal: AbortSignal.timeout(5000),
+  });
+  const said: unknown = await answer.json().catch(() => undefined);
+  const { proof } = (said ?? {}) as { readonly proof?: unknown };
+  return proof === proofOf(token, `${server.slice("http://".length)} ${nonce}`);
+}
+
+/** Asks a running server of this installation for an address that opens its dashboard. */
+async function requestPageLink(server: string, token: string): Promise<string> {
+  let isOwn: boolean;
   try {
-    response = await fetch(`${server}/api/v1/page-code`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}` },
-    });
+    isOwn = await isOwnServer(server, token);
   } catch (cause) {
     throw new MandateError(
       "usage",
@@ -212,11 +224,24 @@ export async function requestPageLink(server: string, token: string): Promise<st
       { cause },
     );
   }
+  if (!isOwn) {
+    throw new MandateError(
+      "usage",
+      `The server at ${server} did not prove that it is of this installation, so it got no token. It may be another program's, or of another MANDATE_HOME.`,
+    );
+  }
+  const response = await fetch(`${server}/api/v1/page-code`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}` },
+    redirect: "error",
+  });
   const said: unknown = await response.json().catch(() => undefined);
-  const { url } = (said ?? {}) as { readonly url?: unknown };
-  if (response.status === 201 && typeof url === "string") return url;
+  const { code } = (said ?? {}) as { readonly code?: unknown };
+  if (response.status === 201 && typeof code === "string" && /^[\w-]+$/.test(code)) {
+    return `${server}/#code=${code}`;
+  }
   throw new MandateError(
     "usage",
-    `The server at ${server} gave no dashboard address (status ${response.status}). It may be another program's, or of another MANDATE_HOME.`,
+    `The server at ${server} gave no dashboard address (status ${response.status}).`,
   );
 }

@@ -33,20 +33,23 @@ const refusals: Readonly<Record<CodeRefusal, string>> = {
 
 /**
  * `POST` exchanges a sign-in code for a page session, `DELETE` ends the session, `GET` says how to
- * get a new link. The only API path without a token: it accepts nothing but a code, and only from our
+ * get a new link, and proves to the command line which server answers. The only API path without a token: it accepts nothing but a code, and only from our
  * own page.
  */
 export async function answerPageSession(
   request: Request,
   address: string,
-  { guard, pages, cookieName, clock, linkHint = usualLinkHint }: PageSessionParts,
+  { guard, pages, cookieName, clock, linkHint = usualLinkHint, prove }: PageSessionParts,
 ): Promise<Response> {
   guard.checkPage(request);
   const attributes = `Path=/; HttpOnly; SameSite=Strict${isSecure(request) ? "; Secure" : ""}`;
   const isLocal = isFromHere(request, address);
   // The hint may name folders of this machine.
   const next = isLocal ? linkHint : usualLinkHint;
-  if (request.method === "GET") return Response.json({ next });
+  if (request.method === "GET") {
+    const nonce = isLocal ? request.headers.get(challengeHeader) : null;
+    return Response.json({ next, ...(nonce !== null && { proof: prove(nonce) }) });
+  }
   if (request.method === "DELETE") {
     const forget = `${cookieName}=; Max-Age=0; ${attributes}`;
     try {
@@ -82,6 +85,7 @@ export async function answerPageSession(
   return Response.json({ path }, { headers: { "set-cookie": cookie } });
 }
 
+const challengeHeader = "x-mandate-challenge";
 const usualLinkHint = "mandate serve --link";
 const loopbackAddress = /^(?:127(?:\.\d{1,3}){3}|::1|::ffff:127(?:\.\d{1,3}){3})$/;
 const forwarding = ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
@@ -98,6 +102,8 @@ export interface PageSessionParts {
   readonly cookieName: string;
   /** The command that prints a new link, as the person can type it. */
   readonly linkHint?: string | undefined;
+  /** Answers a challenge for the address and port that the connection reached. */
+  readonly prove: (nonce: string) => string;
 }
 
 /** True behind a proxy with TLS; the server itself speaks plain HTTP. */
