@@ -67,7 +67,7 @@ function requireConsent(askId: string, text: string): void {
   if (consentIn(text) !== undefined) return;
   throw new MandateError(
     "usage",
-    `${askId} asks for approval: answer yes or no. A no may give a reason: "no, because …". The question stays open.`,
+    `Answer yes or no; a no may give a reason: "no, because …". ${askId} stays open.`,
   );
 }
 

@@ -138,7 +138,7 @@ const chatInputs: Arbitrary<ChatInput> = fc.oneof(
     inbox: {
       unread: 1,
       items: [{ ...asked, title: said, text: said }],
-      questions: new Map([["a1", { text: said, task: said, patch: said }]]),
+      questions: new Map([["a1", { who: said, text: said, task: said, patch: said }]]),
     },
   })),
   text.map((said) => ({

@@ -141,7 +141,7 @@ function questionAbout(
 ): string | undefined {
   const many = files.length === 1 ? "1 file" : `${files.length} files`;
   const names = files.map(({ path }) => `  ${visibleJson(path)}`).join("\n");
-  const head = `May the changes of ${profile.id} (${revealHidden(step.title)}) be merged? (yes or no) ${many}:\n${names}`;
+  const head = `May the changes of ${profile.id} (${revealHidden(step.title)}) be merged? (yes or no)\n${many}:\n${names}`;
   const whole = `${head}\n\n${revealHidden(text)}`;
   if (!truncated && whole.length <= longestApproval) return whole;
   const part = `${head}\n\nThe diff is too long for a question. Read all of it before you answer: mandate diff ${id}`;

@@ -1,4 +1,4 @@
-import { describeResumed } from "../../application/commands/describe-run.ts";
+import { describeResumed, titleLine } from "../../application/commands/describe-run.ts";
 import { FileFinder } from "../../application/find-files.ts";
 import { findPlaces } from "../../control/places.ts";
 import type { StoredEvent } from "../../events/event.ts";
@@ -10,7 +10,7 @@ import type { StartedRun } from "../cli/work-on.ts";
 import { ChatCommands } from "./chat-commands.ts";
 import type { ChatEffect, ChatInput } from "./chat-input.ts";
 import { ChatRuns } from "./chat-runs.ts";
-import type { ChatCandidate } from "./chat-state.ts";
+import { type ChatCandidate, openQuestions } from "./chat-state.ts";
 import { type ChatStore, InputQueue } from "./chat-store.ts";
 import { type ChatSetting, Conversation, isDatabaseLost } from "./conversation.ts";
 import type { NoteTone } from "./entry.ts";
@@ -247,17 +247,8 @@ export class ChatDriver {
         const detail = await readDetail(runtime.store, about, this.#setting.io);
         return this.#store.dispatch({ type: "detail", detail });
       }
-      case "answer": {
-        const { askId, text } = effect;
-        try {
-          await this.#reader.inbox.answer(askId, text);
-        } catch (error) {
-          this.#store.dispatch({ type: "unanswered", askId, text });
-          throw error;
-        }
-        await this.#reader.noteAnswered(askId);
-        return this.#reader.refresh();
-      }
+      case "answer":
+        return this.#answer(effect);
       case "interrupt":
         return this.#conversation.interrupt(effect.how);
       case "list-sessions": {
@@ -290,6 +281,26 @@ export class ChatDriver {
       default:
         return effect satisfies never;
     }
+  }
+
+  async #answer({ askId, text }: Extract<ChatEffect, { do: "answer" }>): Promise<void> {
+    const { state } = this.#store;
+    const question = openQuestions(state).find((one) => one.askId === askId);
+    // The turn tells of its own questions, and of no other.
+    const isTold = state.turn?.asked.has(askId) ?? false;
+    try {
+      await this.#reader.inbox.answer(askId, text);
+    } catch (error) {
+      this.#store.dispatch({ type: "unanswered", askId, text });
+      throw error;
+    }
+    if (question !== undefined && !isTold) {
+      const who = `${question.who} (run: ${titleLine(question.task)})`;
+      const told = { kind: "question", who, text: question.text, answer: text } as const;
+      this.#queue.push({ type: "entries", entries: [told] });
+    }
+    await this.#reader.noteAnswered(askId);
+    return this.#reader.refresh();
   }
 
   async #runShell(command: string): Promise<void> {

@@ -111,7 +111,7 @@ test("An answer is shown while it is given, and once when it is there", async ()
 test("A question of an agent is answered where it is asked", async () => {
   const chat = await sitDown();
   await chat.say("I have a question");
-  await chat.see(/your answer to general asks[\s\S]*Esc for a message/);
+  await chat.see(/your answer to general#\w+[\s\S]*Esc for a message/);
   await chat.say("blue");
   await chat.see("→ blue");
   await chat.see("● It is blue.");

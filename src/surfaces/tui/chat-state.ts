@@ -64,6 +64,8 @@ export interface ChatInbox {
 }
 
 export interface WholeQuestion {
+  /** The label of the asking delegation: `writer#3f2a10`. */
+  readonly who: string;
   readonly text: string;
   /** The edit that an approval is about, as a patch. */
   readonly patch?: string;
@@ -125,16 +127,12 @@ export interface AgentLine {
   readonly onInterrupt?: "cancel" | "pause" | "continue";
 }
 
-export interface OpenQuestion {
+export interface OpenQuestion extends WholeQuestion {
   readonly askId: string;
   /** An agent of this conversation asks. */
   readonly isHere: boolean;
-  /** The task of the run that asks. */
-  readonly task: string;
-  readonly patch?: string;
   readonly kind: "ask" | "approval";
   readonly title: string;
-  readonly text: string;
   readonly deadlineAt: number;
   readonly default: string | null;
 }
@@ -239,10 +237,10 @@ export function openQuestions(
     const { ask, isOpen, kind, runId } = item;
     if (!ask || !isOpen || (kind !== "ask" && kind !== "approval")) return [];
     const { deadlineAt, default: fallback, id: askId } = ask;
-    const { patch, task, text } = inbox.questions.get(askId) ?? { text: item.text, task: "" };
+    const title = titleOf(item);
+    const whole = inbox.questions.get(askId) ?? { who: title, text: item.text, task: "" };
     const isHere = runId === turn?.runId || here.has(runId);
-    const about = { askId, kind, title: titleOf(item), text, task, isHere, deadlineAt };
-    return [{ ...about, default: fallback, ...(patch !== undefined && { patch }) }];
+    return [{ ...whole, askId, kind, title, isHere, deadlineAt, default: fallback }];
   });
   return [...open.filter(({ isHere }) => isHere), ...open.filter(({ isHere }) => !isHere)];
 }

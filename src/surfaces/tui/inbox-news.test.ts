@@ -77,6 +77,8 @@ test("A question that was answered in the chat is no news, nor is one of another
   await chat.see("in another run: a question");
   await chat.press("\t", enter, "green", enter);
   await elsewhere;
+  await chat.see(/general#\w+ \(run: a question\) asked\s+│ Which colour\?\s+→ green/);
+  expect(chat.frame.match(/→ blue/g)).toHaveLength(1);
   // That it was answered is known; how it ended was told by nobody.
   await seeStatus(chat, "^O inbox (2 new)");
   expect(await news(chat)).toEqual([

@@ -1,3 +1,4 @@
+import { labelOf } from "../../application/commands/describe-run.ts";
 import { KeptWork } from "../../application/kept-work/kept-work.ts";
 import type { RecordedCall } from "../../events/event.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
@@ -91,21 +92,23 @@ export class InboxReader {
 
   /** A question does not change: what belongs to it is read once. */
   async #wholeOf(item: InboxItem): Promise<WholeQuestion> {
-    const { ask, kind, runId } = item;
+    const { ask, delegationId = "", kind, runId, title } = item;
     const known = this.#wholes.get(ask?.id ?? "");
     if (known !== undefined) return known;
     const text = ask?.question ?? item.text;
-    const task = (await this.#store.readRun(runId))?.task ?? "";
-    if (kind !== "approval") return { text, task };
+    const run = await this.#store.readRun(runId);
+    const asking = run?.delegations.get(delegationId);
+    const from = { who: asking === undefined ? title : labelOf(asking), task: run?.task ?? "" };
+    if (kind !== "approval") return { ...from, text };
     const about = await this.#subjectOf(item);
     if (about?.callId === mergeCall && !text.includes("\ndiff --git ")) {
-      return { text, task, ...(await this.#changesOf(item.delegationId ?? "")) };
+      return { ...from, text, ...(await this.#changesOf(delegationId)) };
     }
     const input = about?.call?.input;
     const patch = patchOfCall(input);
-    if (patch === undefined) return { text, task };
+    if (patch === undefined) return { ...from, text };
     // The diff shows all of the call, hidden characters included: its JSON would only repeat it.
-    return { text: withoutInput(text, input), task, patch: revealHidden(patch) };
+    return { ...from, text: withoutInput(text, input), patch: revealHidden(patch) };
   }
 
   /** A diff that was too long for its question. */

@@ -89,7 +89,7 @@ test("An approval of an edit shows the diff in place, with what is hidden in it"
   const chat = await sitDown({ profiles: [careful], profile: "careful" });
   writeFileSync(join(chat.folder, "tides.js"), tides);
   await chat.say("change it");
-  const frame = await chat.see("your answer to careful asks for approval");
+  const frame = await chat.see("your answer to careful#");
   expect(frame).toMatch(/call edit_file with "tides\.js"\?/);
   expect(frame).toMatch(/│ -tide\(\)\s+│ \+tide\(\\u\{202e\}\)/);
   await chat.say("yes");

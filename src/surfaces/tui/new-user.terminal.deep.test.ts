@@ -103,7 +103,7 @@ test.skipIf(!hasTmux)(
     await person.see(/✓ researcher#\w+ {2}Count the modules[\s\S]*There are twelve modules\./);
     await person.see(/● Done[\s\S]*• one[\s\S]*• two[\s\S]*context/);
     person.say("Choose a colour");
-    await person.see("your answer to general asks");
+    await person.see("your answer to general#");
     person.say("blue");
     await person.see(/→ blue[\s\S]*● It is blue now\./);
 

@@ -340,7 +340,7 @@ describe("submit_plan", () => {
       const answering = mandate.engine.answer(asked?.payload.ask_id ?? "", answer);
       await expect(answering).rejects.toMatchObject({
         code: "usage",
-        message: expect.stringContaining('answer yes or no. A no may give a reason: "no,'),
+        message: expect.stringContaining('Answer yes or no; a no may give a reason: "no,'),
       });
     }
     expect(await mandate.engine.answer(asked?.payload.ask_id ?? "", "yes")).toBe(true);

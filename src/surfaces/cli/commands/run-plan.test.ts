@@ -318,7 +318,7 @@ test("a person who is asked for approval decides whether it begins", async () =>
   const answers = ["maybe", "yes"];
   const unsure = await desk.type(words, { terminal, ask: async () => answers.shift() ?? "no" });
   expect(unsure.code).toBe(0);
-  expect(unsure.err).toContain("answer yes or no");
+  expect(unsure.err).toContain("Answer yes or no");
   expect(answers).toEqual([]);
 });
 
@@ -333,7 +333,7 @@ test("an approval says that it is refused when nobody answers, and takes yes or 
   await until(() => answer.test(typing.soFar().err), "the command that answers");
   const command = answer.exec(typing.soFar().err)?.[1]?.split(" ") ?? [];
   const unclear = await desk.type([...command, "maybe"]);
-  expect(unclear).toMatchObject({ code: 2, err: expect.stringContaining("answer yes or no") });
+  expect(unclear).toMatchObject({ code: 2, err: expect.stringContaining("Answer yes or no") });
   expect(await desk.type([...command, "no, because it is late"])).toMatchObject({ code: 0 });
   const { code, err } = await typing.done;
   expect(code).toBe(3);

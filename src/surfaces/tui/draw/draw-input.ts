@@ -38,7 +38,7 @@ export function drawInput(state: ChatState, style: Style, most: number): DrawnIn
 function headOf({ answering, search, session, turn }: ChatState, lines: number): string {
   const many = lines === 0 ? "" : ` (${lines} lines)`;
   if (search !== null) return "search what you said before";
-  if (answering !== null) return `your answer to ${printableLine(answering.question.title)}${many}`;
+  if (answering !== null) return `your answer to ${printableLine(answering.question.who)}${many}`;
   const id = session.id === null ? "new session" : `#${session.id}`;
   const name = session.id === null ? `${session.profile}, ${id}` : `${session.profile}${id}`;
   const state = turn === null ? "" : turn.ending === "no" ? " works" : " is stopping";

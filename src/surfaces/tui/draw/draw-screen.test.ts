@@ -82,7 +82,7 @@ const states: fc.Arbitrary<ChatState> = fc
           ask: { id: `a${id}`, deadlineAt: 5000, default: text },
         })),
         questions: new Map([
-          ["a0", { text: text.repeat(40), task: text, patch: `@@ x @@\n+${text}` }],
+          ["a0", { who: text, text: text.repeat(40), task: text, patch: `@@ x @@\n+${text}` }],
         ]),
       },
       sessions: Array.from({ length: many }, (_each, place) => ({

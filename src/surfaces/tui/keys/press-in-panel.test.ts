@@ -45,7 +45,7 @@ describe("In the inbox", () => {
     const long = Array.from({ length: 40 }, (_each, line) => `line ${line}`).join("\n");
     const open = inbox([harmless, harmful]);
     if (open.type !== "inbox") throw new Error("no inbox");
-    const questions = new Map([["a1", { text: long, task: "" }]]);
+    const questions = new Map([["a1", { who: "reader#child", text: long, task: "" }]]);
     const state = step(
       opened,
       { ...open, inbox: { ...open.inbox, questions } },
