@@ -81,6 +81,7 @@ export async function runChat(
     const left = driver.departure.left.then(() => "left" as const);
     const lost = screen.lost.then(() => "left" as const);
     const unreadable = driver.databaseLost.then((error) => {
+      crash.keep();
       throw databaseLost(error, io.program);
     });
     const ends = [left, stopped, inputEnded, lost, crash.seen, unreadable];
@@ -100,18 +101,28 @@ export async function runChat(
 /**
  * An uncaught exception, above all the loss of the database, ends the chat as an error does: the
  * terminal is given back, and a sentence says why. The listener stays after the first
- * exception: closing the rest can raise the same error again.
+ * exception, and after another sign of the loss: closing the rest can raise the same error again.
  */
-function listenForCrash({ program }: Io): { readonly seen: Promise<never>; release(): void } {
+function listenForCrash({ program }: Io): {
+  readonly seen: Promise<never>;
+  keep(): void;
+  release(): void;
+} {
   const { promise: seen, reject } = Promise.withResolvers<never>();
   seen.catch(() => undefined);
-  let isSeen = false;
+  let isKept = false;
   const hear = (error: NodeJS.ErrnoException): void => {
-    isSeen = true;
+    isKept = true;
     reject(error.code === "ERR_SQLITE_ERROR" ? databaseLost(error, program) : error);
   };
   process.on("uncaughtException", hear);
-  return { seen, release: () => void (isSeen || process.off("uncaughtException", hear)) };
+  return {
+    seen,
+    keep: () => {
+      isKept = true;
+    },
+    release: () => void (isKept || process.off("uncaughtException", hear)),
+  };
 }
 
 function databaseLost(cause: Error, program: string): MandateError {

@@ -68,7 +68,7 @@ test(title, { timeout: 60_000 + rounds * 200 }, async () => {
     tools: [lookupTool(textOf)],
     model: obeying(byKey, world),
     environment: { MANDATE_CANARY_KEY: environmentKey, XDG_CONFIG_HOME: join(base, "config") },
-    limits: { ...tokens, askDeadlineMs: 400, maxRetries: 0 },
+    limits: { ...tokens, askDeadlineMs: 4000, maxRetries: 0 },
     maxConcurrent: 16,
     config: {
       mcp: { servers: { notes: { kind: "http", url: notes.url } } },
