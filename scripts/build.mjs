@@ -1,7 +1,7 @@
 // Compiles src/ into dist/ (JavaScript, declarations, and the files that are read at run time), and
 // dashboard/ into dist/dashboard/. Does nothing when dist/ was made from what these hold now.
 //
-// --page builds the dashboard alone: `npm start` runs from src/, so that nobody waits for the compiler.
+// --page builds the dashboard alone: `npm start` runs from src/, so that the demonstration starts before the compiler is done.
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import {

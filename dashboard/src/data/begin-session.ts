@@ -4,7 +4,7 @@ import { ValueStore } from "./value-store.ts";
 const tabs = new BroadcastChannel("mandate-session");
 const endpoint = "/api/v1/page-session";
 
-/** Why the link that this tab was opened with signed nobody in; empty: it did, or there was none. */
+/** Why the link of this tab did not sign in; empty: it did, or the tab had no link. */
 export const linkProblem = new ValueStore("");
 
 /**

@@ -33,7 +33,7 @@ test("What was said in one chat is there in the next, and only its owner can rea
   expect(statSync(path).mode & 0o777).toBe(0o600);
 });
 
-test("A broken line is left out, a link is not followed, and the file does not grow for ever", () => {
+test("A broken line is left out, a link is not followed, and the file has a largest size", () => {
   const file = new SaidFile(home);
   file.add("whole");
   appendFileSync(path, '"cut\n[1]\n"also whole"\n');

@@ -50,7 +50,7 @@ export class SessionFigures {
     const { store } = this.#runtime;
     for (const id of runIds) {
       const run = await store.readRun(id).catch(() => undefined);
-      // What a watched run spends is counted as it goes on.
+      // What a watched run spends is counted while it runs.
       if (run === undefined || this.#runs.isFollowed(id) || run.outcome === null) continue;
       this.#earlier = addSpent(this.#earlier, spentIn(run));
     }

@@ -6,7 +6,7 @@ import {
 import { Desk, type Typing, until } from "../desk.test-support.ts";
 
 const patience = { timeout: 60_000 };
-const nobody = /No process works on/;
+const noProcess = /No process works on/;
 
 let desk: Desk;
 let fleet: ProcessFleet;
@@ -32,7 +32,7 @@ it(
   async () => {
     const runId = await fleet.startAndLeave("fan 2 wait 1500");
     const { code, err, out } = await follow(runId).done;
-    expect(err).not.toMatch(nobody);
+    expect(err).not.toMatch(noProcess);
     expect(code).toBe(0);
     expect(out).toContain("run succeeded");
   },
@@ -44,7 +44,7 @@ it("waits while a run that nobody has begun is behind others in a queue", patien
   const following = follow(runId);
   await result;
   const { err, out } = await following.done;
-  expect(err).not.toMatch(nobody);
+  expect(err).not.toMatch(noProcess);
   expect(out).toContain("run succeeded");
 });
 
@@ -54,7 +54,7 @@ it("waits while another worker can take over from one that is lost", patience, a
   const following = follow(runId);
   await fleet.loseHolder(runId);
   const { err, out } = await following.done;
-  expect(err).not.toMatch(nobody);
+  expect(err).not.toMatch(noProcess);
   expect(out.match(/claimed by a worker/g)).toHaveLength(2);
   expect(out).toContain("run succeeded");
 });

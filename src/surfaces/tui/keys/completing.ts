@@ -51,7 +51,7 @@ export function searched(state: ChatState, editor: Editor): ChatState {
   return { ...state, editor, completion };
 }
 
-/** Begins to search, or goes on to an earlier text. */
+/** Begins to search, or continues to an earlier text. */
 export function search(state: ChatState): ChatState {
   const { completion, editor } = state;
   if (state.search === null) {
