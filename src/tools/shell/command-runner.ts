@@ -1,17 +1,22 @@
 import { unlinkSync } from "node:fs";
-import { release } from "node:os";
 import { join, resolve } from "node:path";
+import type { Selection } from "../../contracts/selection.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
-import { systemShell } from "../../workspaces/processes/find-program.ts";
+import { EgressLog } from "../../workspaces/egress/egress-log.ts";
+import { createEgressProxy, type EgressRecord } from "../../workspaces/egress/egress-proxy.ts";
+import type { Lookup } from "../../workspaces/egress/web-address.ts";
 import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
+import { startContained } from "../../workspaces/sandbox/contained-program.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
 import { HostSockets, Placeholders } from "../../workspaces/sandbox/guarded-places.ts";
 import { type NestedGuard, NestedGuards } from "../../workspaces/sandbox/nested-guards.ts";
+import { defaultLimits, type ResourceLimits } from "../../workspaces/sandbox/resource-limits.ts";
 import { freshEnvironment, type SandboxPolicy } from "../../workspaces/sandbox/sandbox.ts";
-import { type Aftermath, ShellProcess } from "./shell-process.ts";
+import { systemCallFilter } from "../../workspaces/sandbox/system-call-filter.ts";
+import { type Aftermath, ShellProcess, startUncontained } from "./shell-process.ts";
 
 const graceMs = 2000;
 
@@ -19,7 +24,10 @@ interface RunnerOptions {
   readonly sandbox: SandboxFinding;
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly forbidden: readonly string[];
-  readonly maximumProcesses: number;
+  readonly limits: ResourceLimits;
+  readonly unixSockets: boolean;
+  readonly allowPrivate: readonly string[];
+  readonly lookup: Lookup | undefined;
   readonly mark?: DelegationMark | undefined;
   readonly records?: GuardRecords | undefined;
   readonly clock: Clock;
@@ -30,7 +38,8 @@ interface CommandRequest {
   readonly workspace: WorkspaceBinding;
   readonly argv: readonly string[];
   readonly cwd: string;
-  readonly network: boolean;
+  /** The hosts that are reached, through the proxy of the sandbox; absent: none. */
+  readonly network?: Selection;
   readonly scratch: string;
   /** What `guardNested` gave for this command, unless its workspace is thrown away afterwards. */
   readonly nested: CommandGuard | "throwaway";
@@ -47,7 +56,6 @@ export class CommandRunner {
   readonly #placeholders = new Placeholders();
   readonly #nested: NestedGuards;
   readonly #sockets: HostSockets;
-  readonly #isLimitedBySystem = limitsBySystem();
 
   constructor(options: RunnerOptions) {
     this.#options = options;
@@ -68,6 +76,10 @@ export class CommandRunner {
       ? await this.#nested.enter(workspace, this.#options.sandbox.isUsable)
       : nothingNested;
     if (!this.#options.sandbox.isUsable) return nested;
+    // A command that can make no UNIX socket reaches none that a process outside serves.
+    if (!this.#options.unixSockets && systemCallFilter() !== undefined) {
+      return { ...nested, sockets: [] };
+    }
     const seen = writeRoots.includes(root) ? nested.sockets : undefined;
     try {
       const sockets = await this.#sockets.enter(workspace, seen);
@@ -83,40 +95,37 @@ export class CommandRunner {
   }
 
   start(request: CommandRequest): ShellProcess {
-    const { clock, sandbox, maximumProcesses } = this.#options;
-    const { cwd, workspace, scratch, delegationId } = request;
+    const { clock, environment, limits, sandbox } = this.#options;
+    const { argv, cwd, delegationId, network = [], scratch, workspace } = request;
     const mark = this.#options.mark?.(delegationId);
-    const limit = this.#isLimitedBySystem && sandbox.isUsable ? maximumProcesses : null;
-    const argv = ["/bin/sh", "-c", beginning(limit), "sh", ...request.argv];
-    const shared = { clock, graceMs, maximumProcesses: limit === null ? maximumProcesses : null };
+    const shared = { clock, graceMs, afterwards: () => lookAfter(request) };
     if (!sandbox.isUsable) {
-      const own = this.#environmentOf(scratch);
-      return new ShellProcess({
-        ...shared,
-        program: systemShell(),
-        args: argv.slice(1),
-        environment: { ...own, ...mark },
-        folder: cwd,
-        isSandboxed: false,
-        afterwards: () => lookAfter(request),
-      });
+      const own = { ...this.#environmentOf(scratch), ...mark };
+      const program = startUncontained({ argv, clock, cwd, limits, environment: own });
+      return new ShellProcess({ ...shared, program, isSandboxed: false });
     }
-    const policy = this.#policyOf(request);
-    const line = sandbox.sandbox.wrap(policy, argv, cwd);
-    this.#placeholders.hold(delegationId, workspace.root, line.placeholders);
-    return new ShellProcess({
-      ...shared,
-      program: line.program,
-      args: line.args,
-      ...(line.filter !== undefined && { filter: line.filter }),
-      // The sandbox itself gets the clean environment too: commands can read that of its first process.
-      environment: {
-        ...freshEnvironment(this.#options.environment, sandbox.programs),
-        ...mark,
+    const grants = sandbox.sandbox.hasNamespaces && network.length > 0;
+    const connections = grants ? new EgressLog() : undefined;
+    const onConnection = (record: EgressRecord) => connections?.add(record);
+    const { allowPrivate, lookup } = this.#options;
+    const egress =
+      connections &&
+      createEgressProxy({
+        grants: [network],
+        allowPrivate,
+        onConnection,
+        ...(lookup && { lookup }),
+      });
+    const program = startContained(
+      { sandbox: sandbox.sandbox, programs: sandbox.programs, clock, environment, limits },
+      {
+        policy: this.#policyOf(request),
+        ...{ argv, cwd, egress, input: "ignore", joinsErrors: true },
+        ...(mark !== undefined && { variables: mark }),
+        onPlaceholders: (places) => this.#placeholders.hold(delegationId, workspace.root, places),
       },
-      isSandboxed: true,
-      afterwards: () => lookAfter(request),
-    });
+    );
+    return new ShellProcess({ ...shared, program, connections, isSandboxed: true });
   }
 
   /** Nothing of this delegation runs any more. */
@@ -125,7 +134,7 @@ export class CommandRunner {
     await this.#nested.settle();
   }
 
-  #policyOf({ workspace, network, scratch, nested }: CommandRequest): SandboxPolicy {
+  #policyOf({ workspace, scratch, nested }: CommandRequest): SandboxPolicy {
     const { root, writeRoots, allowWrites } = workspace;
     return {
       root,
@@ -137,7 +146,7 @@ export class CommandRunner {
       visible: workspace.visible ?? [],
       ownsGit: ownsGit(workspace),
       ...(nested === "throwaway" && { isThrowaway: true }),
-      network,
+      unixSockets: this.#options.unixSockets,
       scratch,
     };
   }
@@ -162,26 +171,6 @@ async function lookAfter({ workspace, nested }: CommandRequest): Promise<Afterma
   return { ...(objection !== undefined && { objection }), ...(remark !== undefined && { remark }) };
 }
 
-/** The prefix of every command: standard error goes to standard output, and no core files. */
-function beginning(maximumProcesses: number | null): string {
-  const limit = maximumProcesses === null ? "" : limitProcesses(maximumProcesses);
-  return `exec 2>&1; ulimit -c 0; ${limit}exec "$@"`;
-}
-
-/** Shells do not agree on the letter. */
-function limitProcesses(maximum: number): string {
-  return `ulimit -u ${maximum} 2>/dev/null || ulimit -p ${maximum} 2>/dev/null; `;
-}
-
-/**
- * Since Linux 5.14 the limit counts the processes of a namespace; before, those of the user on the
- * whole machine. For root it never counts.
- */
-function limitsBySystem(): boolean {
-  const [major = 0, minor = 0] = release().split(".").map(Number);
-  return process.getuid?.() !== 0 && (major > 5 || (major === 5 && minor >= 14));
-}
-
 /** Removes `.git/commondir`, which redirects git to other settings and hooks. A clone never has one. */
 function removeDiversion(root: string): void {
   try {
@@ -201,7 +190,13 @@ export interface CommandSettings {
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
   readonly forbidden?: readonly string[];
-  readonly maximumProcesses?: number;
+  /** Of each command with all that it starts. */
+  readonly limits?: Partial<ResourceLimits>;
+  /** Commands may make UNIX sockets. */
+  readonly unixSockets?: boolean;
+  /** Private places that commands may reach where the contract grants their host, as `host:port`. */
+  readonly allowPrivate?: readonly string[];
+  readonly lookup?: Lookup;
   /** Marks processes with their delegation, so that orphaned ones can be found. */
   readonly mark?: DelegationMark | undefined;
   /** Records the folders of running commands, for the recovery after a kill. */
@@ -240,7 +235,10 @@ function make(settings: CommandSettings, clock: Clock): PreparedCommands {
     sandbox,
     environment: settings.environment,
     forbidden: (settings.forbidden ?? []).map((place) => nearestRealPath(resolve(place)).path),
-    maximumProcesses: settings.maximumProcesses ?? 1024,
+    limits: { ...defaultLimits, ...settings.limits },
+    unixSockets: settings.unixSockets ?? false,
+    allowPrivate: settings.allowPrivate ?? [],
+    lookup: settings.lookup,
     mark: settings.mark,
     records: settings.records,
     clock,

@@ -1,5 +1,6 @@
 import { constants } from "node:os";
 import type { Clock } from "../../ports/clock.ts";
+import { describeRefused } from "../../workspaces/egress/egress-log.ts";
 import { cleanText } from "../mcp/clean-text.ts";
 import type { ToolResult } from "../tool.ts";
 import type { HeadAndTail } from "./head-and-tail.ts";
@@ -73,18 +74,27 @@ export async function waitFor(
  */
 export async function tellEnd(process: ShellProcess): Promise<ToolResult> {
   const outcome = await process.ended;
-  const text = describeOutput(describeEnd(outcome), process.takeOutput());
   const { endedBecause, objection } = outcome;
-  const isAnswer = endedBecause === undefined && objection === undefined;
-  return isAnswer ? { text, ...exitOf(outcome) } : failure(text);
+  return tell(process, outcome, endedBecause === undefined && objection === undefined);
 }
 
 /** Of one in the background: how far it is, and what it said since the last time. */
 export async function tellState(process: ShellProcess, whileRunning: string): Promise<ToolResult> {
-  if (process.isRunning) return { text: describeOutput(whileRunning, process.takeOutput()) };
+  if (process.isRunning) return tell(process, whileRunning, true);
   const outcome = await process.ended;
-  const text = describeOutput(describeEnd(outcome), process.takeOutput());
-  return outcome.objection === undefined ? { text, ...exitOf(outcome) } : failure(text);
+  return tell(process, outcome, outcome.objection === undefined);
+}
+
+function tell(process: ShellProcess, how: Outcome | string, isAnswer: boolean): ToolResult {
+  const connections = process.takeConnections();
+  const sentence = typeof how === "string" ? how : describeEnd(how);
+  const about = [sentence, describeRefused(connections)].filter((part) => part !== undefined);
+  const text = describeOutput(about.join(" "), process.takeOutput());
+  return {
+    text,
+    ...(connections && { connections }),
+    ...(isAnswer ? typeof how !== "string" && exitOf(how) : { isError: true }),
+  };
 }
 
 /** Of one that was ended the code says how it took that, and nothing about its work. */

@@ -148,7 +148,6 @@ class CheckRun {
       workspace,
       argv: ["/bin/sh", "-c", command],
       cwd,
-      network: false,
       scratch: this.#shell.scratch,
       nested: "throwaway",
     });

@@ -217,17 +217,16 @@ describe.skipIf(!machine.isUsable)(`the network of a command${whySkipped}`, () =
     }
   }
 
-  it("is not there, not even loopback, unless tool and contract both grant all of it", async () => {
+  it("is not there, not even loopback, whatever tool and contract grant", async () => {
     await withServer(async (port) => {
       const cases = [
         open(),
         open({ options: { network: true } }),
         open({ context: { network: "*" } }),
         open({ options: { network: true }, context: { network: ["example.org"] } }),
+        open({ options: { network: true }, context: { network: "*" } }),
       ];
       for (const shell of cases) expect(await shell.run(connect(port))).not.toContain("IN");
-      const granted = open({ options: { network: true }, context: { network: "*" } });
-      expect(await granted.run(connect(port))).toBe("Exit code 0.\nIN\n");
     });
   });
 });

@@ -50,17 +50,17 @@ call("io_uring", 425, 4, ctypes.create_string_buffer(256))
 call("userfaultfd", 323 if x64 else 282, 1)
 call("bpf", 321 if x64 else 280, 0, 0, 0)
 call("namespace", 272 if x64 else 97, 0x10000000)
-for name, family in [("vsock", 40), ("packet", 17), ("alg", 38), ("bluetooth", 31)]:
+for name, family in [("unix", 1), ("vsock", 40), ("packet", 17), ("alg", 38), ("bluetooth", 31)]:
     try:
         socket.socket(family, socket.SOCK_STREAM)
         print(name, "ok")
     except OSError as error:
         print(name, errno.errorcode[error.errno])
 `);
-    expect(said.trim().split("\n").slice(-11)).toEqual([
+    expect(said.trim().split("\n").slice(-12)).toEqual([
       ...["keyctl EPERM", "add_key EPERM", "request_key EPERM", "io_uring ENOSYS"],
       ...["userfaultfd EPERM", "bpf EPERM", "namespace EPERM"],
-      ...["vsock", "packet", "alg", "bluetooth"].map((name) => `${name} EAFNOSUPPORT`),
+      ...["unix", "vsock", "packet", "alg", "bluetooth"].map((name) => `${name} EAFNOSUPPORT`),
     ]);
   });
 });
@@ -84,7 +84,8 @@ describe.skipIf(!machine.isUsable)(`sockets in the workspace${whySkipped}`, () =
     mkdirSync(join(root, "deep/er"), { recursive: true });
     const paths = ["host.sock", "deep/er/host.sock"];
     const servers = await Promise.all(paths.map((path) => serve(join(root, path))));
-    const opened = testShell({ root, request: { allowWrites } });
+    for (const path of paths) expect(await shell.run(ask(path))).not.toContain("SECRET");
+    const opened = testShell({ root, request: { allowWrites }, options: { unixSockets: true } });
     for (const path of paths) {
       const said = await opened.run(ask(path));
       expect(said).not.toContain("SECRET");
@@ -94,6 +95,7 @@ describe.skipIf(!machine.isUsable)(`sockets in the workspace${whySkipped}`, () =
   });
 
   it.skipIf(!has(python))("that were left behind can be made again", async () => {
+    shell = testShell({ root, options: { unixSockets: true } });
     const make = `${python} -c 'import socket,os
 try: os.unlink("own.sock")
 except FileNotFoundError: pass
@@ -102,6 +104,7 @@ s=socket.socket(socket.AF_UNIX); s.bind("own.sock"); print("bound")'`;
   });
 
   it.skipIf(!has(python))("of a command in the background answer to the next one", async () => {
+    shell = testShell({ root, options: { unixSockets: true } });
     writeFileSync(
       join(root, "serve.py"),
       "import socket\ns=socket.socket(socket.AF_UNIX); s.bind('back.sock'); s.listen(1)\n" +
@@ -115,8 +118,11 @@ s=socket.socket(socket.AF_UNIX); s.bind("own.sock"); print("bound")'`;
 });
 
 describe.skipIf(!machine.isUsable)(`what a developer needs works${whySkipped}`, () => {
-  it.skipIf(!has(python))("Python with many processes and sockets of its own", async () => {
-    const said = await runPython(`
+  it.skipIf(!has(python))(
+    "Python with many processes and sockets of its own, where UNIX sockets are open",
+    async () => {
+      shell = testShell({ root, options: { unixSockets: true } });
+      const said = await runPython(`
 import multiprocessing, os, socket
 def double(n): return n * 2
 if __name__ == "__main__":
@@ -126,15 +132,27 @@ if __name__ == "__main__":
     client = socket.socket(socket.AF_UNIX); client.connect("own.sock"); print("connected")
     print(socket.if_nameindex()[0][1])
 `);
-    expect(said).toContain("[0, 2, 4, 6]\n[1, 2]\nconnected\nlo");
+      expect(said).toContain("[0, 2, 4, 6]\n[1, 2]\nconnected\nlo");
+    },
+  );
+
+  it.skipIf(!has(python))("Python with a pool of processes and pipes between them", async () => {
+    const said = await runPython(`
+import multiprocessing, socket
+def double(n): return n * 2
+if __name__ == "__main__":
+    with multiprocessing.get_context("fork").Pool(2) as pool: print(pool.map(double, range(4)))
+    one, two = socket.socketpair(); one.send(b"pair"); print(two.recv(4).decode())
+`);
+    expect(said).toContain("[0, 2, 4, 6]\npair\n");
   });
 
   it("git, node, make and a compiler", { timeout: 60_000 }, async () => {
     const script = `
       const net = require("net"), os = require("os");
       const { Worker } = require("worker_threads");
-      const server = net.createServer((s) => s.end("pong")).listen("node.sock", () =>
-        net.connect("node.sock").on("data", (d) => {
+      const server = net.createServer((s) => s.end("pong")).listen(0, "127.0.0.1", () =>
+        net.connect(server.address().port, "127.0.0.1").on("data", (d) => {
           console.log("node", String(d), Array.isArray(Object.keys(os.networkInterfaces())));
           new Worker("process.exit(0)", { eval: true }).on("exit", () => server.close());
         }));`;

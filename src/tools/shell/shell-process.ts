@@ -1,21 +1,16 @@
-import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import type { Readable, Writable } from "node:stream";
 import { type Clock, sleep } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import {
-  countTasks,
-  descendantsOf,
-  processesMarked,
-  signalProcess,
-} from "../../workspaces/delegation-mark.ts";
-import type { Program } from "../../workspaces/processes/find-program.ts";
+import { processesMarked, signalProcess } from "../../workspaces/delegation-mark.ts";
+import type { EgressEvidence, EgressLog } from "../../workspaces/egress/egress-log.ts";
+import { systemShell } from "../../workspaces/processes/find-program.ts";
 import { startProgram } from "../../workspaces/processes/start-program.ts";
+import type { ContainedProgram } from "../../workspaces/sandbox/contained-program.ts";
+import { type ResourceLimits, watchResources } from "../../workspaces/sandbox/resource-limits.ts";
 import { waitAtMost } from "../wait-at-most.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
 
 const keptBytes = 512 * 1024;
-const watchMs = 50;
 const markName = "MANDATE_COMMAND";
 
 export interface Aftermath {
@@ -33,17 +28,10 @@ export interface Outcome extends Aftermath {
 }
 
 export interface ProcessOptions {
-  readonly program: Program;
-  readonly args: readonly string[];
-  readonly environment: Readonly<Record<string, string>>;
-  /** Without a sandbox, the folder of the command; with one, the sandbox goes there. */
-  readonly folder?: string;
-  /** In a sandbox descriptor 3 says which process all others descend from. */
+  readonly program: ContainedProgram;
   readonly isSandboxed: boolean;
-  /** Beyond so many all are ended; null where the system itself sees to it. */
-  readonly maximumProcesses: number | null;
-  /** What the sandbox reads from descriptor 4. */
-  readonly filter?: Uint8Array;
+  /** The hosts that its sandbox asked for. */
+  readonly connections?: EgressLog | undefined;
   readonly graceMs: number;
   readonly clock: Clock;
   /** Called when no process of the command runs any more, before `ended` resolves. */
@@ -56,9 +44,8 @@ export class ShellProcess {
   readonly ended: Promise<Outcome>;
   /** Until all is known about its end. */
   isRunning = true;
-  readonly #child: ChildProcess;
+  readonly #program: ContainedProgram;
   readonly #options: ProcessOptions;
-  #scope: ProcessScope | undefined;
   #output = new HeadAndTail(keptBytes, keptBytes);
   #complaint = "";
   #endedBecause: string | undefined;
@@ -68,20 +55,8 @@ export class ShellProcess {
 
   constructor(options: ProcessOptions) {
     this.#options = options;
-    const mark = crypto.randomUUID();
-    const { environment, isSandboxed } = options;
-    const { program, args, folder, filter } = options;
-    this.#child = startProgram(
-      {
-        ...{ program, args, ...(folder !== undefined && { folder }) },
-        environment: isSandboxed ? environment : { ...environment, [markName]: mark },
-        // What a terminal sends to our group is not meant for it.
-        leadsGroup: true,
-      },
-      ["ignore", "pipe", "pipe", isSandboxed ? "pipe" : "ignore", filter ? "pipe" : "ignore"],
-    );
-    const { pid, stdout, stderr, stdio } = this.#child;
-    if (!isSandboxed && pid !== undefined) this.#scope = markedScope(pid, `${markName}=${mark}`);
+    this.#program = options.program;
+    const { stdout, stderr } = this.#program.child;
     stdout?.on("data", (chunk: Buffer) => {
       this.#output.push(chunk);
       free(chunk);
@@ -89,10 +64,6 @@ export class ShellProcess {
     stderr?.on("data", (chunk: Buffer) => {
       this.#complaint = (this.#complaint + chunk.toString("utf8")).slice(0, 2000);
     });
-    const forFilter = stdio[4] as Writable | null | undefined;
-    // A sandbox that ended before it read its filter says why by itself.
-    forFilter?.on("error", () => undefined).end(filter, () => forFilter.destroy());
-    (stdio[3] as Readable | null)?.on("data", (chunk: Buffer) => this.#readStatus(chunk));
     this.ended = this.#run();
     this.ended.catch(() => undefined);
   }
@@ -102,6 +73,10 @@ export class ShellProcess {
     const taken = this.#output;
     this.#output = new HeadAndTail(keptBytes, keptBytes);
     return taken;
+  }
+
+  takeConnections(): readonly EgressEvidence[] | undefined {
+    return this.#options.connections?.take();
   }
 
   /** Resolves when nothing of it is left. The first reason is reported. */
@@ -124,28 +99,27 @@ export class ShellProcess {
   }
 
   async #attend(): Promise<Outcome> {
-    const stopWatching = this.#watchNumber();
+    const { child, exceeded, isSetUp } = this.#program;
     try {
-      const exited = once(this.#child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
+      const exited = once(child, "exit") as Promise<[number | null, NodeJS.Signals | null]>;
       const [code, signal] = await exited;
       // A sandbox ends all its processes. Without one, remaining processes keep the output open.
       if (!this.#options.isSandboxed) await this.#endLeftovers();
       await this.#drain();
-      const because = this.#endedBecause;
-      if (this.#scope === undefined && because === undefined) {
+      const because = this.#endedBecause ?? exceeded();
+      if (!isSetUp() && because === undefined) {
         throw new Error(`the sandbox could not be set up: ${this.#complaint.trim()}`);
       }
       return { code, signal, ...(because !== undefined && { endedBecause: because }) };
     } catch (error) {
       throw new Error(`The command could not be started: ${messageOf(error)}`, { cause: error });
     } finally {
-      stopWatching();
       this.#isGone = true;
     }
   }
 
   async #drain(): Promise<void> {
-    const { stdio } = this.#child;
+    const { stdio } = this.#program.child;
     const open = stdio.slice(0, 4).filter((stream) => stream?.closed === false);
     const closed = Promise.all(open.map((stream) => stream && once(stream, "close")));
     await waitAtMost(this.#options.clock, 1000, closed);
@@ -161,14 +135,11 @@ export class ShellProcess {
   }
 
   #processes(): readonly number[] {
-    return this.#isGone ? [] : (this.#scope?.processes() ?? []);
+    return this.#isGone ? [] : this.#program.processes();
   }
 
   #kill(): void {
-    if (this.#isGone) return;
-    this.#scope?.kill();
-    const { pid } = this.#child;
-    if (pid !== undefined) signalProcess(-pid, "SIGKILL");
+    if (!this.#isGone) this.#program.kill();
   }
 
   async #endLeftovers(): Promise<void> {
@@ -179,28 +150,6 @@ export class ShellProcess {
     while (left().length > 0 && clock.monotonic() < end) await sleep(clock, 25);
     this.#kill();
   }
-
-  #readStatus(chunk: Buffer): void {
-    const named = /"child-pid"\s*:\s*(\d+)/.exec(chunk.toString("latin1"));
-    if (named === null) return;
-    this.#scope = namespaceScope(Number(named[1]));
-    // It was stopped before its process was known.
-    if (this.#endedBecause !== undefined) this.#kill();
-  }
-
-  /** Counts the command's processes only when the whole machine has many more than before. */
-  #watchNumber(): () => void {
-    const { clock, maximumProcesses: maximum } = this.#options;
-    if (maximum === null || process.platform !== "linux") return () => undefined;
-    const before = countTasks();
-    const timer = clock.every(watchMs, () => {
-      if (countTasks() - before <= maximum || this.#processes().length <= maximum) return;
-      this.#endedBecause ??= `It started more than ${maximum} processes and was ended.`;
-      this.#kill();
-    });
-    timer.unref();
-    return () => timer.cancel();
-  }
 }
 
 /** Frees a chunk at once: garbage collection would let far more of them accumulate. */
@@ -209,31 +158,55 @@ function free({ buffer, byteLength }: Buffer): void {
   if (isWhole) buffer.transfer(0);
 }
 
-/** The live processes of a command. */
-interface ProcessScope {
-  processes(): readonly number[];
-  kill(): void;
-}
-
-/** No process leaves a namespace, and none survives its first process. */
-function namespaceScope(first: number): ProcessScope {
-  return {
-    processes: () => descendantsOf(first),
-    kill: () => signalProcess(first, "SIGKILL"),
-  };
+interface UncontainedStart {
+  readonly argv: readonly string[];
+  readonly cwd: string;
+  readonly environment: Readonly<Record<string, string>>;
+  readonly limits: ResourceLimits;
+  readonly clock: Clock;
 }
 
 /**
- * Without a namespace: the group of the command, and on Linux every process with its mark in the
- * environment. One that leaves the group and also cleans its environment is not found.
+ * Starts a command without a sandbox. Its processes are those of its group, and on Linux every process
+ * with its mark in the environment. One that leaves the group and also cleans its environment is not
+ * found.
  */
-function markedScope(leader: number, mark: string): ProcessScope {
-  const processes = (): readonly number[] =>
-    process.platform === "linux" ? processesMarked(mark) : [];
-  return {
-    processes: () => [...processes(), -leader],
-    kill: () => {
-      for (const pid of [...processes(), -leader]) signalProcess(pid, "SIGKILL");
+export function startUncontained(start: UncontainedStart): ContainedProgram {
+  const { argv, clock, cwd, environment, limits } = start;
+  const mark = crypto.randomUUID();
+  const script = 'exec 2>&1; ulimit -c 0; exec "$@"';
+  const child = startProgram(
+    {
+      program: systemShell(),
+      args: ["-c", script, "sh", ...argv],
+      folder: cwd,
+      environment: { ...environment, [markName]: mark },
+      leadsGroup: true,
     },
-  };
+    ["ignore", "pipe", "pipe"],
+  );
+  let because: string | undefined;
+  const stopWatching = watchResources(
+    {
+      processes,
+      onExceeded(reason) {
+        because ??= reason;
+        kill();
+      },
+    },
+    limits,
+    clock,
+  );
+  child.once("exit", stopWatching).once("error", stopWatching);
+  return { child, isSetUp: () => true, processes, exceeded: () => because, kill };
+
+  function processes(): readonly number[] {
+    if (child.pid === undefined) return [];
+    const marked = process.platform === "linux" ? processesMarked(`${markName}=${mark}`) : [];
+    return [...marked, -child.pid];
+  }
+
+  function kill(): void {
+    for (const pid of processes()) signalProcess(pid, "SIGKILL");
+  }
 }

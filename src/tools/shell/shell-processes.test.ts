@@ -93,7 +93,7 @@ describe.skipIf(!machine.isUsable)(`what a command starts${whySkipped}`, () => {
   });
 
   it("cannot become any number of processes", async () => {
-    const shell = open({ options: { maximumProcesses: 100 } });
+    const shell = open({ options: { limits: { processes: 100 } } });
     const { text } = await shell.call({
       command: "i=0; while [ $i -lt 20000 ]; do sleep 30 & i=$((i+1)); done; echo all; wait",
       timeout_ms: 15_000,

@@ -9,17 +9,18 @@ import { CallDenied } from "../../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
+import { removeStaleScratchFolders } from "../../workspaces/sandbox/scratch-folder.ts";
 import { requireWorkspace } from "../files/file-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
 import { type CommandSettings, createCommandSetup } from "./command-runner.ts";
-import { DelegationShell, removeStaleScratchFolders } from "./delegation-shell.ts";
+import { DelegationShell } from "./delegation-shell.ts";
 import { failure, tellEnd, tellState, waitFor } from "./describe-outcome.ts";
 import { createMergeChecks, type MergeChecks } from "./merge-checks.ts";
 import type { ShellProcess } from "./shell-process.ts";
 import { subjectsOfArguments, subjectsOfCommand } from "./subjects-of-command.ts";
 
 export interface ShellOptions extends CommandSettings {
-  /** Lets contracts that reach every host do so from commands as well. */
+  /** Commands reach the hosts that the contract grants. */
   readonly network?: boolean;
   readonly clock?: Clock;
 }
@@ -52,7 +53,8 @@ export function createShellTool(options: ShellOptions): Shell {
     description:
       "Run a command in the workspace: a line for sh (command), or a program with its arguments " +
       "(argv). Gives the exit code and the output. The system is read-only outside the workspace, " +
-      "and there is usually no network; /tmp and the home are private and kept until you are " +
+      "and there is usually no network: granted hosts are reached over HTTP and HTTPS, through the " +
+      "proxy that the environment names; /tmp and the home are private and kept until you are " +
       "done. Everything a command starts ends with it: use background for servers, then handle " +
       "with action read, wait or stop.",
     effect: "exec",
@@ -60,9 +62,11 @@ export function createShellTool(options: ShellOptions): Shell {
       untrusted: true,
       private: "workspace",
       // Without a sandbox the reach of a command is unknown.
-      wayOut: options.unsandboxed === true || (options.network === true && "any_host"),
+      wayOut: options.unsandboxed === true || (options.network === true && "granted_hosts"),
     },
     idempotent: false,
+    // Looked for only where the operator waived it.
+    isUnsandboxed: () => options.unsandboxed === true && !setup.prepare().sandbox.isUsable,
     scopes: ["shell"],
     input: shellInput,
     preflight({ cwd }, context) {
@@ -148,7 +152,7 @@ export function createShellTool(options: ShellOptions): Shell {
       throw new Error(`"${input.cwd}" is not a folder of the workspace.`);
     }
     const argv = input.argv ?? ["/bin/sh", "-c", input.command ?? ""];
-    return { cwd, argv, network: options.network === true && network === "*" };
+    return { cwd, argv, network: options.network === true ? network : [] };
   }
 
   async function attend(input: ShellInput, { delegationId, signal }: ToolContext) {

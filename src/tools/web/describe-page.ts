@@ -1,11 +1,11 @@
 import { STATUS_CODES } from "node:http";
 import type { Clock } from "../../ports/clock.ts";
+import { describeRetryAfter } from "../../workspaces/egress/web-address.ts";
 import type { DocumentKind, DocumentReply } from "../documents/document-request.ts";
 import { readDocument } from "../documents/read-document.ts";
 import { sniffBytes } from "../documents/sniff-kind.ts";
 import type { ToolResult } from "../tool.ts";
 import { isHtmlType, isTextType, type MediaType, mediaTypeOf, type Page } from "./get-page.ts";
-import { describeRetryAfter } from "./web-address.ts";
 
 export interface PageView {
   readonly format: "markdown" | "text" | "html";

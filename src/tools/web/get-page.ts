@@ -1,19 +1,20 @@
 import { type IncomingHttpHeaders, type IncomingMessage, request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
-import { isIP, type LookupFunction, type Socket } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { portOf } from "../../contracts/addresses.ts";
 import { type Clock, timeoutSignal } from "../../ports/clock.ts";
 import {
-  canonicalAddress,
+  answerWith,
   FetchFailure,
   followRedirect,
   type HostAddress,
   hostOf,
+  isOneOf,
   type Lookup,
   resolveHost,
-} from "./web-address.ts";
+} from "../../workspaces/egress/web-address.ts";
 
 export interface PageLimits extends GetLimits {
   /** From the first look-up to the last byte, redirects included. */
@@ -167,20 +168,6 @@ export function sendGet(
     });
     request.end();
   });
-}
-
-function answerWith(addresses: readonly HostAddress[]): LookupFunction {
-  return (_host, options, callback) => {
-    const [first] = addresses;
-    if (options.all) callback(null, [...addresses]);
-    else callback(null, first?.address ?? "", first?.family ?? 0);
-  };
-}
-
-function isOneOf(address: string | undefined, addresses: readonly HostAddress[]): boolean {
-  if (address === undefined) return false;
-  const connected = canonicalAddress(address);
-  return addresses.some((each) => canonicalAddress(each.address) === connected);
 }
 
 /** By code only: messages of the system name addresses. */

@@ -1,8 +1,8 @@
 import { z } from "zod";
 import { type Clock, timeoutSignal } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
+import { describeRetryAfter, FetchFailure } from "../../workspaces/egress/web-address.ts";
 import { hideValues } from "../mcp/clean-text.ts";
-import { describeRetryAfter, FetchFailure } from "./web-address.ts";
 
 const text = z
   .string()

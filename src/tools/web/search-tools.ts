@@ -2,10 +2,10 @@ import { z } from "zod";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
+import { FetchFailure, requireGrantedHost } from "../../workspaces/egress/web-address.ts";
 import { cleanLine, hideValues } from "../mcp/clean-text.ts";
 import { defineTool, type Tool, type ToolResult } from "../tool.ts";
 import { brave, type NamedProvider, type SearchResult, searxng, tavily } from "./search-engines.ts";
-import { FetchFailure, requireGrantedHost } from "./web-address.ts";
 
 export interface SearchToolsOptions {
   /** Base URLs that replace the services' own. */

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import type { HostAddress } from "./web-address.ts";
+import type { HostAddress } from "../../workspaces/egress/web-address.ts";
 import { createWebFetch } from "./web-fetch.ts";
 import {
   contextFor,

@@ -3,8 +3,6 @@ import { z } from "zod";
 import { judgeByRules } from "../../contracts/judge-by-rules.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
-import { defineTool, type Tool, type ToolContext } from "../tool.ts";
-import type { PageLimits } from "./get-page.ts";
 import {
   FetchFailure,
   hostOf,
@@ -13,7 +11,9 @@ import {
   requireGrantedHost,
   requirePublic,
   systemLookup,
-} from "./web-address.ts";
+} from "../../workspaces/egress/web-address.ts";
+import { defineTool, type Tool, type ToolContext } from "../tool.ts";
+import type { PageLimits } from "./get-page.ts";
 
 export interface WebFetchOptions {
   /**

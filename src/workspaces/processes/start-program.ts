@@ -5,7 +5,8 @@ import { parse } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { type Program, requireOutside } from "./find-program.ts";
 
-type Stdio = ("pipe" | "ignore")[];
+/** `inherit`: the terminal, or whatever this process has: only for a program that a person started. */
+type Stdio = ("pipe" | "ignore" | "inherit")[];
 
 export interface ProgramStart {
   readonly program: Program;
@@ -97,10 +98,10 @@ let nothing: number | undefined;
  * among them would give access to every file. They cannot be closed here, since their owner may
  * need them, so the started process gets the null device in their place.
  */
-function stdioWithoutInherited<Own extends ("pipe" | "ignore")[]>(own: [...Own]): [...Own] {
+function stdioWithoutInherited<Own extends Stdio>(own: [...Own]): [...Own] {
   const inherited = findInherited();
   if (inherited.length === 0) return own;
-  const stdio: ("pipe" | "ignore" | number)[] = [...own];
+  const stdio: (Stdio[number] | number)[] = [...own];
   for (const descriptor of inherited) {
     while (stdio.length <= descriptor) stdio.push("ignore");
     // Beyond the first three, "ignore" would leave the inherited descriptor open.

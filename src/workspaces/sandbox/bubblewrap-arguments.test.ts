@@ -23,10 +23,10 @@ beforeEach(() => {
 function writable(): readonly string[] {
   const policy: SandboxPolicy = {
     ...{ root, allowWrites: true, writeRoots: [out], scratch: "/scratch" },
-    ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, network: false },
+    ...{ forbidden: [], guarded: [], visible: [], ownsGit: false },
   };
   const options = { program: namedProgram("/usr/bin/bwrap"), version: "0", programFolders: [] };
-  const sandbox = createBubblewrap({ ...options, closesNamespaces: true, filter: undefined });
+  const sandbox = createBubblewrap({ ...options, closesNamespaces: true, isFiltered: false });
   const { args } = sandbox.wrap(policy, ["true"], root);
   const bound = args.flatMap((word, index) => (word === "--bind" ? [args[index + 1] ?? ""] : []));
   return bound.filter((place) => !place.startsWith("/scratch"));

@@ -8,19 +8,22 @@ import {
   readlinkSync,
   realpathSync,
 } from "node:fs";
-import { join } from "node:path";
+import { extname, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import { markName } from "../delegation-mark.ts";
-import type { Program } from "../processes/find-program.ts";
+import { ownNode, type Program } from "../processes/find-program.ts";
 import { type Cover, kindOfExisting, planGuards } from "./guarded-places.ts";
 import {
   homeInside,
+  relayInside,
   type Sandbox,
   type SandboxPolicy,
   systemFolders,
   systemSettings,
 } from "./sandbox.ts";
+import { systemCallFilter } from "./system-call-filter.ts";
 
 interface BubblewrapOptions {
   readonly program: Program;
@@ -29,31 +32,36 @@ interface BubblewrapOptions {
   readonly closesNamespaces: boolean;
   /** Mounted read-only, in addition to the system folders. */
   readonly programFolders: readonly string[];
-  /** The system call filter; undefined for an unknown architecture. */
-  readonly filter: Uint8Array | undefined;
+  /** Commands do not run without the filter on system calls; false for an unknown architecture. */
+  readonly isFiltered: boolean;
 }
 
 const withoutFilter = `, without a system call filter, which does not exist for ${process.arch}`;
 
 export function createBubblewrap(options: BubblewrapOptions): Sandbox {
-  const { program, programFolders, filter } = options;
+  const { program, programFolders, isFiltered } = options;
   const fixed = [
     ...isolation,
     ...(options.closesNamespaces ? ["--disable-userns"] : []),
-    ...(filter === undefined ? [] : ["--seccomp", "4"]),
+    ...(isFiltered ? ["--seccomp", "4"] : []),
     ...showSystem(programFolders),
   ];
   return {
-    name: `bubblewrap ${options.version}${filter === undefined ? withoutFilter : ""}`,
+    name: `bubblewrap ${options.version}${isFiltered ? "" : withoutFilter}`,
+    hasNamespaces: true,
+    placesOf: () => ({ home: homeInside, temporary: "/tmp" }),
     wrap(policy, argv, cwd) {
       const { args, sources, placeholders } = mountPolicy(policy, programFolders);
       // Recorded before mounting: what is mounted must be the same.
       const checked = onlyInside(policy, sources, argv);
-      const network = policy.network ? [] : ["--unshare-net"];
-      const status = ["--json-status-fd", "3", "--chdir", cwd, "--"];
+      const hold = policy.isHeld ? ["--block-fd", "6"] : [];
+      const status = [...hold, "--json-status-fd", "3", "--chdir", cwd, "--"];
+      const filter = isFiltered
+        ? systemCallFilter({ unixSockets: policy.unixSockets === true })
+        : undefined;
       return {
         program,
-        args: [...fixed, ...network, ...args, ...status, ...checked],
+        args: [...fixed, ...args, ...status, ...checked],
         placeholders,
         ...(filter !== undefined && { filter }),
       };
@@ -61,11 +69,17 @@ export function createBubblewrap(options: BubblewrapOptions): Sandbox {
   };
 }
 
+const relayScript = fileURLToPath(
+  new URL(`../egress/relay-main${extname(import.meta.filename)}`, import.meta.url),
+);
+
 const sharedMemoryBytes = 256 * 1024 * 1024;
 
 /** Namespaces and privileges: the same for every command. */
 export const isolation: readonly string[] = [
   ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
+  // Also where hosts are granted: those are reached through the relay alone.
+  "--unshare-net",
   ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"],
   // The mark is for processes outside; the process inside ends with all others.
   ...["--unsetenv", markName],
@@ -112,6 +126,7 @@ interface Mounts {
  */
 function mountPolicy(policy: SandboxPolicy, programFolders: readonly string[]): Mounts {
   const outside = coverAmong([...systemFolders, ...programFolders], policy);
+  const beside = coverAmong(policy.visible, policy);
   const { pinned, readOnly, covered, missing } = planGuards(policy);
   const args = [
     ...["--proc", "/proc", "--dev", "/dev"],
@@ -122,14 +137,16 @@ function mountPolicy(policy: SandboxPolicy, programFolders: readonly string[]): 
     ...["--bind", join(policy.scratch, "tmp"), "/var/tmp"],
     ...outside.flatMap(cover),
     ...policy.visible.flatMap((place) => ["--ro-bind-try", place, place]),
+    ...beside.flatMap(cover),
     ...mountRoot(policy),
+    ...(policy.hasRelay ? relayMounts : []),
     ...pinned.flatMap((place) => ["--bind", place, place]),
     ...readOnly.flatMap((place) => ["--ro-bind", place, place]),
     ...covered.flatMap(cover),
     ...(policy.sockets ?? [])
       .filter((place) => !covered.some((above) => isBelow(place, above.place)))
       .flatMap(hide),
-    ...[...outside, ...covered].flatMap(close),
+    ...[...outside, ...beside, ...covered].flatMap(close),
     // As root, kernel settings could be written even without privileges.
     ...["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"],
   ];
@@ -174,6 +191,11 @@ function realpathOf(place: string): string | undefined {
     return undefined;
   }
 }
+
+const relayMounts = [
+  ...["--ro-bind", ownNode().file, relayInside.node],
+  ...["--ro-bind", relayScript, relayInside.script],
+];
 
 /** Lists of the user's keys; the system call filter blocks the keys themselves. */
 const keyLists = ["/proc/keys", "/proc/key-users"];

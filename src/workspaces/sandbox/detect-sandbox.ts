@@ -11,6 +11,7 @@ import { helperEnvironment } from "../processes/program-environment.ts";
 import { runToEnd } from "../processes/start-program.ts";
 import { createBubblewrap, isolation, showSystem } from "./bubblewrap.ts";
 import { findProgramPlaces, type ProgramPlaces, type Sandbox } from "./sandbox.ts";
+import { createSeatbelt } from "./seatbelt.ts";
 import { systemCallFilter } from "./system-call-filter.ts";
 
 export type SandboxFinding =
@@ -41,7 +42,8 @@ export function detectSandbox(
   { platform = process.platform, program }: DetectionOptions = {},
 ): SandboxFinding {
   const named = program ?? findSystemProgram("bwrap", environment["PATH"]);
-  const key = JSON.stringify([platform, named, environment["PATH"], environment["HOME"]]);
+  const names = ["PATH", "HOME", "MANDATE_SEATBELT"];
+  const key = JSON.stringify([platform, named, ...names.map((name) => environment[name])]);
   const known = found.get(key) ?? detect(environment, platform, program);
   found.set(key, known);
   return known;
@@ -52,6 +54,7 @@ export function mayHaveSandbox(
   environment: Environment,
   platform: NodeJS.Platform = process.platform,
 ): boolean {
+  if (platform === "darwin") return environment["MANDATE_SEATBELT"] === "1";
   return platform === "linux" && findSystemProgram("bwrap", environment["PATH"]).isFound;
 }
 
@@ -61,6 +64,13 @@ function detect(
   chosen: string | undefined,
 ): SandboxFinding {
   const programs = findProgramPlaces(environment);
+  if (platform === "darwin" && environment["MANDATE_SEATBELT"] === "1") {
+    const program = namedProgram("/usr/bin/sandbox-exec");
+    const tried = run(program, ["-p", "(version 1) (allow default)", "/usr/bin/true"]);
+    if (!tried.worked) return none(`sandbox-exec does not work here: ${headOf(tried.output, 200)}`);
+    const sandbox = createSeatbelt(program, programs.folders);
+    return { isUsable: true, sandbox, programs };
+  }
   if (platform !== "linux") {
     return none("The sandbox (bubblewrap) exists for Linux only, and this is not Linux.");
   }
@@ -82,12 +92,18 @@ function detect(
     const extra = closesNamespaces ? ["--disable-userns"] : [];
     // Where a filter exists, commands do not run without it.
     const filtered = filter === undefined ? [] : ["--seccomp", "0"];
-    const mounts = ["--unshare-net", ...system, "--proc", "/proc", "--dev", "/dev"];
+    const mounts = [...system, "--proc", "/proc", "--dev", "/dev"];
     const words = [...isolation, ...extra, ...filtered, ...mounts, "--", "/bin/sh", "-c", ":"];
     const tried = run(program, words, filter);
     if (tried.worked) {
       const { folders: programFolders } = programs;
-      const options = { program, version, closesNamespaces, programFolders, filter };
+      const options = {
+        program,
+        version,
+        closesNamespaces,
+        programFolders,
+        isFiltered: filter !== undefined,
+      };
       return { isUsable: true, sandbox: createBubblewrap(options), programs };
     }
     if (!closesNamespaces) return none(explain(program, tried.output));

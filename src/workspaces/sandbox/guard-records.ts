@@ -153,8 +153,15 @@ export function describeUnseen(root: string, unseen: readonly string[]): string 
   );
 }
 
+/** A process that was killed could not look at what its commands left: this one does. */
+export async function sweepAfterKilled(records: GuardRecords): Promise<void> {
+  for (const abandoned of await records.sweepAbandoned()) {
+    process.emitWarning(describeAbandoned(abandoned), { type: "MandateWarning" });
+  }
+}
+
 /** For a person, after a process was killed while commands ran. */
-export function describeAbandoned({ planted, root, unseen }: AbandonedPlace): string {
+function describeAbandoned({ planted, root, unseen }: AbandonedPlace): string {
   const sentences = [`A Mandate process was killed while its commands ran in "${root}".`];
   if (planted.length > 0) {
     sentences.push(

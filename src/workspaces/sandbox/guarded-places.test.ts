@@ -19,7 +19,7 @@ const at = (...names: string[]) => names.map((name) => join(root, name));
 function plan(changes: Partial<SandboxPolicy> = {}) {
   return planGuards({
     ...{ root, writeRoots: [root], allowWrites: true, forbidden: [], guarded: [], visible: [] },
-    ...{ ownsGit: false, network: false, scratch: "/scratch" },
+    ...{ ownsGit: false, scratch: "/scratch" },
     ...changes,
   });
 }

@@ -20,7 +20,7 @@ function runAfterSwap(part: "." | "src", swaps: boolean) {
   const policy: SandboxPolicy = {
     ...{ root, allowWrites: true, writeRoots: [part === "." ? root : join(root, part)] },
     ...{ forbidden: [], guarded: [], visible: [], ownsGit: false, isThrowaway: true },
-    ...{ network: false, scratch: join(base, "scratch") },
+    ...{ scratch: join(base, "scratch") },
   };
   if (!machine.isUsable) throw new Error(machine.problem);
   const command = `cd ${join(root, part)} && cat key; echo x > written; echo ran`;
@@ -60,7 +60,7 @@ test.skipIf(!machine.isUsable)(
     writeFileSync(join(base, "secret/key"), "CANARY");
     const policy: SandboxPolicy = {
       ...{ root, allowWrites: true, writeRoots: [root], forbidden: [], visible: [] },
-      ...{ ownsGit: false, network: false, scratch: join(base, "scratch") },
+      ...{ ownsGit: false, scratch: join(base, "scratch") },
       guarded: guarded.map((place) => join(base, place)),
     };
     if (!machine.isUsable) throw new Error(machine.problem);

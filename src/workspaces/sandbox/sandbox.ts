@@ -28,7 +28,12 @@ export interface SandboxPolicy {
   readonly ownsGit: boolean;
   /** The root is deleted afterwards: no program obeys its content, so nothing is guarded. */
   readonly isThrowaway?: true;
-  readonly network: boolean;
+  /** Programs may make UNIX sockets of their own; absent: none, so that no outside one is reached. */
+  readonly unixSockets?: boolean;
+  /** The relay to granted hosts runs inside, on descriptor 5. */
+  readonly hasRelay?: boolean;
+  /** The program begins only when descriptor 6 says so. */
+  readonly isHeld?: boolean;
   /** A folder of this delegation alone, which keeps its /tmp and its home between commands. */
   readonly scratch: string;
 }
@@ -50,12 +55,22 @@ export interface CommandLine {
 export interface Sandbox {
   /** For people: "bubblewrap 0.8.0". */
   readonly name: string;
+  /** Its processes have namespaces of their own: they end together, and reach granted hosts. */
+  readonly hasNamespaces: boolean;
+  /** The home and the temporary folder, as programs inside see them. */
+  placesOf(scratch: string): { readonly home: string; readonly temporary: string };
   /**
    * Wraps a command with the policy. The caller passes a pipe as descriptor 3, on which the sandbox
    * names its first process: killing that process ends all of them.
    */
   wrap(policy: SandboxPolicy, argv: readonly string[], cwd: string): CommandLine;
 }
+
+/** Where the relay and the Node that runs it are inside a sandbox. */
+export const relayInside = {
+  node: "/run/mandate/node",
+  script: `/run/mandate/relay${import.meta.filename.endsWith(".ts") ? ".ts" : ".mjs"}`,
+};
 
 /** The home folder inside a sandbox, for every user. */
 export const homeInside = "/home/agent";

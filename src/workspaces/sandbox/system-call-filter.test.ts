@@ -26,6 +26,7 @@ function answerOf(
     else if (code === 0x15) at += jump(word === value);
     else if (code === 0x35) at += jump(word >= value);
     else if (code === 0x45) at += jump((word & value) !== 0);
+    else if (code === 0x54) word &= value;
     else if (code === 0x06) return describeAnswer(value);
     else throw new Error(`unknown instruction ${code}`);
   }
@@ -38,7 +39,17 @@ function describeAnswer(value: number): string {
 }
 
 const calls = {
-  x64: { socket: 41, socketpair: 53, ioctl: 16, clone: 56, unshare: 272, keyctl: 250, read: 0 },
+  x64: {
+    socket: 41,
+    socketpair: 53,
+    ioctl: 16,
+    clone: 56,
+    unshare: 272,
+    keyctl: 250,
+    read: 0,
+    ptrace: 101,
+    readsMemory: 310,
+  },
   arm64: {
     socket: 198,
     socketpair: 199,
@@ -47,11 +58,13 @@ const calls = {
     unshare: 97,
     keyctl: 219,
     read: 63,
+    ptrace: 117,
+    readsMemory: 270,
   },
 };
 
 describe.each(["x64", "arm64"] as const)("the filter on system calls, %s", (architecture) => {
-  const filter = systemCallFilter(architecture) ?? Buffer.alloc(0);
+  const filter = systemCallFilter({ architecture }) ?? Buffer.alloc(0);
   const numbers = calls[architecture];
   const ask = (call: number, ...args: number[]) => answerOf(filter, ids[architecture], call, args);
 
@@ -63,16 +76,52 @@ describe.each(["x64", "arm64"] as const)("the filter on system calls, %s", (arch
   });
 
   it("knows the families of sockets that stay in the network of the sandbox, and no other", () => {
-    for (const family of [1, 2, 10]) expect(ask(numbers.socket, family, 1, 0)).toBe(allowed);
+    for (const family of [2, 10]) {
+      for (const protocol of [0, 1, 6, 17, 58, 262]) {
+        expect(ask(numbers.socket, family, 1, protocol)).toBe(allowed);
+      }
+      // DCCP, L2TP, SCTP, UDP-Lite, SMC.
+      for (const protocol of [33, 115, 132, 136, 256]) {
+        expect(ask(numbers.socket, family, 1, protocol)).toBe("error 93");
+      }
+    }
     expect(ask(numbers.socket, 16, 3, 0)).toBe(allowed);
     for (const protocol of [4, 9, 12, 15, 16]) {
       expect(ask(numbers.socket, 16, 3, protocol)).toBe("error 97");
     }
-    for (const family of [0, 3, 5, 9, 17, 21, 29, 30, 31, 38, 40, 43, 44, -1]) {
+    for (const family of [0, 1, 3, 5, 9, 17, 21, 29, 30, 31, 38, 40, 43, 44, -1]) {
       expect(ask(numbers.socket, family, 1, 0)).toBe("error 97");
     }
-    expect(ask(numbers.socketpair, 1, 1, 0)).toBe(allowed);
     expect(ask(numbers.socketpair, 30, 1, 0)).toBe("error 97");
+  });
+
+  it("connects pairs of UNIX sockets once and for all: no datagrams, which can be connected again", () => {
+    for (const flags of [0, 0x800, 0x80000]) {
+      for (const type of [1, 5]) {
+        expect(ask(numbers.socketpair, 1, type | flags, 0)).toBe(allowed);
+      }
+      for (const type of [2, 3]) {
+        expect(ask(numbers.socketpair, 1, type | flags, 0)).toBe("error 1");
+      }
+    }
+  });
+
+  it("lets programs make UNIX sockets where the person chose that, and only then", () => {
+    const opened = systemCallFilter({ architecture, unixSockets: true }) ?? Buffer.alloc(0);
+    const askOpened = (call: number, ...args: number[]) =>
+      answerOf(opened, ids[architecture], call, args);
+    for (const type of [1, 2, 5]) {
+      expect(askOpened(numbers.socket, 1, type, 0)).toBe(allowed);
+      expect(askOpened(numbers.socketpair, 1, type, 0)).toBe(allowed);
+    }
+    expect(askOpened(numbers.socket, 40, 1, 0)).toBe("error 97");
+    expect(askOpened(numbers.keyctl)).toBe("error 1");
+  });
+
+  it("looks into no other process", () => {
+    for (const call of [numbers.ptrace, numbers.readsMemory, 438, 440]) {
+      expect(ask(call)).toBe("error 1");
+    }
   });
 
   it("is not misled by the upper half of an argument, which the kernel does not look at", () => {
@@ -102,7 +151,7 @@ describe.each(["x64", "arm64"] as const)("the filter on system calls, %s", (arch
 
 describe("the filter on system calls", () => {
   it("knows nothing of x32, which has the architecture of x64 and other numbers", () => {
-    const filter = systemCallFilter("x64") ?? Buffer.alloc(0);
+    const filter = systemCallFilter({ architecture: "x64" }) ?? Buffer.alloc(0);
     for (const call of [0, 41, 250, 535]) {
       expect(answerOf(filter, ids.x64, 0x40000000 + call)).toBe("error 38");
     }
@@ -110,8 +159,9 @@ describe("the filter on system calls", () => {
   });
 
   it("is made once, and for known architectures alone", () => {
-    expect(systemCallFilter("x64")).toBe(systemCallFilter("x64"));
-    expect(systemCallFilter("riscv64")).toBeUndefined();
-    expect(systemCallFilter("constructor")).toBeUndefined();
+    const architecture = "x64";
+    expect(systemCallFilter({ architecture })).toBe(systemCallFilter({ architecture }));
+    expect(systemCallFilter({ architecture: "riscv64" })).toBeUndefined();
+    expect(systemCallFilter({ architecture: "constructor" })).toBeUndefined();
   });
 });

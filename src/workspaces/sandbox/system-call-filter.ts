@@ -17,6 +17,9 @@ type CallName = (typeof refused)[number] | (typeof unknown)[number] | (typeof ju
 
 /** Answered with "not permitted". */
 const refused = [
+  // Other processes of the sandbox: the relay to granted hosts is one of them.
+  ...(["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] as const),
+  ...(["process_madvise", "move_pages", "migrate_pages", "fanotify_init"] as const),
   ...(["add_key", "request_key", "keyctl"] as const),
   ...(["bpf", "perf_event_open", "userfaultfd", "syslog"] as const),
   ...(["kexec_load", "kexec_file_load", "init_module", "finit_module", "delete_module"] as const),
@@ -39,6 +42,7 @@ const shared = {
   ...{ io_uring_setup: 425, io_uring_enter: 426, io_uring_register: 427, clone3: 435 },
   ...{ open_tree: 428, move_mount: 429, fsopen: 430, fsconfig: 431, fsmount: 432, fspick: 433 },
   ...{ mount_setattr: 442, quotactl_fd: 443, open_tree_attr: 467 },
+  ...{ pidfd_getfd: 438, process_madvise: 440 },
 };
 
 const architectures: Readonly<Record<string, Architecture>> = {
@@ -52,6 +56,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
       ...{ init_module: 175, finit_module: 313, delete_module: 176, mount: 165, umount2: 166 },
       ...{ pivot_root: 155, setns: 308, open_by_handle_at: 304, quotactl: 179, acct: 163 },
       ...{ swapon: 167, swapoff: 168, reboot: 169 },
+      ...{ ptrace: 101, process_vm_readv: 310, process_vm_writev: 311, kcmp: 312 },
+      ...{ move_pages: 279, migrate_pages: 256, fanotify_init: 300 },
       ...{ socket: 41, socketpair: 53, ioctl: 16, clone: 56, unshare: 272 },
     },
   },
@@ -64,6 +70,8 @@ const architectures: Readonly<Record<string, Architecture>> = {
       ...{ init_module: 105, finit_module: 273, delete_module: 106, mount: 40, umount2: 39 },
       ...{ pivot_root: 41, setns: 268, open_by_handle_at: 265, quotactl: 60, acct: 89 },
       ...{ swapon: 224, swapoff: 225, reboot: 142 },
+      ...{ ptrace: 117, process_vm_readv: 270, process_vm_writev: 271, kcmp: 272 },
+      ...{ move_pages: 239, migrate_pages: 238, fanotify_init: 262 },
       ...{ socket: 198, socketpair: 199, ioctl: 29, clone: 220, unshare: 97 },
     },
   },
@@ -71,12 +79,25 @@ const architectures: Readonly<Record<string, Architecture>> = {
 
 const known = new Map<string, Buffer>();
 
-/** Undefined for an unknown architecture. Computed once. */
-export function systemCallFilter(architecture: string = process.arch): Buffer | undefined {
+interface FilterChoice {
+  readonly architecture?: string;
+  /**
+   * Whether programs may make UNIX sockets. A socket that a process outside serves in a visible
+   * folder is then in reach, so that is the person's choice.
+   */
+  readonly unixSockets?: boolean;
+}
+
+/** Undefined for an unknown architecture. Computed once for each choice. */
+export function systemCallFilter({
+  architecture = process.arch,
+  unixSockets = false,
+}: FilterChoice = {}): Buffer | undefined {
   const one = Object.hasOwn(architectures, architecture) ? architectures[architecture] : undefined;
   if (one === undefined) return undefined;
-  const filter = known.get(architecture) ?? assemble(instructionsFor(one));
-  known.set(architecture, filter);
+  const key = `${architecture} ${unixSockets}`;
+  const filter = known.get(key) ?? assemble(instructionsFor(one, unixSockets));
+  known.set(key, filter);
   return filter;
 }
 
@@ -88,14 +109,25 @@ interface Instruction {
   readonly value: number;
 }
 
-const [notPermitted, noSuchCall, noSuchFamily] = [1, 38, 97];
+const [notPermitted, noSuchCall, noSuchProtocol, noSuchFamily] = [1, 38, 93, 97];
 const families = { unix: 1, inet: 2, inet6: 10, netlink: 16 };
 const netlinkRoute = 0;
+/** None, ICMP, TCP, UDP, ICMPv6, MPTCP. Others would load parts of the kernel on demand. */
+const internetProtocols = [0, 1, 6, 17, 58, 262];
+const typeOfSocket = 0xf;
+/**
+ * A pair of these is connected once and for all. A datagram socket of a pair can be connected again,
+ * to any path, and so can a raw one, which the kernel makes a datagram socket.
+ */
+const [stream, seqpacket] = [1, 5];
 const newUserNamespace = 0x10000000;
 /** TIOCSTI and TIOCLINUX type into the terminal of the watching person. */
 const typing = [0x5412, 0x541c];
 
-function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly Instruction[] {
+function instructionsFor(
+  { id, otherCallsFrom, calls }: Architecture,
+  unixSockets: boolean,
+): readonly Instruction[] {
   const program: Instruction[] = [
     load(4),
     { code: ifEqual, value: id, yes: 1 },
@@ -112,7 +144,8 @@ function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly 
   program.push(
     ...when(calls.socket, [
       loadArgument(0),
-      ...[families.unix, families.inet, families.inet6].flatMap((family) => allowIf(family)),
+      ...(unixSockets ? allowIf(families.unix) : []),
+      ...[families.inet, families.inet6].flatMap((family) => when(family, internet)),
       // Interfaces and addresses of the sandbox's own network; no other protocol.
       { code: ifEqual, value: families.netlink, yes: 1 },
       fail(noSuchFamily),
@@ -120,7 +153,19 @@ function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly 
       ...allowIf(netlinkRoute),
       fail(noSuchFamily),
     ]),
-    ...when(calls.socketpair, [loadArgument(0), ...allowIf(families.unix), fail(noSuchFamily)]),
+    ...when(calls.socketpair, [
+      loadArgument(0),
+      { code: ifEqual, value: families.unix, yes: 1 },
+      fail(noSuchFamily),
+      ...(unixSockets
+        ? [allow]
+        : [
+            loadArgument(1),
+            { code: and, value: typeOfSocket },
+            ...[stream, seqpacket].flatMap((type) => allowIf(type)),
+            fail(notPermitted),
+          ]),
+    ]),
     ...when(calls.ioctl, [
       loadArgument(1),
       ...typing.flatMap((request) => when(request, [fail(notPermitted)])),
@@ -139,8 +184,13 @@ function instructionsFor({ id, otherCallsFrom, calls }: Architecture): readonly 
   return program;
 }
 
-const [ifEqual, ifAtLeast, ifAnyBit, answer] = [0x15, 0x35, 0x45, 0x06];
+const [ifEqual, ifAtLeast, ifAnyBit, answer, and] = [0x15, 0x35, 0x45, 0x06, 0x54];
 const allow: Instruction = { code: answer, value: 0x7fff0000 };
+const internet: readonly Instruction[] = [
+  loadArgument(2),
+  ...internetProtocols.flatMap((protocol) => allowIf(protocol)),
+  fail(noSuchProtocol),
+];
 
 /** A word of the kernel's description of a call: the number is at 0, the architecture at 4. */
 function load(offset: number): Instruction {
