@@ -1,0 +1,127 @@
+import { Worker } from "node:worker_threads";
+import type { WorkflowReply, WorkflowRequest } from "./workflow-globals.ts";
+import type { Stretch, ThreadReply, WorkflowThreadData } from "./workflow-thread.ts";
+
+export interface WorkflowVmOptions {
+  readonly body: string;
+  /** Undefined: none were given. */
+  readonly args?: unknown;
+  /** The cap of output tokens; null: none. */
+  readonly total: number | null;
+  /** The script is ended when it computes longer than this without waiting. */
+  readonly stretchMs?: number;
+  readonly memoryBytes?: number;
+}
+
+/** The format's limits. */
+const longestStretchMs = 30_000;
+const mostItems = 4096;
+
+const mostMemory = 256 * 1024 * 1024;
+
+// The type keeps both sides in step, and makes the thread part of the build.
+const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
+const program = new URL(`./workflow-thread${extension}`, import.meta.url);
+
+/** `child`: the body of the script that it is to run. */
+export interface ScriptReply {
+  readonly reply: WorkflowReply;
+  readonly child?: string | undefined;
+}
+
+/** The script computed too long, took too much memory, or broke its interpreter. */
+export class ScriptStopped extends Error {
+  constructor(message: string) {
+    super(message);
+    this.name = "ScriptStopped";
+  }
+}
+
+/**
+ * A script in an interpreter of its own, in a thread of its own: however it computes, this process
+ * keeps working. The script advances only by `start` and `reply`, so the same replies in the same
+ * order lead to the same requests.
+ */
+export class WorkflowVm {
+  readonly #thread: Worker;
+  readonly #stretchMs: number;
+  #waiting: PromiseWithResolvers<readonly WorkflowRequest[]> | undefined;
+
+  private constructor(thread: Worker, stretchMs: number) {
+    this.#thread = thread;
+    this.#stretchMs = stretchMs;
+    thread.on("message", (stretch: Stretch) => this.#take(stretch));
+    thread.on("error", (error) => this.#fail(`The interpreter ended: ${error.message}`));
+    thread.on("exit", () => this.#fail("The interpreter ended."));
+  }
+
+  /** Starts the script, and gives what it asks for until it waits. */
+  static async start(
+    options: WorkflowVmOptions,
+  ): Promise<{ readonly vm: WorkflowVm; readonly requests: readonly WorkflowRequest[] }> {
+    const { args, body, memoryBytes = mostMemory, stretchMs = longestStretchMs, total } = options;
+    const data: WorkflowThreadData = {
+      ...{ body, total, memoryBytes, mostItems },
+      args: args === undefined ? "" : JSON.stringify(args),
+    };
+    const thread = new Worker(program, {
+      workerData: data,
+      name: "mandate-workflow",
+      env: {},
+      stdin: false,
+      resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 },
+    });
+    const vm = new WorkflowVm(thread, stretchMs);
+    try {
+      return { vm, requests: await vm.#stretch(() => undefined) };
+    } catch (error) {
+      await vm.close();
+      throw error;
+    }
+  }
+
+  /** Gives the script replies, one after the other, and what it then asks for. */
+  reply(replies: readonly ScriptReply[]): Promise<readonly WorkflowRequest[]> {
+    const messages: readonly ThreadReply[] = replies.map(({ child, reply }) => {
+      return { json: JSON.stringify(reply), ...(child !== undefined && { child }) };
+    });
+    return this.#stretch(() => this.#thread.postMessage(messages));
+  }
+
+  async close(): Promise<void> {
+    this.#waiting = undefined;
+    await this.#thread.terminate();
+  }
+
+  async #stretch(begin: () => void): Promise<readonly WorkflowRequest[]> {
+    const waiting = Promise.withResolvers<readonly WorkflowRequest[]>();
+    this.#waiting = waiting;
+    const timer = setTimeout(() => {
+      const seconds = this.#stretchMs / 1000;
+      this.#fail(`The script computed for more than ${seconds} s without waiting for anything.`);
+      void this.#thread.terminate();
+    }, this.#stretchMs);
+    try {
+      begin();
+      return await waiting.promise;
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #take(stretch: Stretch): void {
+    if ("broken" in stretch) {
+      this.#fail(stretch.broken);
+      return;
+    }
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.resolve(stretch.requests.map((json) => JSON.parse(json) as WorkflowRequest));
+  }
+
+  #fail(message: string): void {
+    const waiting = this.#waiting;
+    this.#waiting = undefined;
+    waiting?.reject(new ScriptStopped(message));
+  }
+}
