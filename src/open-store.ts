@@ -1,12 +1,16 @@
 /** The light half of the wiring: the database alone, which is all that reading needs. */
+import { randomBytes } from "node:crypto";
+import { rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { isBelow } from "./contracts/write-roots.ts";
 import type { BucketConfig } from "./control/config.ts";
 import { createHome, type Environment, findPlaces } from "./control/places.ts";
 import type { Clock } from "./ports/clock.ts";
+import type { Log } from "./ports/log.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { ArtifactStore, Store } from "./ports/store.ts";
-import type { MigrationOptions, MigrationReport } from "./stores/migrate-store.ts";
+import type { MigratedStores, MigrationReport } from "./stores/migrate/migrate-store.ts";
 import { homeOfUser, noteAgentFolder } from "./workspaces/processes/agent-folders.ts";
 
 export interface StoreOptions {
@@ -21,6 +25,9 @@ export interface StoreOptions {
   readonly artifacts?: BucketConfig | undefined;
   readonly synchronous?: "full" | "normal";
   readonly clock?: Clock;
+  /** How long to wait for a Postgres that does not answer yet; absent: not at all. */
+  readonly waitForDatabaseMs?: number | undefined;
+  readonly log?: Log | undefined;
 }
 
 /**
@@ -74,6 +81,8 @@ async function openDatabase(options: StoreOptions): Promise<Store> {
       ...(tenant !== undefined && { tenant }),
       ...(artifacts && { artifacts }),
       ...clock,
+      waitMs: options.waitForDatabaseMs,
+      log: options.log,
     });
   }
   if (options.artifacts !== undefined && options.database === undefined) {
@@ -92,19 +101,25 @@ async function openDatabase(options: StoreOptions): Promise<Store> {
   });
 }
 
-/** Copies the embedded database of an environment, or the one in a file, to Postgres. */
-export async function migrateToPostgres(
-  options: Omit<MigrationOptions, "from" | "artifacts"> & {
+/** Copies the embedded database, or the one in a file, to Postgres, or the other way. */
+export async function migrateDatabase(
+  target: "postgres" | "sqlite",
+  options: Omit<MigratedStores, "artifacts" | "bucket" | "file"> & {
     readonly environment: Environment;
-    readonly from?: string | undefined;
+    /** Absent: the one of the environment's home. */
+    readonly file: string | undefined;
+    readonly artifacts?: BucketConfig | undefined;
   },
 ): Promise<MigrationReport> {
-  const { migrateStore } = await import("./stores/migrate-store.ts");
-  const { artifacts, database } = findPlaces(options.environment);
-  const { from = database } = options;
+  const { migrateStore } = await import("./stores/migrate/migrate-store.ts");
+  const places = findPlaces(options.environment);
+  const { environment, file = places.database, tenant } = options;
   // Bodies lie beside their database.
-  const beside = from === database ? artifacts : join(dirname(from), "artifacts");
-  return migrateStore({ ...options, from, artifacts: beside });
+  const isOwn = file === places.database;
+  if (isOwn) createHome(places);
+  const artifacts = isOwn ? places.artifacts : join(dirname(file), "artifacts");
+  const bucket = await openBucket(options, environment, tenant);
+  return migrateStore(target, { ...options, file, artifacts, bucket });
 }
 
 /** The database's address and schema version for display, without user name and password. */
@@ -126,7 +141,7 @@ export async function describeStore(
 }
 
 async function openBucket(
-  { artifacts: config, clock }: StoreOptions,
+  { artifacts: config, clock }: Pick<StoreOptions, "artifacts" | "clock">,
   environment: Environment,
   tenant: string | undefined,
 ): Promise<ArtifactStore | undefined> {
@@ -141,4 +156,41 @@ function databaseUrlOf(options: StoreOptions, environment: Environment): string 
   if (options.database !== undefined) return undefined;
   const url = options.url ?? environment["MANDATE_DATABASE_URL"];
   return url === "" ? undefined : url;
+}
+
+/**
+ * Working copies lie beside the database that knows of them: two databases number their delegations
+ * alike. What is in memory alone ends with the process, and so do its copies.
+ */
+export function placeForWork(
+  database: string | undefined,
+  home: string,
+): { readonly folder: string; clear(): void } {
+  if (database === undefined) return { folder: home, clear: () => undefined };
+  if (database !== ":memory:") return { folder: `${database}-work`, clear: () => undefined };
+  const folder = join(tmpdir(), `mandate-${process.pid}-${randomBytes(6).toString("hex")}`);
+  return { folder, clear: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A database that lies elsewhere than in the home is as far out of reach as one in it. */
+export function databaseFiles(database: string | undefined): readonly string[] {
+  if (database === undefined || database === ":memory:") return [];
+  return ["", "-wal", "-shm", "-journal", "-reserve"].map((suffix) => `${database}${suffix}`);
+}
+
+type HearDelta = (delegationId: string, text: string) => void;
+
+/** Text that a model writes in this process reaches others, and theirs reaches this one. */
+export function deltasOf(
+  { liveText }: Store,
+  hear: HearDelta | undefined,
+): { readonly onDelta?: HearDelta } {
+  if (liveText === undefined) return hear === undefined ? {} : { onDelta: hear };
+  if (hear !== undefined) liveText.subscribe(hear);
+  return {
+    onDelta(delegationId, text) {
+      hear?.(delegationId, text);
+      liveText.publish(delegationId, text);
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { verifyHome } from "../../src/application/verify-home.ts";
 import { type Acknowledged, checkStore } from "../../src/events/checker/check-store.ts";
@@ -33,6 +33,8 @@ export async function examineCrash(
     const file = databaseOf(home) + suffix;
     if (existsSync(file)) copyFileSync(file, databaseOf(copy) + suffix);
   }
+  // Events refer to artifacts, which are files beside the database.
+  symlinkSync(join(home, "artifacts"), join(copy, "artifacts"));
   try {
     const copied = { environment: { MANDATE_HOME: copy }, synchronous: "normal" } as const;
     return await examineStore(copied, acknowledged);

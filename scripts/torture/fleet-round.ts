@@ -1,5 +1,6 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
+import { LoggedTime } from "../../src/delegations/recovery/logged-time.ts";
 import { checkStore } from "../../src/events/checker/check-store.ts";
 import {
   openProcessFleet,
@@ -12,7 +13,14 @@ export interface RoundOptions {
   readonly seed: number;
   readonly seconds: number;
   readonly workers: number;
+  readonly load: FleetLoad;
 }
+
+/**
+ * `steps`: children with several turns. `budget`: the same under a cap in dollars that they nearly use
+ * up. `questions`: children that ask a person, who answers later.
+ */
+export type FleetLoad = "steps" | "budget" | "questions";
 
 export interface RoundReport {
   readonly runs: number;
@@ -33,6 +41,8 @@ const everyMs = 5000;
 const awayMs = 8000;
 const runsAtOnce = 6;
 const patienceMs = 90_000;
+/** A delegation may outlive its contract by so much. */
+const outlivedMs = 5000;
 
 /** One fleet under load, with a fault every five seconds. */
 export class FleetRound {
@@ -57,9 +67,13 @@ export class FleetRound {
       for (let count = 0; count < this.#options.workers; count++) await this.#hire(fleet, port);
       const isOver = sleep(this.#options.seconds * 1000);
       const load = this.#keepBusy(fleet, isOver);
+      const ended = Promise.withResolvers<void>();
+      const answering = this.#answer(fleet, ended.promise);
       await this.#disturb(fleet, port, isOver);
       await load;
       await this.#letAllEnd(problems);
+      ended.resolve();
+      await answering;
       report = await this.#examine(fleet, problems);
     } finally {
       for (const { process, proxy } of this.#members) {
@@ -77,7 +91,7 @@ export class FleetRound {
 
   async #hire(fleet: ProcessFleet, port: number): Promise<void> {
     const proxy = await startTcpProxy({ port });
-    const process = await fleet.add((url) => proxy.through(url));
+    const process = await fleet.add({ through: (url) => proxy.through(url) });
     this.#members.push({ process, proxy });
   }
 
@@ -88,15 +102,35 @@ export class FleetRound {
     });
     const one = async (): Promise<void> => {
       while (!over) {
-        const steps = 1 + Math.floor(this.#random() * 5);
-        const task = `fan ${1 + Math.floor(this.#random() * 4)} steps ${steps} 150`;
         this.#runs++;
-        const { result } = await client.engine.startRun({ task, profile: "general" });
+        const { result } = await client.engine.startRun({ ...this.#request(), profile: "general" });
         this.#ends.push(result);
         await Promise.race([result, isOver]);
       }
     };
     await Promise.all(Array.from({ length: runsAtOnce }, one));
+  }
+
+  #request(): { readonly task: string; readonly maxCost?: number } {
+    const few = 1 + Math.floor(this.#random() * 4);
+    if (this.#options.load === "questions") return { task: `fan ${few * 2} ask` };
+    if (this.#options.load === "budget") return { task: `fan ${few * 4} steps 3 150`, maxCost: 8 };
+    return { task: `fan ${few} steps ${1 + Math.floor(this.#random() * 5)} 150` };
+  }
+
+  /** A person who answers what has been asked for a while, until every run has ended. */
+  async #answer({ client }: ProcessFleet, ended: Promise<unknown>): Promise<void> {
+    let isOver = false;
+    void ended.then(() => {
+      isOver = true;
+    });
+    while (!isOver && this.#options.load === "questions") {
+      await Promise.race([sleep(3000), ended]);
+      const open = await client.store.readInbox({ limit: 1000, openOnly: true });
+      for (const { ask } of open) {
+        if (ask) await client.engine.answer(ask.id, "The old one").catch(() => false);
+      }
+    }
   }
 
   async #disturb(fleet: ProcessFleet, port: number, isOver: Promise<void>): Promise<void> {
@@ -146,7 +180,15 @@ export class FleetRound {
     const { store } = client;
     const takeovers: number[] = [];
     let delegations = 0;
+    const time = new LoggedTime({ longest: () => Infinity, isWaiting: () => false });
     for await (const event of store.readEvents({})) {
+      const { sub_agent_id: id = "" } = event;
+      if (event.type === "agent.subagent_closed") {
+        const { deadlines } = await store.readContract(id);
+        const over = time.of(id).totalMs - deadlines.total;
+        if (over > outlivedMs) problems.push(`${id} outlived its contract by ${over} ms.`);
+      }
+      time.see(event);
       if (event.type === "agent.subagent_created") delegations++;
       if (event.type !== "agent.claimed" || event.payload.fence < 2) continue;
       const before = this.#faults.filter(({ at }) => at < event.at);

@@ -16,14 +16,18 @@ export interface ConfigFlags {
   readonly databaseUrl?: string;
   readonly tenant?: string;
   readonly engine?: string;
+  /** Of one call: a variable would take the sandbox away from everything below. */
+  readonly unsandboxed?: boolean;
+  readonly engineSchema?: string;
 }
 
 interface Setting {
-  readonly variable: string;
+  /** Null: only a person's flag says it. */
+  readonly variable: string | null;
   readonly path: readonly [string, string, ...string[]];
   /** Completes the sentence "… must be". */
   readonly expected: string;
-  readonly read: (value: string) => string | number | undefined;
+  readonly read: (value: string) => string | number | boolean | undefined;
   /** An error does not quote the value. */
   readonly isSecret?: true;
 }
@@ -67,6 +71,18 @@ const settings: Readonly<Record<keyof ConfigFlags, Setting>> = {
     expected: "local or dbos",
     read: (value) => (value === "local" || value === "dbos" ? value : undefined),
   },
+  unsandboxed: {
+    variable: null,
+    path: ["tools", "shell", "unsandboxed"],
+    expected: "true or false",
+    read: (value) => (value === "true" || value === "false" ? value === "true" : undefined),
+  },
+  engineSchema: {
+    variable: "MANDATE_ENGINE_SCHEMA",
+    path: ["engine", "schema"],
+    expected: "at most 63 small letters, digits and _, a letter first",
+    read: (value) => (/^[a-z][a-z0-9_]{0,62}$/.test(value) ? value : undefined),
+  },
 };
 
 /**
@@ -77,8 +93,9 @@ export function readOverrides(environment: Environment, flags: ConfigFlags): Con
   const layer: Record<string, unknown> = {};
   for (const [flag, setting] of Object.entries(settings) as [keyof ConfigFlags, Setting][]) {
     const given = flags[flag];
-    const raw = given === undefined ? environment[setting.variable] : String(given);
-    if (raw === undefined || (raw === "" && given === undefined)) continue;
+    const { variable } = setting;
+    const raw = given === undefined ? variable && environment[variable] : String(given);
+    if (raw === undefined || raw === null || (raw === "" && given === undefined)) continue;
     const value = setting.read(raw);
     if (value === undefined) {
       const source = given === undefined ? setting.variable : `The option ${flag}`;

@@ -128,6 +128,13 @@ export const configSchema = z.strictObject({
     .optional(),
   models: models.optional(),
   mcp: z.strictObject({ servers: z.record(serverName, mcpServer).optional() }).optional(),
+  sandbox: z
+    .strictObject({
+      memoryMb: z.int().min(64).optional(),
+      processes: z.int().min(16).max(1_000_000).optional(),
+      unixSockets: z.boolean().optional(),
+    })
+    .optional(),
   network: z
     .strictObject({
       allow: z.union([z.literal("*"), z.array(host)]).optional(),
@@ -209,6 +216,10 @@ export const configSchema = z.strictObject({
     .strictObject({
       kind: z.enum(["local", "dbos"]).optional(),
       workspaces: z.enum(["shared", "bundle"]).optional(),
+      schema: z
+        .string()
+        .regex(/^[a-z][a-z0-9_]{0,62}$/)
+        .optional(),
       queues: z.record(z.string().regex(/^[a-z][a-z0-9-]{0,30}$/), queue).optional(),
     })
     .optional(),

@@ -24,6 +24,7 @@ export interface Config {
   readonly retention: RetentionConfig;
   readonly engine: EngineConfig;
   readonly mcp: McpConfig;
+  readonly sandbox: SandboxConfig;
   readonly network: NetworkConfig;
   /** The inline profiles of `profiles` and of `tools.spawn.profiles`. */
   readonly profiles: readonly ProfileLayer[];
@@ -69,12 +70,21 @@ export interface SpawnConfig {
 
 export interface ShellConfig {
   readonly enabled: boolean;
-  /** Commands may use the network, if the contract allows every host. */
+  /** Commands reach the hosts that the contract grants, through a proxy. */
   readonly network: boolean;
   /**
    * Commands run without a sandbox where none is available, except those of read-only contracts.
    */
   readonly unsandboxed: boolean;
+}
+
+/** What holds for commands, MCP servers and agent programs in the sandbox alike. */
+export interface SandboxConfig {
+  /** Of one command or program with all that it starts; absent: half of the machine's memory. */
+  readonly memoryMb?: number;
+  readonly processes: number;
+  /** Programs may make UNIX sockets; those of outside processes in the workspace are covered. */
+  readonly unixSockets: boolean;
 }
 
 export interface NetworkConfig {
@@ -205,6 +215,8 @@ export interface EngineConfig {
    * own, and copies are sent through the store.
    */
   readonly workspaces: "shared" | "bundle";
+  /** The schema of the queues' tables. All servers and workers of a tenant have the same. */
+  readonly schema: string;
   /**
    * The queues of delegations, by name. A delegation that matches no other queue goes to `default`.
    */
@@ -216,7 +228,7 @@ export interface QueueConfig {
   readonly profiles?: readonly string[];
   /** The queue for delegations with a model of these providers. */
   readonly providers?: readonly string[];
-  /** The most running delegations at each depth of their trees, in all workers. */
+  /** The most running delegations in all workers. Those that wait do not count. */
   readonly concurrency?: number;
   /** The same limit for one worker. */
   readonly workerConcurrency?: number;
@@ -255,8 +267,9 @@ export const defaultConfig: Omit<Config, "profiles" | "files" | "notTaken"> = {
   integration: { checks: [], approval: false },
   outputs: { report_path_pattern: defaultReportPattern },
   mcp: { servers: {} },
+  sandbox: { processes: 1024, unixSockets: false },
   network: { allow: "*", allowPrivate: [] },
   database: { synchronous: "full" },
   retention: { keepFailed: false },
-  engine: { kind: "local", workspaces: "shared", queues: {} },
+  engine: { kind: "local", workspaces: "shared", schema: "mandate_engine", queues: {} },
 };

@@ -180,6 +180,17 @@ test("servers are the user's to declare; a project's file may not start programs
   await expect(load({ project: source })).rejects.toThrow(/may not start programs in your name/);
 });
 
+test("only a flag or the person's own file takes the sandbox away, and no variable does", async () => {
+  expect((await load({ flags: { unsandboxed: true } })).tools.shell.unsandboxed).toBe(true);
+  const environment = { MANDATE_UNSANDBOXED: "true", null: "true" };
+  expect((await load({ environment })).tools.shell.unsandboxed).toBe(false);
+});
+
+test("a project's file sets no limit of the sandbox", async () => {
+  const project = "sandbox: { memoryMb: 100000, unixSockets: true }";
+  await expect(load({ project })).rejects.toThrow(/sandbox/);
+});
+
 test("flags win over the environment, that over the project's file, that over the user's", async () => {
   const user =
     "agents: { delegation: { maxDepth: 4, maxConcurrent: 4 } }\nmodels: { default: u/m }";

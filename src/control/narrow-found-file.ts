@@ -34,6 +34,7 @@ export function narrowFoundFile(found: ConfigLayer, user: ConfigLayer | undefine
     ["tools", "shell", "unsandboxed"],
     "take the sandbox away",
   );
+  refuse(found, found.settings.sandbox, ["sandbox"], "say what programs in the sandbox may use");
   refuse(found, found.settings.mcp?.servers, ["mcp", "servers"], "start programs in your name");
   refuse(
     found,

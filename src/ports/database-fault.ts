@@ -8,6 +8,13 @@ export function stateOf(error: unknown): string | undefined {
     : undefined;
 }
 
+/** The SQLSTATE, or the system's code such as ECONNREFUSED; undefined: the error has none. */
+export function codeOf(error: unknown): string | undefined {
+  const [first = error] = error instanceof AggregateError ? error.errors : [];
+  const { code } = (first ?? {}) as { readonly code?: unknown };
+  return typeof code === "string" && /^[0-9A-Z_]{2,30}$/.test(code) ? code : undefined;
+}
+
 /** Transient states: a restarting server, a lock of another session, too many connections. */
 const passing = new Set([
   ...["57P01", "57P02", "57P03", "57P05", "53300", "53400"],
@@ -27,7 +34,9 @@ export function isBroken(error: unknown): boolean {
   if (state !== undefined) return state === demoted || /^(08|57P)/.test(state);
   if (!(error instanceof Error) || error instanceof MandateError) return false;
   const { code } = error as { code?: unknown };
-  return (typeof code === "string" && /^E[A-Z_]+$/.test(code)) || broken.test(error.message);
+  // A certificate for another name stays one.
+  const isSystem = typeof code === "string" && /^E(?!RR_TLS_CERT)[A-Z_]+$/.test(code);
+  return isSystem || broken.test(error.message);
 }
 
 /** Whether a retry may succeed, perhaps on another connection. */

@@ -4,6 +4,8 @@ import type { CloseReason, RunOutcome } from "../events/close-reason.ts";
 import type { DelegationStatus, WaitingOn } from "../events/delegation.ts";
 import type { ArtifactReference, PlannedStep, TokenUsage } from "../events/event.ts";
 import type { Seal } from "../events/seal.ts";
+import type { WorkflowPayloads } from "../events/workflow-payloads.ts";
+import type { Effort } from "./model.ts";
 
 /** A request for a delegation. Everything but the task is optional. */
 export interface DelegationRequest {
@@ -30,6 +32,11 @@ export interface DelegationRequest {
   readonly maxDepth?: number | undefined;
   readonly title?: string | undefined;
   readonly successCriteria?: readonly string[] | undefined;
+  /** JSON Schema that its output must match, in place of the exit rule of its profile. */
+  readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
+  readonly effort?: Effort | undefined;
+  /** It works in a copy, whose changes are not merged: a person decides about them. */
+  readonly keepsCopy?: boolean | undefined;
   readonly resumedFrom?: string | undefined;
   /** The last event of `resumedFrom` that is shared. */
   readonly resumedAt?: number | undefined;
@@ -117,8 +124,11 @@ export type StartOutcome =
       readonly isFault?: true;
     };
 
-/** How a child is created. A child of `spawn` cannot have children. */
-export type DelegationWay = "spawn" | "delegate";
+/**
+ * How a child is created. A child of `spawn` cannot have children. `delegate`: the call waits for it;
+ * the others return at once.
+ */
+export type DelegationWay = "spawn" | "delegate" | "background";
 
 export type CancelOutcome = "cancelled" | "already_terminal" | "not_found";
 
@@ -134,6 +144,7 @@ export type AskOutcome =
 export interface Delegator {
   readonly results: ChildResults;
   readonly plans: PlanRecorder;
+  readonly workflows: WorkflowRecorder;
   start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome>;
   /** Whether a delegation is a descendant of the caller, in this run of its session or an earlier one. */
   isMine(id: string): Promise<boolean>;
@@ -164,6 +175,8 @@ export interface Delegator {
     readonly made: number;
   } | null;
   readArtifact(hash: string): Promise<string | undefined>;
+  /** Stores a text and returns its hash. */
+  keepArtifact(text: string): Promise<string>;
 }
 
 /** The results of descendants, as one call can return them. */
@@ -214,6 +227,40 @@ export interface PlanRecorder {
   earlier(key: string, request: DelegationRequest): Promise<DelegationResult | undefined>;
 }
 
+/** An event of the workflow that one call carries out. */
+export type WorkflowEvent = {
+  readonly [Type in keyof WorkflowPayloads]: {
+    readonly type: Type;
+    readonly payload: Omit<WorkflowPayloads[Type], "call_id">;
+  };
+}[keyof WorkflowPayloads];
+
+/** A call of a workflow in an earlier run, which this one resumes. */
+export interface EarlierCall {
+  readonly label: string;
+  readonly state: "completed" | "failed" | "interrupted";
+  /** Of a completed call of an agent: the delegation that has the result. */
+  readonly delegation?: string;
+  /** Its place in the order in which results were recorded. */
+  readonly position: number;
+}
+
+/** The record of the workflow that one call carries out. */
+export interface WorkflowRecorder {
+  /** What this call has recorded, in this process or before a crash, in order. */
+  read(): Promise<readonly WorkflowEvent[]>;
+  /** Resolves when the events are on disk. */
+  record(events: readonly WorkflowEvent[]): Promise<void>;
+  /**
+   * The calls of the workflows that this one resumes, by key: those of the delegation that this one
+   * continues, or of `resumes`, and of what that one resumed. Empty where the workflow was of another
+   * principal.
+   */
+  earlier(resumes: string | undefined): Promise<ReadonlyMap<string, EarlierCall>>;
+  /** The result of a delegation of an earlier run. */
+  resultOf(delegationId: string): Promise<DelegationResult | undefined>;
+}
+
 /** The folder of a run. */
 export interface RequestedWorkspace {
   readonly workspace?: string | null | undefined;
@@ -258,8 +305,21 @@ export interface SessionRequest extends RequestedWorkspace {
   readonly client: string;
   readonly task?: string | undefined;
   readonly budgetTokens?: number | undefined;
+  /** What the program's own requests to models may use; absent: it makes none through Mandate. */
+  readonly requests?: RequestGrant | undefined;
   readonly readOnly?: boolean | undefined;
   readonly by?: RunPrincipal | undefined;
+}
+
+export interface RequestGrant {
+  /** `provider/model` names, the preferred one first. */
+  readonly models: readonly string[];
+  /** Whether requests may use tools of the provider that reach the network. */
+  readonly network: boolean;
+  readonly maxTokens?: number | undefined;
+  /** In dollars. */
+  readonly maxCost?: number | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface StartedRun {

@@ -1,4 +1,5 @@
 import type { InboxItem } from "../events/inbox-item.ts";
+import type { RootFacts } from "../events/root-facts.ts";
 
 /**
  * The raw rows of a store, neither folded nor checked, so that the checker can verify a store without
@@ -92,7 +93,7 @@ export interface StoredRows {
   readonly memories: readonly StoredMemory[];
 }
 
-export interface StoredRun {
+export interface StoredRun extends RootFacts {
   readonly task: string;
   readonly application: string;
   readonly workspace: string | null;

@@ -19,6 +19,7 @@ export type MandateErrorCode =
   | "config-invalid"
   | "playbook-invalid"
   | "plan-invalid"
+  | "workflow-invalid"
   | "already-terminal"
   | "not-resumable"
   | "illegal-transition"

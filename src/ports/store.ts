@@ -2,10 +2,12 @@ import type { Contract } from "../contracts/contract.ts";
 import type { RunOutcome } from "../events/close-reason.ts";
 import type { NewEvent, StoredEvent } from "../events/event.ts";
 import type { InboxItem, InboxKind } from "../events/inbox-item.ts";
+import type { RootFacts } from "../events/root-facts.ts";
 import type { RunState } from "../events/run-state.ts";
 import type { Inspection } from "./inspection.ts";
 import type { MemoryStore } from "./memory-store.ts";
 import type { RecordStore } from "./record-store.ts";
+import type { UsageStore } from "./usage-store.ts";
 import type { ExecutorStore, WorkerRow } from "./workers.ts";
 
 /**
@@ -45,6 +47,9 @@ export interface Store extends RecordStore, InboxStore {
   /** The memories of agents. */
   readonly memories: MemoryStore;
 
+  /** What model requests use of stored limits; absent: a store without limits. */
+  readonly usage?: UsageStore;
+
   /** Requests with an idempotency key. */
   readonly idempotency: IdempotencyStore;
 
@@ -77,6 +82,9 @@ export interface Store extends RecordStore, InboxStore {
   /** Calls `listener` with every committed event of all processes, in order of `seq`. Returns the unsubscribe function. */
   subscribe(listener: (events: readonly StoredEvent[]) => void): () => void;
 
+  /** What models write in other processes, while they write it; absent: a store of one machine. */
+  readonly liveText?: LiveText;
+
   /** Raw access to the stored rows, for verification. */
   inspect?(): Inspection | Promise<Inspection>;
 
@@ -87,6 +95,13 @@ export interface Store extends RecordStore, InboxStore {
   prune?(request: PruneRequest): Promise<PruneReport>;
 
   close(): Promise<void>;
+}
+
+/** Best effort: text may be missing, nothing is stored, and without listeners nothing is sent. */
+export interface LiveText {
+  publish(delegationId: string, text: string): void;
+  /** Text that other processes publish. Returns the unsubscribe function. */
+  subscribe(listener: (delegationId: string, text: string) => void): () => void;
 }
 
 export interface Ownership {
@@ -101,6 +116,11 @@ export interface Append {
   readonly events: readonly NewEvent[];
   /** Throws "conflict" when the run has later events: for decisions that were made by reading. */
   readonly ifRunSeq?: number;
+  /**
+   * A worker whose lease has expired. It is declared dead with this append, so nothing more that it
+   * writes is accepted; "fenced" when it is alive after all.
+   */
+  readonly declaresDead?: string;
   /** The contracts of the delegations that these events create. */
   readonly contracts?: ReadonlyMap<string, string>;
 }
@@ -118,13 +138,17 @@ export interface RunQuery {
   readonly open?: boolean;
   readonly outcome?: NonNullable<RunRow["outcome"]>;
   readonly application?: string;
+  readonly profile?: string;
+  readonly model?: string;
+  readonly startedBy?: string;
+  readonly workspace?: string;
   /** Only runs after this one in the list, which are older. */
   readonly before?: string;
   readonly limit?: number;
 }
 
 /** The stored row of a run. */
-export interface RunRow {
+export interface RunRow extends RootFacts {
   readonly id: string;
   readonly task: string;
   readonly application: string;

@@ -3,6 +3,8 @@ export interface WorkerRow {
   readonly id: string;
   /** Its name as a queue worker; null: it takes no work from queues. */
   readonly executor: string | null;
+  /** Of the program that takes work from queues; null: not known. */
+  readonly version: string | null;
   readonly host: string;
   readonly pid: number;
   readonly startedAt: number;
@@ -19,7 +21,7 @@ export interface WorkerRow {
  */
 export interface ExecutorStore {
   /** Registers this process under that name, whatever its id becomes. */
-  enlist(executor: string): Promise<void>;
+  enlist(executor: string, version?: string): Promise<void>;
   /**
    * Removes the name of a process whose work has been re-enqueued, unless the process is alive or
    * died only just now. A process that comes back registers again.
@@ -38,11 +40,9 @@ export interface Dispatcher {
 export interface DispatchedWork {
   readonly runId: string;
   readonly delegationId: string;
-  /** Its depth below the root. A waiting delegation is never deeper than those that it waits for. */
+  /** Its depth below the root. */
   readonly depth: number;
   readonly profile: string;
   /** The provider of its model. */
   readonly provider: string;
-  /** The fence of the lost worker: the work is enqueued once more for each lost fence. */
-  readonly after?: number;
 }

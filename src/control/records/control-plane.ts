@@ -16,6 +16,13 @@ import {
 } from "./consent-records.ts";
 import { type ControlParts, knownProfiles, registryId } from "./control-store.ts";
 import {
+  deleteLimit,
+  type LimitValue,
+  readLimits,
+  type StoredLimit,
+  writeLimit,
+} from "./limit-records.ts";
+import {
   decidePin,
   type EffectivePin,
   isPinRecordId,
@@ -30,7 +37,13 @@ import {
   type StoredPin,
   writePin,
 } from "./pins.ts";
-import { holdsRole, type Principal, requirePinRole, requireRole } from "./principal.ts";
+import {
+  holdsRole,
+  type Principal,
+  requirePinRole,
+  requireRole,
+  seesAllRuns,
+} from "./principal.ts";
 import { deleteProfileRecord, writeProfile } from "./profile-records.ts";
 import {
   type AgentChange,
@@ -45,6 +58,7 @@ import {
   withoutEntry,
 } from "./registry-record.ts";
 import { quote } from "./shown-text.ts";
+import { readStops, type StoredStop, writeStop } from "./stop-records.ts";
 import { readJson } from "./strict-json.ts";
 import {
   readTrustedContent,
@@ -265,6 +279,46 @@ export class ControlPlane {
   async deleteProfile(id: string, expectedVersion: number, by: Principal): Promise<void> {
     requireRole("change-profile", by);
     await deleteProfileRecord(this.#parts, id, expectedVersion, by.id);
+  }
+
+  /** The limits on model requests, with who set each and when. */
+  limits(): Promise<readonly StoredLimit[]> {
+    return readLimits(this.#parts.store);
+  }
+
+  /** Sets the numbers of a limit. Throws "conflict" when it has another version (0: there is none). */
+  async setLimit(
+    scope: string,
+    value: LimitValue,
+    expectedVersion: number,
+    by: Principal,
+  ): Promise<StoredLimit> {
+    requireRole("set-limit", by);
+    return writeLimit(this.#parts.store, { scope, value, expectedVersion }, by.id);
+  }
+
+  /** Throws "conflict" when the limit has another version. */
+  async removeLimit(scope: string, expectedVersion: number, by: Principal): Promise<void> {
+    requireRole("set-limit", by);
+    await deleteLimit(this.#parts.store, scope, expectedVersion, by.id);
+  }
+
+  /** The queues, workers and versions that take no work, with who stopped each and when. */
+  stops(): Promise<readonly StoredStop[]> {
+    return readStops(this.#parts.store);
+  }
+
+  /** Pauses a queue, or drains a worker or a version; or lets it take work again. False: it was so. */
+  async setStop(scope: string, isStopped: boolean, by: Principal): Promise<boolean> {
+    requireRole("manage-fleet", by);
+    // A queue and a worker have the work of all: who may not steer that may not stop it either.
+    if (!seesAllRuns(by)) {
+      throw new MandateError(
+        "refused-by-policy",
+        "Pausing queues and draining workers stops the runs of others, and this token sees its own runs only (--all-runs).",
+      );
+    }
+    return writeStop(this.#parts.store, scope, isStopped, by.id);
   }
 
   /** Logs a command, its principal and its outcome. */

@@ -43,6 +43,8 @@ type ControlAction =
   | "promote-memory"
   | "forget-memory"
   | "manage-tokens"
+  | "set-limit"
+  | "manage-fleet"
   | "pin-session"
   | "pin-user"
   | "pin-workspace"
@@ -69,6 +71,8 @@ const rules: Readonly<Record<ControlAction, { readonly least: Role; readonly wha
   "promote-memory": { least: "operator", what: "Promoting a memory" },
   "forget-memory": { least: "operator", what: "Forgetting a memory" },
   "manage-tokens": { least: "admin", what: "Managing access tokens" },
+  "set-limit": { least: "admin", what: "Setting limits" },
+  "manage-fleet": { least: "operator", what: "Pausing queues and draining workers" },
   "pin-session": { least: "viewer", what: "Session pin" },
   "pin-user": { least: "viewer", what: "User pin" },
   "pin-workspace": { least: "operator", what: "Workspace pin" },

@@ -168,7 +168,7 @@ export function refusal({
 /** The reason why a profile cannot be used this way; undefined: it can. */
 function unfit(profile: Profile, way: StartWay): Unresolved | undefined {
   const { capabilities, name, workspace } = profile;
-  const isChild = way === "spawn" || way === "delegate";
+  const isChild = way === "spawn" || way === "delegate" || way === "background";
   const isFit = capabilities.some((each) =>
     way === "watch"
       ? each === "watcher"

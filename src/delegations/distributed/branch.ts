@@ -1,11 +1,18 @@
+import { isSuspended } from "../../events/check-owner.ts";
 import { isOpen } from "../../events/delegation.ts";
 import type { NewEvent } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Ownership, Store } from "../../ports/store.ts";
+import type { DispatchedWork } from "../../ports/workers.ts";
 import { type LiveDelegation, outputOf } from "../live-delegation.ts";
 import { LiveRun, loseRun } from "../live-run.ts";
-import { closeUnrecoverable, recoverDelegation, storedSettings } from "../recovery/recover.ts";
+import {
+  closeUnrecoverable,
+  continueSettling,
+  recoverDelegation,
+  storedSettings,
+} from "../recovery/recover.ts";
 import { catchUp, type EngineState } from "../runs/live-runs.ts";
 import {
   type Branch,
@@ -18,11 +25,14 @@ import {
 /** `done`: it has closed, or was handed in. `busy`: another worker has it. */
 export type WorkOutcome = "done" | "busy";
 
-/** Claims a delegation, and works on it until it is closed, handed in, or another worker's. */
+/**
+ * Claims a delegation, and works on it until it is closed, handed in, or another worker's. `onQueued`:
+ * it has a place in this worker, waits for one, or waits without one.
+ */
 export async function workOnBranch(
   { goals, grant, parts, runs }: EngineState,
-  runId: string,
-  id: string,
+  { delegationId: id, runId }: Pick<DispatchedWork, "delegationId" | "runId">,
+  onQueued: () => void,
 ): Promise<WorkOutcome> {
   const { store } = parts;
   const found = await findUnowned(store, runId, id);
@@ -50,10 +60,13 @@ export async function workOnBranch(
     // A goal that has not begun waits for its turn again.
     if (isGoal && live.state.status === "created") goals.hold(run);
     await workOn(run, live);
+    onQueued();
     if (run.isHeld) await goals.advance();
     while (!run.lost && !isDone(live)) await run.changed.next();
     return run.lost ? "busy" : "done";
   } finally {
+    // No process of a delegation that was suspended may still run.
+    if (run.lost) await parts.release(id).catch(() => undefined);
     runs.removeBranch(run);
   }
 }
@@ -69,8 +82,12 @@ async function findUnowned(
   const { share } = delegation ?? {};
   if (!state || !delegation || !share || !isOpen(delegation)) return "done";
   if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
-  const isOwned = share.worker !== null && (await store.isWorkerAlive(share.worker));
-  return isOwned ? "busy" : state;
+  // It is enqueued again when a person resumes it.
+  if (isSuspended(state, id)) return "done";
+  // A claim of this process that it does not work on was left by an error.
+  const { worker } = share;
+  const isOwned = worker !== null && worker !== store.ownership.worker;
+  return isOwned && (await store.isWorkerAlive(worker)) ? "busy" : state;
 }
 
 /** False: another worker was faster. */
@@ -130,7 +147,9 @@ function claimAlong(run: Branch, live: LiveDelegation): void {
 async function followLog(run: Branch): Promise<void> {
   for (;;) {
     try {
-      run.execution.log = (await run.parts.store.readRun(run.id)) ?? run.execution.log;
+      const { execution } = run;
+      execution.log = (await run.parts.store.readRun(run.id)) ?? execution.log;
+      if (execution.log !== null) execution.stillBelow.follow(execution.log);
       return await catchUp(run);
     } catch (error) {
       if (run.lost || (error instanceof MandateError && error.code === "closed")) return;
@@ -150,7 +169,8 @@ async function workOn({ delegations, execution }: Branch, live: LiveDelegation):
     const delegation = log?.delegations.get(child.id);
     if (delegation === undefined || child.process.end.isEnding) continue;
     if (delegation.status === "waiting_for_merge") await recoverDelegation(child, delegation);
-    else if (delegation.share?.worker === null) dispatch(child);
+    else if (delegation.share?.worker === null && log && !isSuspended(log, child.id))
+      dispatch(child);
   }
   const watchers = live.parent === null ? delegations.topLevel.filter((one) => one !== live) : [];
   for (const one of [live, ...watchers]) {
@@ -158,6 +178,8 @@ async function workOn({ delegations, execution }: Branch, live: LiveDelegation):
     if (delegation !== undefined && !one.process.end.isEnding)
       await recoverDelegation(one, delegation);
   }
+  if (live.parent === null && live.work.isInterrupted && !live.process.end.isEnding)
+    live.run.settling = continueSettling(live);
 }
 
 /** It has closed, or its output is for the worker of its caller. */

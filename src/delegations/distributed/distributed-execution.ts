@@ -1,3 +1,4 @@
+import type { Contract } from "../../contracts/contract.ts";
 import type { Cause } from "../../events/cause.ts";
 import type { Delegation } from "../../events/delegation.ts";
 import { childrenOf, type RunState } from "../../events/run-state.ts";
@@ -7,9 +8,10 @@ import type { DispatchedWork } from "../../ports/workers.ts";
 import { cancelRemote } from "../ends/cancel-stored.ts";
 import { isWatcher, type LiveDelegation } from "../live-delegation.ts";
 import type { Execution, LiveRun } from "../live-run.ts";
-import { announceMerge, countSteps, readRunLog, revive } from "../recovery/hydrate.ts";
+import { announceMerge, countSteps, readRunLog, revive, timeOf } from "../recovery/hydrate.ts";
 import { cancelLive, queue } from "../work.ts";
 import { packStart, packWork, receiveWork } from "./remote-copy.ts";
+import { StillBelow } from "./still-below.ts";
 
 /**
  * Each delegation of the run is worked on by the worker that claims it. This process knows one of
@@ -23,6 +25,7 @@ export class DistributedExecution implements Execution {
     }),
   };
   readonly transport = { packStart, packWork, receiveWork };
+  readonly stillBelow = new StillBelow();
   log: RunState | null = null;
   here: LiveDelegation | null = null;
 
@@ -50,8 +53,9 @@ export class DistributedExecution implements Execution {
     return this.isRemote(live) ? cancelRemote(live, cause) : cancelLive(live, cause);
   }
 
-  isRemote({ id }: LiveDelegation): boolean {
-    if (this.here?.id === id) return false;
+  isRemote({ contract, id }: LiveDelegation): boolean {
+    const { watches } = contract.parent;
+    if (this.here !== null && (this.here.id === id || this.here.id === watches)) return false;
     // Owned along with the delegation of this process: its watchers, and the work handed in to it.
     const delegation = this.log?.delegations.get(id);
     if (delegation?.parentId === null && this.here?.parent === null) return false;
@@ -104,21 +108,31 @@ export async function hydrateBranch(
   // A new delegation needs nothing of the log, unless it has watchers.
   const isNew = self.status === "created" && watchers.length <= 1;
   const ids = near.map((one) => one.id);
-  const eventsOf = isNew ? undefined : await readRunLog(run, ids);
+  const contracts = new Map<string, Contract>();
+  for (const each of ids) contracts.set(each, await run.parts.store.readContract(each));
+  const time = timeOf(run, (each) => contracts.get(each));
+  const eventsOf = isNew
+    ? undefined
+    : await readRunLog(run, ids, (event) => {
+        time.see(event);
+        execution.stillBelow.read(event);
+      });
   for (const one of near) {
     const events = eventsOf?.get(one.id) ?? [];
+    const known = { events, contract: contracts.get(one.id), used: time.of(one.id) };
     if (one.parentId !== id) {
-      const live = await revive(run, state, one, { events });
+      const live = await revive(run, state, one, known);
       if (one === self) execution.here = live;
       continue;
     }
     // Work that was handed in is integrated, and sealed, by this worker.
     const isElsewhere = one.status !== "waiting_for_merge";
-    const child = await revive(run, state, one, { events, isElsewhere, role: "caller" });
+    const child = await revive(run, state, one, { ...known, isElsewhere, role: "caller" });
     if (child.copy !== null) announceMerge(child);
   }
-  countSteps(run, state);
   if (execution.here === null) throw new Error(`delegation ${id} was not loaded`);
+  countSteps(run, state, [execution.here]);
+  execution.stillBelow.begin(execution.here, state);
   return execution.here;
 }
 

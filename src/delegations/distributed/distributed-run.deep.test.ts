@@ -235,7 +235,7 @@ describe("a worker that is given a delegation twice", () => {
     const { runId, delegationId, result } = await client.start({ task: "go", profile: "lead" });
     expect(sent.map((work) => work.delegationId)).toEqual([delegationId]);
     const outcomes = [1, 2].map(async () => {
-      const outcome = await client.engine.worker.workOn(runId, delegationId);
+      const outcome = await client.engine.worker.workOn({ runId, delegationId });
       if (outcome === "busy") isRefused.resolve();
       return outcome;
     });

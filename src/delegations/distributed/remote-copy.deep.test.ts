@@ -316,7 +316,7 @@ describe("a machine that is lost", () => {
     const { delegationId = "" } = childOf(fleet) ?? {};
     await until(
       "it is done",
-      async () => (await again?.engine.worker.workOn(runId, delegationId)) === "done",
+      async () => (await again?.engine.worker.workOn({ runId, delegationId })) === "done",
     );
     await result;
     const events = await fleet.client.events(runId);

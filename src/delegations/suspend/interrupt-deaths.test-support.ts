@@ -18,9 +18,8 @@ import {
 
 /** Processes die at every `step`-th moment after an interrupt, and after a resumption. */
 export function testDeaths(step: number): void {
-  beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
-
   describe("whenever the process dies", () => {
+    beforeEach(({ skip }) => skip(isDistributed, notOffered.ownership));
     const scenes = {
       "those who continue come to their end, and then their caller ends": {
         roots: [delegate("goer", "nest a"), delegate("ender", "b")],

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
@@ -21,8 +21,6 @@ import {
   statesOf,
   turnsOf,
 } from "./interrupt-scene.test-support.ts";
-
-beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
 
 const begins = new Set(["agent.tool_started", "agent.budget_reserved", "agent.subagent_created"]);
 
@@ -285,9 +283,8 @@ describe("a run that rests", () => {
       return now?.status === "running" && now.waitingOn.on === "model" && now.turns === 2;
     });
     await mandate.engine.interrupt(runId, "later");
-    const [live] = mandate.engine.liveRuns;
-    const agent = live?.delegations.byId.get(rester?.id ?? "");
-    expect(agent?.budget.available).toEqual(agent?.budget.unspent);
+    const resting = (await agentsOf(mandate, runId)).find(({ id }) => id === rester?.id);
+    expect(resting).toMatchObject({ status: "running", reservations: [] });
     const events = await mandate.events(runId);
     const last = ofType(events, "agent.budget_settled", rester?.id).at(-1);
     expect(last?.payload).toMatchObject({ estimated: true });
@@ -380,7 +377,10 @@ describe("a session of another program that ends", () => {
     await expect(session.call("spawn", call("goer"))).rejects.toThrow();
   });
 
-  it("and takes its process with it leaves those who continue to the next one", async () => {
+  it("and takes its process with it leaves those who continue to the next one", async ({
+    skip,
+  }) => {
+    skip(isDistributed, notOffered.session);
     for (const isPolite of [true, false]) {
       const scene = new Scene();
       await using mandate = await openWith(scene);
@@ -398,7 +398,10 @@ describe("a session of another program that ends", () => {
     }
   });
 
-  it("rests with those who pause; resumed, they go on without it, also after a crash", async () => {
+  it("rests with those who pause; resumed, they go on without it, also after a crash", async ({
+    skip,
+  }) => {
+    skip(isDistributed, notOffered.session);
     const scene = new Scene();
     await using mandate = await openWith(scene);
     const session = await mandate.engine.openSession({ client: "other" });

@@ -9,6 +9,7 @@ import {
   outputOf,
 } from "../live-delegation.ts";
 import { endWork } from "../work.ts";
+import { pauseStored } from "./suspend-stored.ts";
 
 /** Pauses a delegation and everything below it. Resolves when the log says so. */
 async function pauseTree(live: LiveDelegation): Promise<void> {
@@ -90,9 +91,9 @@ function treat(root: LiveDelegation, child: LiveDelegation): Promise<unknown> | 
   const fate = root.work.suspension?.letsAllGoOn ? "continue" : child.contract.on_parent_interrupt;
   switch (fate) {
     case "pause":
+      callForIfAwaited(root, child);
       if (!execution.isRemote(child)) return pauseTree(child);
-      // A remote child cannot be paused; cancelled, it stops spending, and can be resumed.
-      return execution.cancel(child, { code: "caller_interrupted" });
+      return pauseStored(child.run.parts, child.run.id, child.id);
     case "cancel":
       return execution.cancel(child, { code: "caller_interrupted" });
     case "continue":
@@ -102,6 +103,12 @@ function treat(root: LiveDelegation, child: LiveDelegation): Promise<unknown> | 
     default:
       return fate satisfies never;
   }
+}
+
+/** After a crash: what the open call of the caller waits for is merged in its turn. */
+function callForIfAwaited(root: LiveDelegation, child: LiveDelegation): void {
+  const [callId = ""] = child.state.callId?.split("/") ?? [];
+  if (root.said.openCalls.has(callId)) root.process.merges?.callFor(stepOf(child));
 }
 
 /** Waits for children that continue; then the root closes, or rests with children that rest. Never throws. */

@@ -1,4 +1,4 @@
-import { consentIn } from "../../events/consent.ts";
+import { type Consent, consentIn, reasonIn } from "../../events/consent.ts";
 import { type OpenAsk, openAskOf } from "../../events/delegation.ts";
 import type { AskOutcome } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -76,6 +76,9 @@ async function expire(live: LiveDelegation, askId: string, fallback: string | nu
 }
 
 /** Only a person can consent, and only explicitly. */
-export function isConsent(outcome: AskOutcome): boolean {
-  return outcome.answered && outcome.by === "person" && consentIn(outcome.answer) === "yes";
+export function consentOf(outcome: AskOutcome): Consent {
+  if (!outcome.answered || outcome.by !== "person") return { approved: false };
+  if (consentIn(outcome.answer) === "yes") return { approved: true };
+  const said = reasonIn(outcome.answer);
+  return { approved: false, ...(said !== undefined && { said }) };
 }

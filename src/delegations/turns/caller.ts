@@ -34,6 +34,7 @@ import { type Started, startDelegation } from "../start/start-delegation.ts";
 import { askPerson } from "./ask-person.ts";
 import { CallPlan } from "./plans.ts";
 import { unreadChildren } from "./prompt.ts";
+import { CallWorkflow } from "./workflow-record.ts";
 
 /** The call that a delegator acts for. */
 interface DelegatingCall {
@@ -70,6 +71,14 @@ export class CallDelegator implements Delegator {
     return this.#plan;
   }
 
+  get workflows(): CallWorkflow {
+    return new CallWorkflow({
+      live: this.#live,
+      callId: this.#call.id,
+      handing: (result) => this.results.handing(result),
+    });
+  }
+
   async start(request: DelegationRequest, way: DelegationWay): Promise<StartOutcome> {
     const { id, process, run } = this.#live;
     // After a crash the same call is repeated; its child is there already.
@@ -103,7 +112,7 @@ export class CallDelegator implements Delegator {
       // Whether a plan was completed is asked by the keys of its steps.
       if (request.key !== undefined) run.delegations.byCall.set(`${id} ${callId}`, started.agent);
       // The id is given out only when the child is on disk; a joining call waits for more anyway.
-      if (way === "spawn") await started.created;
+      if (way !== "delegate") await started.created;
       return { started: true, delegationId: started.agent.id, receipt: started.receipt };
     } finally {
       process.making.delete(making);
@@ -251,6 +260,10 @@ export class CallDelegator implements Delegator {
 
   readArtifact(hash: string): Promise<string | undefined> {
     return this.#live.run.parts.store.readArtifact(hash);
+  }
+
+  async keepArtifact(text: string): Promise<string> {
+    return (await this.#live.run.parts.store.keepArtifact(text)).hash;
   }
 }
 

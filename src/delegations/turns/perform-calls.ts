@@ -1,3 +1,4 @@
+import type { Consent } from "../../events/consent.ts";
 import { keptBy } from "../../events/delegation.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { messageOf } from "../../ports/message-of.ts";
@@ -16,7 +17,7 @@ import { findTool } from "../delegation-process.ts";
 import { Stopped } from "../ends/ending.ts";
 import { type LiveDelegation, priceOf, untrustedOf } from "../live-delegation.ts";
 import { noteLateResult } from "../live-run.ts";
-import { askPerson, isConsent } from "./ask-person.ts";
+import { askPerson, consentOf } from "./ask-person.ts";
 import { CallDelegator } from "./caller.ts";
 import { keepsForCalls } from "./prompt.ts";
 
@@ -230,12 +231,12 @@ class Subject implements GateSubject {
     this.#attempt = live.state.attempt;
   }
 
-  async approve(call: ToolCall, question: string): Promise<boolean> {
+  async approve(call: ToolCall, question: string): Promise<Consent> {
     const about = sha256(JSON.stringify([call.name, call.input]));
     const asked = { callId: call.id, kind: "approval", about, question } as const;
     const asking = askPerson(this.#live, asked);
     const outcome = await (this.#open === undefined ? asking : this.#open.whileAsking(asking));
-    return isConsent(outcome);
+    return consentOf(outcome);
   }
 
   record(event: Parameters<GateSubject["record"]>[0]): void {

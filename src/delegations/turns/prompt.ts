@@ -1,8 +1,8 @@
 import { isDeniedOutright } from "../../contracts/judge-by-rules.ts";
 import { isSameServer, type McpServer } from "../../contracts/mcp-server.ts";
 import { includes } from "../../contracts/selection.ts";
-import { describeReminder } from "../../events/cause.ts";
 import type { Keeps } from "../../events/event.ts";
+import { describeReminder } from "../../events/reminder.ts";
 import { timeoutSignal } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { chooseShortening } from "../../sessions/compact.ts";
@@ -221,7 +221,9 @@ async function open(live: LiveDelegation, name: string): Promise<readonly Tool[]
       throw new Error(`The MCP server "${name}" is not configured any more.`);
     }
     if (server.disabled === true) return [];
-    const scope = { delegationId: live.id, workspace: live.workspace?.root ?? null, isOwn };
+    const { network } = live.contract.permissions;
+    const workspace = live.workspace?.root ?? null;
+    const scope = { delegationId: live.id, workspace, isOwn, network };
     return await live.work.interruptible(parts.servers.open(name, server, scope));
   } catch (error) {
     if (error instanceof Stopped) throw error;

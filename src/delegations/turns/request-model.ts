@@ -21,6 +21,7 @@ import {
   heldBy,
   type LiveDelegation,
   modelOf,
+  openRequestsOf,
   priceOf,
   requestsOf,
 } from "../live-delegation.ts";
@@ -234,12 +235,13 @@ export const unused: Used = Object.freeze({ prompt: 0, completion: 0, cost: 0 })
 
 type Settlement = ReturnType<typeof event<"agent.budget_settled">>;
 
-/** Settles what is reserved by what the request has used. */
-export function settled(live: LiveDelegation, used: Used): Settlement {
+/** Settles what is reserved by what the request has used: the one of that number, or the latest. */
+export function settled(live: LiveDelegation, used: Used, request = requestsOf(live)): Settlement {
   const { completion, cost, isEstimated = false, prompt } = used;
-  const [reserved, request] = [heldBy(live), requestsOf(live)];
+  const reserved = heldBy(live, request);
   const overrun = isOverrun(reserved, used);
-  if (isMarked(reserved, used)) {
+  // Only the latest request of our own can be corrected by a late answer.
+  if (isMarked(reserved, used) && live.process.cuts === null) {
     const { estimates } = live.process.request;
     estimates.set(request, { used, reserved, model: modelOf(live) });
   }
@@ -274,14 +276,17 @@ function isMarked({ prompt }: Held, { isEstimated = false }: Used): boolean {
 }
 
 /** The usage of one turn as its event says it. */
-export function usageOf(live: LiveDelegation, used: Used): TokenUsage {
+export function usageOf(live: LiveDelegation, used: Used, request = requestsOf(live)): TokenUsage {
   const { completion, cost, prompt } = used;
-  return { prompt, completion, cost, ...(isMarked(heldBy(live), used) && { estimated: true }) };
+  const isEstimate = isMarked(heldBy(live, request), used);
+  return { prompt, completion, cost, ...(isEstimate && { estimated: true }) };
 }
 
-/** A request that is under way, if one is: it was cut, and its usage will not be reported. */
+/** The requests that are under way: they were cut, and their usage will not be reported. */
 export function settledIfOpen(live: LiveDelegation): readonly Settlement[] {
-  return heldBy(live).tokens > 0 ? [settled(live, cutUsage(live))] : [];
+  return openRequestsOf(live).map(({ request }) => {
+    return settled(live, live.process.cuts?.get(request)?.() ?? cutUsage(live, request), request);
+  });
 }
 
 export function settledFault(live: LiveDelegation, fault: ModelFault): Settlement {
@@ -318,8 +323,8 @@ const neverConnected: ReadonlySet<unknown> = new Set(["ECONNREFUSED", "ENOTFOUND
  * a token for each byte. Of a request that another process had sent it is unknown what had arrived:
  * then it is the whole reservation.
  */
-function cutUsage(live: LiveDelegation): Used {
-  const reservation = heldBy(live);
+function cutUsage(live: LiveDelegation, request = requestsOf(live)): Used {
+  const reservation = heldBy(live, request);
   const { received } = live.process.request;
   const { prompt, tokens } = reservation;
   if (prompt === undefined || received === null) {
@@ -366,7 +371,7 @@ function takenUsage(live: LiveDelegation, reply: ModelReply, reported: ModelUsag
 }
 
 /** Null: negative, fractional or too large to add up. Such a count would give tokens back. */
-function counted(usage: ModelUsage | null): ModelUsage | null {
+export function counted(usage: ModelUsage | null): ModelUsage | null {
   if (usage === null) return null;
   const { prompt, completion, cached = 0, cacheWrite = 0 } = usage;
   const counts = [prompt, completion, cached, cacheWrite, prompt + completion];

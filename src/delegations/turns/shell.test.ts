@@ -6,12 +6,14 @@ import type { Script } from "../../models/scripted/scripted-model.ts";
 import { isDistributed } from "../../testing/alter-database.test-support.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
+import { createShellTool } from "../../tools/shell/shell-tool.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 
 const finding = detectSandbox(process.env);
 const title = finding.isUsable
   ? "commands of an agent"
   : `commands of an agent (skipped: ${finding.problem})`;
+const noPrograms = { folders: [], path: [], variables: {} };
 const path = { PATH: process.env["PATH"] ?? "" };
 
 function running(...commands: readonly object[]): Script {
@@ -110,4 +112,24 @@ describe.skipIf(!finding.isUsable)(title, () => {
     expect(ofType(events, "agent.tool_denied")).toHaveLength(3);
     expect(existsSync(join(workspace, "escaped"))).toBe(false);
   });
+});
+
+it("a contract names the tools whose commands run without a sandbox", async () => {
+  const missing = { isUsable: false, problem: "There is none.", programs: noPrograms } as const;
+  for (const [sandbox, named] of [
+    [missing, ["shell"]],
+    [finding, finding.isUsable ? undefined : ["shell"]],
+  ] as const) {
+    const shell = createShellTool({ sandbox, unsandboxed: true, environment: path });
+    await using mandate = await openEngine({
+      profiles: [testProfile("a", { tools: ["shell"] })],
+      tools: [shell.tool],
+      model: running(),
+    });
+    const { workspace } = mandate;
+    const { delegationId } = await mandate.run({ task: "go", profile: "a", workspace });
+    const contract = await mandate.store.readContract(delegationId);
+    expect(contract.permissions.unsandboxed).toEqual(named);
+    await shell.close();
+  }
 });

@@ -4,7 +4,7 @@ import { inDollars } from "../../ports/dollars.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { ModelFault, type ModelReply, type ToolCall } from "../../ports/model.ts";
 import { type Amount, leastForAnswer, planTurn, type TurnPlan } from "../budget.ts";
-import { type Ending, failure, retryable, Stopped } from "../ends/ending.ts";
+import { type Ending, type FailedEnding, failure, retryable, Stopped } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import {
   event,
@@ -14,6 +14,8 @@ import {
   priceOf,
   requestsOf,
 } from "../live-delegation.ts";
+import type { AdmissionGate } from "./admission-gate.ts";
+import { admitRequest } from "./admit-request.ts";
 import {
   boundPrompt,
   canCount,
@@ -51,7 +53,11 @@ export async function takeTurn(live: LiveDelegation): Promise<Ending | null> {
     const window = keepToWindow(live);
     if (window?.isTooSmall) return tooLong(live, "the prompt is longer than the window.");
     boundPrompt(live);
-    const plan = reserveNow(live) ?? (await reserveCounted(live));
+    const { admission } = parts;
+    const plan = admission?.mayLimit
+      ? await reserveAdmitted(live, admission)
+      : (reserveNow(live) ?? (await planCounted(live, reservePlanned)));
+    if (plan.kind === "failure") return plan;
     if (plan.kind === "exhausted") {
       // Results that turned out longer than what was kept back for them enter it shortened.
       const { bytes } = live.said.transcript;
@@ -150,15 +156,50 @@ function reserveNow(live: LiveDelegation): ReservedTurn | undefined {
   return plan.kind === "turn" ? reserve(live, plan) : undefined;
 }
 
-/** Plans with a better bound than bytes, where the model knows one, and waits while others hold much. */
-async function reserveCounted(live: LiveDelegation): Promise<ReservedTurn> {
+/**
+ * Plans with a better bound than bytes, where the model knows one, and waits while others hold much.
+ * `use` is called with nothing awaited in between.
+ */
+async function planCounted(
+  live: LiveDelegation,
+  use: (live: LiveDelegation, plan: ReservedTurn) => ReservedTurn,
+): Promise<ReservedTurn> {
   await countPrompt(live);
   let plan = planNow(live);
-  if (plan.kind === "wait") live.record(event(live, "agent.paused", { reason: "budget" }));
-  for (; plan.kind === "wait"; plan = planNow(live)) {
-    await live.work.interruptible(live.process.time.untilReleased());
+  const { state } = live;
+  // After a reservation that came too late it still waits, by its log.
+  const isWaiting = state.status === "running" && state.waitingOn.on === "budget";
+  if (plan.kind === "wait" && !isWaiting) {
+    live.record(event(live, "agent.paused", { reason: "budget" }));
   }
+  const { time } = live.process;
+  for (; plan.kind === "wait"; plan = planNow(live)) await time.withoutSlot(time.untilReleased());
+  return use(live, plan);
+}
+
+function reservePlanned(live: LiveDelegation, plan: ReservedTurn): ReservedTurn {
   return plan.kind === "exhausted" ? plan : reserve(live, plan);
+}
+
+/**
+ * The same under stored limits: what is reserved is admitted first, so that nothing is reserved by a
+ * request that waits. The budget may change during the wait; more than was admitted is not reserved.
+ */
+async function reserveAdmitted(
+  live: LiveDelegation,
+  gate: AdmissionGate,
+): Promise<ReservedTurn | FailedEnding> {
+  for (;;) {
+    const now = planNow(live);
+    const plan = now.kind === "turn" ? now : await planCounted(live, (_live, counted) => counted);
+    if (plan.kind === "exhausted") return plan;
+    const refusal = await admitRequest(live, gate, plan.reserve);
+    if (refusal !== null) return refusal;
+    const { cost, tokens } = plan.reserve;
+    const later = planNow(live);
+    const fits = "reserve" in later && later.reserve.tokens <= tokens && later.reserve.cost <= cost;
+    if (fits) return reserve(live, later);
+  }
 }
 
 /** The contract's count of turns ends here: what there is by now is the result. */
@@ -261,7 +302,7 @@ async function retryLater(
       delay_ms: Math.round(delay),
     }),
   );
-  await live.work.sleep(delay);
+  await live.process.time.withoutSlot(live.work.sleep(delay));
   return null;
 }
 
@@ -308,12 +349,20 @@ function bestText(
 }
 
 function whyNoAnswer(live: LiveDelegation): Cause {
-  const { budget, contract, state } = live;
+  const { max_output_tokens: maxOutput } = live.contract.model;
+  const { promptBound: prompt } = live.process.request;
+  return whyNoRoom(live, { prompt, maxOutput, price: priceOf(live) });
+}
+
+/** Why the budget has no room for a request with such a prompt. */
+export function whyNoRoom(
+  { budget, state }: LiveDelegation,
+  request: Parameters<typeof leastForAnswer>[0],
+): Cause {
   const { available } = budget;
-  const [price, prompt] = [priceOf(live), live.process.request.promptBound];
   if (state.overrun) return { code: "budget_overrun" };
   if (available.cost <= 0) return { code: "cost_spent" };
-  const least = leastForAnswer({ prompt, price, maxOutput: contract.model.max_output_tokens });
+  const least = leastForAnswer(request);
   if (least.tokens <= available.tokens) {
     const [needed, left] = [inDollars(least.cost), inDollars(available.cost)];
     return { code: "cost_too_small", needed, left };

@@ -1,32 +1,28 @@
-import type { DBOSClient } from "@dbos-inc/dbos-sdk";
 import type { Pool } from "pg";
 import type { EngineConfig } from "../../control/config.ts";
 import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
 import { isPassing } from "../../ports/database-fault.ts";
 import type { DispatchedWork, Dispatcher } from "../../ports/workers.ts";
+import { EngineRows } from "./engine-rows.ts";
+import { applicationName, applicationVersion, migrateEngine } from "./load-dbos.ts";
 import {
-  applicationName,
-  applicationVersion,
-  engineAddress,
-  engineSchema,
-  loadDbos,
-  migrateEngine,
-  quietLogger,
-} from "./load-dbos.ts";
-import {
-  countQueues,
-  type QueuedWork,
+  emptyQueue,
+  type QueueFigures,
   type QueueOverview,
+  queueNameOf,
+  queuesOf,
   routeOf,
   workflowIdOf,
 } from "./queues.ts";
 
 /** The only workflow: the work itself is described by the delegation's log. */
-export const workflowName = "delegation";
+const workflowName = "delegation";
 
 export interface DispatcherOptions {
   readonly url: string;
   readonly tenant: string;
+  /** The schema of the tenant's store, quoted. */
+  readonly storeSchema: string;
   readonly config: EngineConfig;
   readonly clock?: Clock;
 }
@@ -34,32 +30,31 @@ export interface DispatcherOptions {
 interface Enqueued {
   readonly queue: string;
   readonly id: string;
-  readonly work: QueuedWork;
+  readonly work: DispatchedWork;
   readonly priority: number;
-  readonly partition: string | null;
-  readonly delay_ms: number | null;
 }
 
 const mostAtOnce = 500;
 
 /**
- * Calls the SQL function that DBOS provides for programs without its library. An existing workflow
- * stays as it is, so dispatching work twice enqueues it once.
+ * Calls the SQL function that DBOS provides for programs without its library. An existing row stays
+ * as it is, so dispatching work twice enqueues it once.
  */
-const enqueueAll = {
+const enqueueAll = (engineSchema: string) => ({
   name: "enqueue",
   text: `SELECT "${engineSchema}".enqueue_workflow(
     workflow_name => '${workflowName}', queue_name => v.queue, positional_args => ARRAY[v.work],
     workflow_id => v.id, app_version => '${applicationVersion}', priority => v.priority,
-    queue_partition_key => v.partition, application_name => '${applicationName}',
-    delay_until_epoch_ms => (EXTRACT(epoch FROM pg_catalog.now()) * 1000)::bigint + v.delay_ms)
-  FROM pg_catalog.json_to_recordset($1::json)
-    AS v(queue text, id text, work json, priority integer, partition text, delay_ms bigint)`,
-};
+    application_name => '${applicationName}')
+  FROM pg_catalog.json_to_recordset($1::json) AS v(queue text, id text, work json, priority integer)`,
+});
 
-/** Enqueues delegations in DBOS, where any worker can take them. */
+/** One tenant's queues in DBOS: enqueues delegations, where any worker of the tenant can take them. */
 export class DbosDispatcher implements Dispatcher {
-  readonly #client: DBOSClient;
+  /** What is in the queues and at the workers. */
+  readonly rows: EngineRows;
+  /** Called after this process has enqueued something: its own worker need not wait for its next look. */
+  onEnqueued: () => void = () => undefined;
   readonly #pool: Pool;
   readonly #options: DispatcherOptions;
   readonly #clock: Clock;
@@ -68,51 +63,37 @@ export class DbosDispatcher implements Dispatcher {
   #isClosed = false;
   #counted: { readonly at: number; readonly overview: Promise<QueueOverview> } | undefined;
 
-  private constructor(client: DBOSClient, pool: Pool, options: DispatcherOptions) {
-    this.#client = client;
+  private constructor(pool: Pool, options: DispatcherOptions) {
+    const { clock = systemClock, config, storeSchema, tenant } = options;
     this.#pool = pool;
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = clock;
+    this.rows = new EngineRows(pool, { tenant, storeSchema, engineSchema: config.schema });
     // A connection that breaks while idle is replaced by the next one.
     pool.on("error", () => undefined);
   }
 
   static async open(options: DispatcherOptions): Promise<DbosDispatcher> {
-    const { DBOSClient } = await loadDbos();
-    const { clock = systemClock, url } = options;
-    await migrateEngine(url, clock);
-    const client = await DBOSClient.create({
-      systemDatabaseUrl: engineAddress(url),
-      systemDatabaseSchemaName: engineSchema,
-      applicationName,
-      logger: quietLogger(() => undefined, clock),
-    });
+    const { clock = systemClock, config, url } = options;
+    await migrateEngine({ url, schema: config.schema, clock });
     const { default: pg } = await import("pg");
     const pool = new pg.Pool({
-      connectionString: url,
-      max: 1,
-      pipeline: true,
-      allowExitOnIdle: true,
+      ...{ connectionString: url, max: 2, allowExitOnIdle: true, keepAlive: true },
+      ...{ application_name: "mandate queues", connectionTimeoutMillis: 5000 },
+      // A connection that does not answer is broken: every statement here is short.
+      query_timeout: 30_000,
     });
-    return new DbosDispatcher(client, pool, options);
+    return new DbosDispatcher(pool, options);
   }
 
   /**
    * Retries as long as the database cannot be reached: everything else is in that database as well.
    */
   async dispatch(work: DispatchedWork): Promise<void> {
-    const { tenant } = this.#options;
-    const again = work.after === undefined ? undefined : `after-${work.after}-`;
-    await this.send({ ...work, tenant, sentOn: 0 }, again);
-  }
-
-  /** `again`: a name for this time, because the workflow of the previous one has ended. */
-  async send(work: QueuedWork, again?: string, delaySeconds?: number): Promise<void> {
-    const { isByTenant, priority, queueName } = routeOf(this.#options.config, work);
+    const { config, tenant } = this.#options;
+    const { priority, queue } = routeOf(config, work);
     const item: Enqueued = {
-      ...{ queue: queueName, id: workflowIdOf(work, again), work, priority },
-      partition: isByTenant ? work.tenant : null,
-      delay_ms: delaySeconds === undefined ? null : delaySeconds * 1000,
+      ...{ queue: queueNameOf(tenant, queue), id: workflowIdOf(tenant, work), work, priority },
     };
     for (let delayMs = 50; !this.#isClosed; delayMs = Math.min(delayMs * 2, 5000)) {
       try {
@@ -122,6 +103,16 @@ export class DbosDispatcher implements Dispatcher {
         await sleep(this.#clock, delayMs);
       }
     }
+  }
+
+  /** Moves what an earlier version sent into the queues of this one. */
+  async adoptEarlier(): Promise<void> {
+    const { tenant } = this.#options;
+    const earlier = await this.rows.adoptEarlier();
+    const items = earlier.map(({ queue, ...work }) => ({
+      ...{ queue: queueNameOf(tenant, queue), id: workflowIdOf(tenant, work), work, priority: 1 },
+    }));
+    if (items.length > 0) await this.#write(items);
   }
 
   /** Work that is sent in one moment is written in one statement; work sent during a write waits. */
@@ -136,9 +127,8 @@ export class DbosDispatcher implements Dispatcher {
   async #writeAll(): Promise<void> {
     while (this.#waiting.length > 0) {
       const together = this.#waiting.splice(0, mostAtOnce);
-      const values = [JSON.stringify(together.map(({ item }) => item))];
       try {
-        await this.#pool.query({ ...enqueueAll, values });
+        await this.#write(together.map(({ item }) => item));
         for (const { written } of together) written.resolve();
       } catch (error) {
         for (const { written } of together) written.reject(error);
@@ -147,21 +137,42 @@ export class DbosDispatcher implements Dispatcher {
     this.#isWriting = false;
   }
 
+  async #write(items: readonly object[]): Promise<void> {
+    const values = [JSON.stringify(items)];
+    await this.#pool.query({ ...enqueueAll(this.#options.config.schema), values });
+    this.onEnqueued();
+  }
+
   /** How full the queues are. Callers within one second share a count. */
   overview(): Promise<QueueOverview> {
     const now = this.#clock.monotonic();
     if (this.#counted === undefined || now - this.#counted.at > 1000) {
-      const { config, tenant } = this.#options;
-      const overview = countQueues(this.#client, tenant, config);
+      const overview = this.#count();
       overview.catch(() => (this.#counted = undefined));
       this.#counted = { at: now, overview };
     }
     return this.#counted.overview;
   }
 
+  async #count(): Promise<QueueOverview> {
+    const { config } = this.#options;
+    const figures = new Map(queuesOf(config).map((name) => [name, emptyQueue(config, name)]));
+    const taken = new Map<string, number>();
+    for (const { count, executor, queue: name, since, status } of await this.rows.count()) {
+      const queue: QueueFigures = figures.get(name) ?? emptyQueue(config, name);
+      const waitingSince =
+        status === "waiting" ? Math.min(queue.waitingSince ?? since, since) : queue.waitingSince;
+      figures.set(name, { ...queue, [status]: queue[status] + count, waitingSince });
+      if (executor !== null) taken.set(executor, (taken.get(executor) ?? 0) + count);
+    }
+    return { queues: [...figures.values()], taken };
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#pool.end();
-    await this.#client.destroy();
   }
 }
+
+/** Of an installation that knows of no others: no tenant can be named so. */
+export const defaultTenant = "-";

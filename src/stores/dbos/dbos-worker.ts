@@ -1,271 +1,160 @@
 /**
- * Distributed runs on DBOS: delegations wait in its queues, and this worker takes them out. May
- * import ports and events, and types of contracts and control.
+ * Distributed runs on DBOS: delegations wait in its tables, and this worker takes them out, as many as
+ * it has free places. May import ports and events, and types of contracts and control.
  */
-import type { DBOSClient } from "@dbos-inc/dbos-sdk";
-import type { EngineConfig } from "../../control/config.ts";
-import { type Clock, sleep, systemClock } from "../../ports/clock.ts";
-import { messageOf } from "../../ports/message-of.ts";
-import type { Store } from "../../ports/store.ts";
-import { type DbosDispatcher, workflowName } from "./dbos-dispatcher.ts";
-import {
-  applicationName,
-  applicationVersion,
-  engineAddress,
-  engineSchema,
-  loadDbos,
-  quietLogger,
-} from "./load-dbos.ts";
-import { isOfTenant, prefixOf, type QueuedWork, queuesOf } from "./queues.ts";
+import { type Clock, sleep, systemClock, type Timer } from "../../ports/clock.ts";
+import type { TakeRequest } from "./engine-rows.ts";
+import type { QueuedWork } from "./queues.ts";
+import { TenantHand, type TenantWork } from "./tenant-hand.ts";
 
-/** What a worker has for one tenant. */
-export interface TenantWork {
-  readonly store: Store;
-  readonly dispatcher: DbosDispatcher;
-  readonly worker: {
-    workOn(
-      runId: string,
-      delegationId: string,
-      isLastResort: boolean,
-    ): Promise<"done" | "busy" | "unfit">;
-    reenqueueOrphans(): Promise<void>;
-  };
+/** The places of this worker, which new and resumed work of all tenants share. */
+export interface Places {
+  readonly running: number;
+  free(queue: string): number;
+  onFree: () => void;
 }
 
 export interface WorkerOptions {
-  readonly url: string;
-  readonly config: EngineConfig;
   /** By name. The first one's worker id is the name of this worker in the queues of all of them. */
   readonly tenants: ReadonlyMap<string, TenantWork>;
-  readonly depths: number;
-  /** The most delegations in progress at each depth. */
-  readonly atOnce: number;
-  readonly queues?: readonly string[];
-  readonly log: (line: string) => void;
+  /** Smaller priorities first. */
+  readonly queues: readonly string[];
+  /** Limits of all workers together. */
+  readonly limitsOf: (queue: string) => TakeRequest["limits"];
+  readonly places: Places;
+  /** What failed and is tried again, with the work that it was about. */
+  readonly onFault: (error: unknown, work?: QueuedWork) => void;
+  /** Whether a tenant's queue is neither paused nor this worker drained. */
+  readonly mayTake: (tenant: string, queue: string) => boolean;
+  /** Of this program, shown to operators. */
+  readonly version: string;
   readonly clock?: Clock;
 }
 
-export interface DbosWorker {
-  readonly running: number;
+const lookMs = 100;
+const tendMs = 1000;
+/** Every 30th time, delegations that are in no queue are looked for as well. */
+const thoroughEvery = 30;
+/** A tick that comes so late was preceded by an outage, in which every lease may have expired. */
+const lateMs = 4000;
+/** Takes delegations out of the queues and works on them, as long as it has free places. */
+export class DbosWorker {
+  readonly #options: WorkerOptions;
+  readonly #clock: Clock;
+  readonly #hands: TenantHand[];
+  readonly #timers: Timer[] = [];
+  #isDraining = false;
+  #isLooking = false;
+  #isAsked = false;
+  #tended: number | undefined;
+  #ticks = 0;
+  #isTending = false;
+
+  private constructor(options: WorkerOptions, executor: string) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    const look = (): void => this.#look();
+    this.#hands = Array.from(
+      options.tenants,
+      ([tenant, work]) => new TenantHand({ ...work, ...options, tenant, executor, look }),
+    );
+  }
+
+  static async start(options: WorkerOptions): Promise<DbosWorker> {
+    const [first] = options.tenants.values();
+    if (first === undefined) throw new Error("a worker needs a tenant");
+    const executor = first.store.ownership.worker;
+    // Before it takes any work: the work of an unknown executor counts as lost.
+    for (const { store } of options.tenants.values())
+      await store.executors?.enlist(executor, options.version);
+    const worker = new DbosWorker(options, executor);
+    worker.#begin();
+    return worker;
+  }
+
+  /** Work may be taken that could not be taken before. */
+  lookAgain(): void {
+    this.#look();
+  }
+
+  /** Delegations with a place. */
+  get running(): number {
+    return this.#options.places.running;
+  }
+
   /** Takes no more work, and gives work in progress this long to end; the rest is for other workers. */
-  drain(graceMs: number): Promise<void>;
-}
-
-/** Takes delegations out of the queues and works on them, at most `atOnce` at each depth. */
-export async function startDbosWorker(options: WorkerOptions): Promise<DbosWorker> {
-  const { clock = systemClock, log, tenants } = options;
-  const { DBOS } = await loadDbos();
-  const [first] = tenants.values();
-  if (first === undefined) throw new Error("a worker needs a tenant");
-  const executorID = first.store.ownership.worker;
-  const queues = queuesOf(options.config, options.depths, options.atOnce, options.queues);
-  let running = 0;
-  let isDraining = false;
-  // Before it takes any work: the work of an unknown executor counts as lost.
-  for (const { store } of tenants.values()) await store.executors?.enlist(executorID);
-  DBOS.registerWorkflow(
-    async (work: QueuedWork) => {
-      running++;
-      const state = { log, clock, isDraining: () => isDraining };
-      await workOn(work, tenants, state).finally(() => running--);
-    },
-    // Readable without DBOS, and small.
-    { name: workflowName, serialization: "portable" },
-  );
-  DBOS.setConfig({
-    name: applicationName,
-    systemDatabaseUrl: engineAddress(options.url),
-    systemDatabaseSchemaName: engineSchema,
-    // The dispatcher has migrated, under a lock that DBOS does not take.
-    runMigrations: false,
-    applicationVersion,
-    executorID,
-    listenQueues: queues.map(({ name }) => name),
-    logger: quietLogger(log, clock),
-  });
-  await DBOS.launch();
-  for (const { name, ...parameters } of queues) {
-    await DBOS.registerQueue(name, { ...parameters, onConflict: "always_update" });
+  async drain(graceMs: number): Promise<void> {
+    this.#isDraining = true;
+    for (const timer of this.#timers) timer.cancel();
+    for (const hand of this.#hands) hand.isDraining = true;
+    const until = this.#clock.monotonic() + graceMs;
+    const isBusy = () => this.running > 0 || this.#hands.some(({ arriving }) => arriving > 0);
+    while (isBusy() && this.#clock.monotonic() < until) await sleep(this.#clock, 20);
   }
-  const looking = lookForLost(options, DBOS, executorID, clock);
-  return {
-    get running() {
-      return running;
-    },
-    async drain(graceMs) {
-      isDraining = true;
-      looking.cancel();
-      // Work that has not ended by then stays in the queue, for workers that find this one dead.
-      await DBOS.shutdown({ deregister: true, workflowCompletionTimeoutMS: graceMs });
-    },
-  };
-}
 
-interface WorkerState {
-  readonly log: WorkerOptions["log"];
-  readonly clock: Clock;
-  readonly isDraining: () => boolean;
-}
-
-const busyMs = 250;
-const longestBusyMs = 30_000;
-/** About three minutes in which no worker could take it. */
-const mostSentOn = 10;
-
-/** Until the delegation has ended, or is handed to its caller or to another worker. */
-async function workOn(
-  work: QueuedWork,
-  tenants: WorkerOptions["tenants"],
-  { clock, isDraining, log }: WorkerState,
-): Promise<void> {
-  const { delegationId, runId, sentOn, tenant: name } = work;
-  const tenant = tenants.get(name);
-  const sendOn = (by: TenantWork | undefined): Promise<void> | undefined =>
-    // Longer each time: perhaps no worker that could take it is running.
-    by?.dispatcher.send({ ...work, sentOn: sentOn + 1 }, undefined, Math.min(2 ** sentOn, 30));
-  if (tenant === undefined) return sendOn(tenants.values().next().value);
-  let failures = 0;
-  for (;;) {
-    const before = failures;
-    // A workflow that throws has ended, but its delegation has not: a failure of this process, such
-    // as an unreachable database, is retried until another worker has the delegation.
-    const outcome = await tenant.worker
-      .workOn(runId, delegationId, sentOn >= mostSentOn)
-      .catch((error: unknown) => {
-        if (failures++ === 0) log(`${delegationId} of ${runId}: ${messageOf(error)}`);
-        return "busy" as const;
-      });
-    if (outcome === "done") return;
-    if (failures === before) failures = 0;
-    // Another worker continues the delegation, so its workflow must not seem to have ended here.
-    if (isDraining()) return new Promise(() => undefined);
-    if (outcome === "unfit") return sendOn(tenant);
-    // Its worker is alive, or that worker's lease has not expired yet.
-    await sleep(clock, Math.min(busyMs * 2 ** failures, longestBusyMs));
+  #begin(): void {
+    const { places, tenants } = this.#options;
+    places.onFree = () => this.#look();
+    for (const { dispatcher } of tenants.values()) dispatcher.onEnqueued = () => this.#look();
+    // A worker that waits for work keeps its process.
+    this.#timers.push(this.#clock.every(lookMs, () => this.#look()));
+    this.#timers.push(this.#clock.every(tendMs, () => void this.#tend()).unref());
+    this.#look();
+    void this.#tend();
   }
-}
 
-const lookMs = 1000;
-/** Every 30th look also searches for delegations that are in no queue. */
-const orphanEvery = 30;
+  /** At most one look at a time; one that is asked for in the middle of another follows it. */
+  #look(): void {
+    if (this.#isDraining) return;
+    this.#isAsked = true;
+    if (this.#isLooking) return;
+    this.#isLooking = true;
+    setImmediate(() => void this.#lookWhileAsked());
+  }
 
-/** Every worker looks for the work of dead workers, and for work that was never sent. */
-function lookForLost(
-  { log, tenants }: WorkerOptions,
-  engine: TakenWork,
-  self: string,
-  clock: Clock,
-): { cancel(): void } {
-  let isLooking = false;
-  let looks = 0;
-  const look = async (): Promise<void> => {
-    if (isLooking) return;
-    isLooking = true;
-    const isThorough = looks++ % orphanEvery === 0;
-    try {
-      for (const [tenant, { store, worker }] of tenants) {
-        await takeOverLost({ engine, tenant, self, store, clock, isThorough });
-        // A process that died between creating and sending a delegation left it in no queue.
-        if (isThorough) await worker.reenqueueOrphans();
-      }
-    } catch (error) {
-      log(messageOf(error));
-    } finally {
-      isLooking = false;
+  async #lookWhileAsked(): Promise<void> {
+    while (this.#isAsked && !this.#isDraining) {
+      this.#isAsked = false;
+      for (const queue of this.#options.queues)
+        if (await this.#takeFrom(queue)) this.#isAsked = true;
     }
-  };
-  return clock.every(lookMs, () => void look()).unref();
-}
+    this.#isLooking = false;
+  }
 
-/** The part of DBOS that this needs: workers and clients have it. */
-export type TakenWork = Pick<DBOSClient, "listWorkflows" | "resumeWorkflows">;
-
-export interface TakeOver {
-  readonly engine: TakenWork;
-  readonly tenant: string;
-  /** The executor that looks. It is alive, even if its lease expired while it was stopped. */
-  readonly self: string;
-  readonly store: Pick<Store, "workers" | "executors">;
-  readonly clock: Clock;
-  /**
-   * Also looks at everything that is taken, for unknown executors: of a version that did not enlist,
-   * or whose tables were restored.
-   */
-  readonly isThorough?: boolean;
-}
-
-const pageSize = 500;
-/** Together more than a fleet has in progress; the next look continues. */
-const mostPages = 200;
-/** A database that answers so late was unreachable, and every lease has expired. */
-const lateMs = 2000;
-
-/**
- * Puts the work that dead workers of one tenant had taken back into its queues, and forgets
- * executors that have no work left. Several workers may do so at once: the first to claim a
- * delegation works on it. Returns the number of delegations.
- */
-export async function takeOverLost(look: TakeOver): Promise<number> {
-  const { clock, self, store } = look;
-  const askedAt = clock.monotonic();
-  const workers = (await store.workers?.()) ?? [];
-  // Live workers renew their leases in a moment: none counts as dead until it could.
-  if (clock.monotonic() - askedAt > lateMs) return 0;
-  const living = new Set([self]);
-  for (const { executor, isAlive } of workers) if (executor && isAlive) living.add(executor);
-  const dead = new Set<string>();
-  for (const { executor } of workers) if (executor && !living.has(executor)) dead.add(executor);
-  const lost = new Set(dead);
-  if (look.isThorough)
-    for (const one of await findTaking(look)) if (!living.has(one)) lost.add(one);
-  if (lost.size === 0) return 0;
-  const { count, isComplete } = await putBack(look, [...lost]);
-  if (isComplete) for (const executor of dead) await store.executors?.forget(executor);
-  return count;
-}
-
-/** Every page is the first one: what is put back is no longer found. */
-async function putBack(
-  look: TakeOver,
-  executorId: string[],
-): Promise<{ readonly count: number; readonly isComplete: boolean }> {
-  let count = 0;
-  for (let page = 0; page < mostPages; page++) {
-    const found = await listTaken(look, { executorId, offset: 0 });
-    const queued = found.filter((one) => isOfTenant(look.tenant, one.workflowID));
-    for (const [queueName, ofQueue] of Map.groupBy(queued, (one) => one.queueName)) {
-      if (queueName === undefined) continue;
-      const ids = ofQueue.map(({ workflowID }) => workflowID);
-      await look.engine.resumeWorkflows(ids, { queueName });
-      count += ids.length;
+  /** True: there may be more. Tenants get equal shares of the free places. */
+  async #takeFrom(queue: string): Promise<boolean> {
+    const free = this.#freeIn(queue);
+    if (free <= 0) return false;
+    const share = Math.ceil(free / this.#hands.length);
+    let isMore = false;
+    for (const hand of this.#hands) {
+      if (!this.#options.mayTake(hand.tenant, queue)) continue;
+      const most = Math.min(share, this.#freeIn(queue));
+      if (most > 0 && (await hand.take(queue, most)) === most) isMore = true;
     }
-    if (found.length < pageSize) return { count, isComplete: true };
+    // The tenant that was first is last the next time.
+    this.#hands.push(...this.#hands.splice(0, 1));
+    return isMore;
   }
-  return { count, isComplete: false };
-}
 
-/** The executors that have taken work. */
-async function findTaking(look: TakeOver): Promise<ReadonlySet<string>> {
-  const executors = new Set<string>();
-  for (let page = 0; page < mostPages; page++) {
-    const found = await listTaken(look, { offset: page * pageSize });
-    for (const { executorId } of found) if (executorId !== undefined) executors.add(executorId);
-    if (found.length < pageSize) break;
+  #freeIn(queue: string): number {
+    const arriving = this.#hands.reduce((sum, hand) => sum + hand.arriving, 0);
+    return this.#options.places.free(queue) - arriving;
   }
-  return executors;
-}
 
-function listTaken(
-  { engine, tenant }: TakeOver,
-  where: { readonly executorId?: string[]; readonly offset: number },
-) {
-  return engine.listWorkflows({
-    ...where,
-    applicationName,
-    status: "PENDING",
-    workflow_id_prefix: prefixOf(tenant),
-    limit: pageSize,
-    loadInput: false,
-    loadOutput: false,
-  });
+  /** Every worker looks for the work of dead workers, and for work that was never sent. */
+  async #tend(): Promise<void> {
+    const now = this.#clock.monotonic();
+    const isLate = this.#tended !== undefined && now - this.#tended > lateMs;
+    if (this.#isTending || this.#isDraining) return;
+    this.#isTending = true;
+    const isThorough = this.#ticks++ % thoroughEvery === 0;
+    for (const hand of this.#hands) {
+      // Live workers renew their leases in a moment: after an outage none counts as dead until it could.
+      if (isLate) break;
+      await hand.tend(isThorough).catch((error: unknown) => this.#options.onFault(error));
+    }
+    this.#tended = this.#clock.monotonic();
+    this.#isTending = false;
+  }
 }

@@ -1,6 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { format } from "node:util";
-import type { DLogger } from "@dbos-inc/dbos-sdk";
 import type { Client } from "pg";
 import { type Clock, sleep } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -20,44 +19,10 @@ export async function loadDbos(): Promise<Dbos> {
   }
 }
 
-/** The schema of the queues' tables, in the database of the tenants. */
-export const engineSchema = "mandate_engine";
 export const applicationName = "mandate";
 
 /** The version of what a queued item says: workers of one version share the queues. */
 export const applicationVersion = "mandate-1";
-
-/**
- * The address of the database for DBOS. DBOS would set this limit by a query on each connection,
- * which the driver warns of; a connection that begins with the limit needs no query.
- */
-export function engineAddress(url: string): string {
-  const address = new URL(url);
-  const asked = address.searchParams.get("options") ?? "";
-  const options = `-c idle_in_transaction_session_timeout=60000 ${asked}`.trim();
-  address.searchParams.set("options", options);
-  // The driver does not decode a plus as a space.
-  return address.href.replaceAll("+", "%20");
-}
-
-/**
- * Passes the warnings of DBOS on, each kind at most every 30 seconds: an unreachable database is one
- * message, not one for every queue and every poll.
- */
-export function quietLogger(log: (line: string) => void, clock: Clock): DLogger {
-  const loggedAt = new Map<string, number>();
-  const warn = (entry: unknown): void => {
-    const text = entry instanceof Error ? entry.message : String(entry);
-    // Expected: a worker that was taken for dead is back, and another worker has done its work.
-    if (text.includes("no longer owned by this execution")) return;
-    const kind = text.slice(0, 24);
-    const now = clock.monotonic();
-    if (now - (loggedAt.get(kind) ?? Number.NEGATIVE_INFINITY) < 30_000) return;
-    loggedAt.set(kind, now);
-    log(text);
-  };
-  return { info: () => undefined, debug: () => undefined, warn, error: warn };
-}
 
 /** Per database: the process that holds this advisory lock may change the tables of the queues. */
 const lock = "8320190466107318521";
@@ -71,13 +36,19 @@ let latest: Promise<void> = Promise.resolve();
  * Creates the tables of the queues, or migrates them. Processes may start together on an empty
  * database, and DBOS does not support concurrent migrations: the lock lets one process do it.
  */
-export function migrateEngine(url: string, clock: Clock): Promise<void> {
-  const done = latest.then(() => migrate(url, clock));
+export function migrateEngine(engine: EngineTables): Promise<void> {
+  const done = latest.then(() => migrate(engine));
   latest = done.catch(() => undefined);
   return done;
 }
 
-async function migrate(url: string, clock: Clock): Promise<void> {
+interface EngineTables {
+  readonly url: string;
+  readonly schema: string;
+  readonly clock: Clock;
+}
+
+async function migrate({ clock, schema, url }: EngineTables): Promise<void> {
   const { DBOS } = await loadDbos();
   const { default: pg } = await import("pg");
   const client = new pg.Client({ connectionString: url, connectionTimeoutMillis: 10_000 });
@@ -85,11 +56,32 @@ async function migrate(url: string, clock: Clock): Promise<void> {
   await client.connect();
   try {
     await acquireLock(client, clock);
-    await holdOutput(() => DBOS.migrate(url, { schemaName: engineSchema }));
+    if (!(await mayCreateSchemas(client, schema))) return;
+    await holdOutput(() => DBOS.migrate(url, { schemaName: schema }));
   } finally {
     // The lock ends with its connection, and so with this process.
     await client.end().catch(() => undefined);
   }
+}
+
+/**
+ * DBOS creates its schema again each time, which takes the right to create schemas. A tenant's own
+ * role may lack it once its tables exist: then there is nothing to do.
+ */
+async function mayCreateSchemas(client: Client, schema: string): Promise<boolean> {
+  const { rows } = await client.query<{ may: boolean; exists: boolean }>(
+    `SELECT has_database_privilege(current_database(), 'CREATE') AS may, EXISTS (
+       SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = $1 AND tablename = 'workflow_status'
+     ) AS exists`,
+    [schema],
+  );
+  const [found] = rows;
+  if (found?.may !== false) return true;
+  if (found.exists) return false;
+  throw new MandateError(
+    "database-unusable",
+    `The database role may not create the schema ${schema} of the queues: GRANT CREATE ON DATABASE … TO its role for the first start, and for the first start of a newer version.`,
+  );
 }
 
 /** Polls: a session that waits inside the database would deadlock with CREATE INDEX CONCURRENTLY. */

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { Client, ClientConfig, Pool, PoolClient } from "pg";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { isBroken, stateOf } from "../../ports/database-fault.ts";
+import type { Log } from "../../ports/log.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { closed } from "../shared/store-calls.ts";
 import { databaseAddressOf, type SchemaName, schemaNameOf } from "./database-place.ts";
@@ -24,6 +25,9 @@ export interface DatabasePlace {
   /** A connection that does not answer for so long counts as broken. */
   readonly answerMs: number;
   readonly clock?: Clock;
+  /** How long to wait at the start for a server that does not answer; absent: not at all. */
+  readonly waitMs?: number | undefined;
+  readonly log?: Log | undefined;
 }
 
 /** How long closing a connection may take. */
@@ -54,7 +58,7 @@ export class Database {
     this.clock = clock;
     this.#answerMs = answerMs;
     this.#config = {
-      ...parseConnection(driver, connectionString),
+      connectionString,
       application_name: "mandate",
       connectionTimeoutMillis: Math.max(2_000, answerMs / 2),
       keepAlive: true,
@@ -62,7 +66,7 @@ export class Database {
     };
     this.#pool = new driver.Pool({
       ...this.#config,
-      ...this.#timeouts(),
+      query_timeout: this.#queryTimeoutMs,
       max: poolSize ?? 8,
       idleTimeoutMillis: 10_000,
       allowExitOnIdle: true,
@@ -70,7 +74,11 @@ export class Database {
     // An idle connection that breaks is replaced when the next one is needed. A broken connection
     // in use is reported by its query.
     this.#pool.on("error", () => undefined);
-    this.#pool.on("connect", (client) => client.on("error", () => undefined));
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => undefined);
+      // Its first query: what is asked next waits for it.
+      client.query(this.#sessionSettings(true)).catch(() => client.end());
+    });
   }
 
   static async load(place: DatabasePlace): Promise<Database> {
@@ -113,16 +121,18 @@ export class Database {
     if (this.#isClosed) throw closed();
     const config = {
       ...this.#config,
-      ...(timeouts ? this.#timeouts() : undefined),
+      ...(timeouts && { query_timeout: this.#queryTimeoutMs }),
       pipeline,
     };
-    const client = new this.#driver.Client(config);
-    client.on("error", () => undefined);
+    let client: Client | undefined;
     try {
+      client = new this.#driver.Client(config);
+      client.on("error", () => undefined);
       await client.connect();
+      await client.query(this.#sessionSettings(timeouts));
     } catch (error) {
-      await this.disconnect(client);
-      throw error;
+      if (client !== undefined) await this.disconnect(client);
+      throw connectionError(error, this.place);
     }
     this.#open.add(client);
     return client;
@@ -172,15 +182,30 @@ export class Database {
     }
   }
 
-  #timeouts(): ClientConfig {
-    return {
-      // A longer wait means that a lock is not released; retrying is better.
-      lock_timeout: Math.round(this.#answerMs * 0.8),
-      statement_timeout: this.#answerMs,
-      query_timeout: Math.round(this.#answerMs * 1.2),
-      // A process that is stopped inside a transaction must not block all others.
-      idle_in_transaction_session_timeout: 2_000,
+  /**
+   * Set by a statement, since poolers refuse such parameters of a connection. The search path is
+   * empty, so that a statement that does not name its schema fails.
+   */
+  #sessionSettings(timeouts: boolean): string {
+    const settings = {
+      search_path: "",
+      standard_conforming_strings: "on",
+      ...(timeouts && {
+        // A longer wait means that a lock is not released; retrying is better.
+        lock_timeout: Math.round(this.#answerMs * 0.8),
+        statement_timeout: this.#answerMs,
+        // A process that is stopped inside a transaction must not block all others.
+        idle_in_transaction_session_timeout: 2_000,
+      }),
     };
+    const calls = Object.entries(settings).map(
+      ([name, value]) => `pg_catalog.set_config('${name}', '${value}', false)`,
+    );
+    return `SELECT ${calls.join(", ")}`;
+  }
+
+  get #queryTimeoutMs(): number {
+    return Math.round(this.#answerMs * 1.2);
   }
 }
 
@@ -240,19 +265,13 @@ function numbersAsNumbers({ types }: Driver): NonNullable<ClientConfig["types"]>
   };
 }
 
-/**
- * The search path is empty, so a statement that does not name its schema fails. The options of the
- * URL come first, so that they cannot change this.
- */
-function parseConnection(_driver: Driver, connectionString: string): ClientConfig {
-  const url = new URL(connectionString);
-  const asked = url.searchParams.get("options") ?? "";
-  url.searchParams.set(
-    "options",
-    `${asked} -c search_path= -c standard_conforming_strings=on`.trim(),
-  );
-  // The driver does not decode a plus as a space.
-  return { connectionString: url.href.replaceAll("+", "%20") };
+/** Of a connection that was never made: also what TLS found, and a file of certificates that is missing. */
+function connectionError(error: unknown, place: string): unknown {
+  if (error instanceof MandateError || stateOf(error) !== undefined || isBroken(error))
+    return error;
+  const why = error instanceof Error ? error.message : String(error);
+  const message = `The database ${place} cannot be reached as MANDATE_DATABASE_URL asks (${why}). Check sslmode and sslrootcert in it, and the name in the server's certificate.`;
+  return new MandateError("database-unusable", message, { cause: error });
 }
 
 /**
@@ -279,6 +298,10 @@ function whyOf(error: unknown): string {
   return messages.join(", ") || String((error as { code?: unknown }).code ?? "no reason given");
 }
 
+/** A pooler that gives a connection to others between transactions loses notifications and statements. */
+export const poolerAdvice =
+  "If a pooler is in between, it has to keep a session for each connection (PgBouncer: pool_mode = session); or connect directly.";
+
 function adviceFor(state: string | undefined): string {
   switch (state) {
     case undefined:
@@ -292,6 +315,10 @@ function adviceFor(state: string | undefined): string {
       return "Grant this user CREATE on the database, or make it the owner of its schema.";
     case "25006":
       return "It is read-only: name the primary server in MANDATE_DATABASE_URL.";
+    case "08P01":
+    case "26000":
+    case "42P05":
+      return poolerAdvice;
     case "53300":
       return "It has no free connection: raise max_connections, or run fewer processes.";
     case "55P03":

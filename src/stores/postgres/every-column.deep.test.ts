@@ -9,7 +9,7 @@ import { storedColumns } from "../../events/checker/stored-columns.test-support.
 import { isOnPostgres } from "../../testing/alter-database.test-support.ts";
 import { dropDatabase, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { about, StoredRun } from "../../testing/stored-run.ts";
-import { migrateStore } from "../migrate-store.ts";
+import { migrateStore } from "../migrate/migrate-store.ts";
 import { PostgresStore } from "./postgres-store.ts";
 
 let url: string;
@@ -25,7 +25,7 @@ beforeAll(async () => {
   const from = join(folder, "mandate.db");
   await makeHealthyDatabase(from);
   url = await freshDatabase();
-  await migrateStore({ from, artifacts: join(folder, "artifacts"), url });
+  await migrateStore("postgres", { file: from, artifacts: join(folder, "artifacts"), url });
   store = await PostgresStore.open({ url });
   const run = await StoredRun.start(store);
   const child = await run.child();

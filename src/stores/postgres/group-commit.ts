@@ -28,6 +28,7 @@ import { type RecordRows, standingsOf } from "./record-rows.ts";
 import { retry } from "./retry.ts";
 import type { RunCache } from "./run-cache.ts";
 import { encodeText } from "./stored-text.ts";
+import type { UsageRows } from "./usage-rows.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 import { jsonText, type WriteLine, WriteStatement } from "./write-line.ts";
 
@@ -39,6 +40,7 @@ export interface CommitParts {
   readonly lease: WorkerLease;
   readonly records: RecordRows;
   readonly inbox: InboxRows;
+  readonly usage: UsageRows;
   readonly clock: Clock;
 }
 
@@ -259,7 +261,7 @@ export class GroupCommit {
   }
 
   #write(statement: WriteStatement, transaction: Transaction, texts: readonly KeptText[]): void {
-    const { database, inbox, records } = this.#parts;
+    const { database, inbox, records, usage } = this.#parts;
     const { quoted } = database.schema;
     if (transaction.batches.length === 0) return;
     statement.add(
@@ -287,6 +289,7 @@ export class GroupCommit {
       (rows) => `INSERT INTO ${quoted}.texts SELECT * FROM ${rows} ON CONFLICT (hash) DO NOTHING`,
     );
     writeProjections(statement, quoted, transaction);
+    usage.write(statement, transaction.settlements);
     inbox.write(statement, transaction.inbox);
     records.write(statement, transaction.records.values());
   }

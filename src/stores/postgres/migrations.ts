@@ -174,4 +174,53 @@ export const migrations: readonly string[] = [
     FROM $schema.event_batches,
          json_array_elements(events::json) WITH ORDINALITY AS listed (event, place);
   `,
+  `
+  -- What model requests use of stored limits (see UsageStore): what is held for requests that are not
+  -- settled, what was admitted in each second, and what was settled on each day, in billionths of a
+  -- dollar.
+  CREATE TABLE $schema.limit_holds (
+    sub_agent BIGINT NOT NULL,
+    request INTEGER NOT NULL,
+    day BIGINT NOT NULL,
+    second BIGINT NOT NULL,
+    provider TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    tokens BIGINT NOT NULL,
+    cost BIGINT NOT NULL,
+    PRIMARY KEY (sub_agent, request)
+  );
+  CREATE TABLE $schema.limit_seconds (
+    second BIGINT NOT NULL,
+    provider TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    requests BIGINT NOT NULL,
+    tokens BIGINT NOT NULL,
+    PRIMARY KEY (second, provider, queue)
+  );
+  CREATE TABLE $schema.limit_days (day BIGINT PRIMARY KEY, cost BIGINT NOT NULL);
+  -- The version of the program that takes work; null: one before this was registered.
+  ALTER TABLE $schema.executors ADD COLUMN version TEXT;
+  `,
+  `
+  -- What lists show and filter by, from the contract of the root. A damaged contract says nothing.
+  ALTER TABLE $schema.runs ADD COLUMN profile TEXT, ADD COLUMN model TEXT, ADD COLUMN started_by TEXT;
+  CREATE FUNCTION $schema.contract_text(body text, path text[]) RETURNS text LANGUAGE plpgsql AS '
+    BEGIN RETURN body::json #>> path; EXCEPTION WHEN others THEN RETURN NULL; END';
+  UPDATE $schema.runs SET
+    profile = $schema.contract_text(body, ARRAY['profile', 'id']),
+    started_by = $schema.contract_text(body, ARRAY['principal', 'id']),
+    model = $schema.contract_text(body, ARRAY['model', 'provider']) || '/' ||
+      $schema.contract_text(body, ARRAY['model', 'model'])
+  FROM (
+    SELECT DISTINCT ON (run) run, context_json AS body FROM $schema.sub_agents
+    WHERE $schema.contract_text(context_json, ARRAY['parent', 'sub_agent_id']) IS NULL
+      AND $schema.contract_text(context_json, ARRAY['parent', 'depth']) = '0'
+    ORDER BY run, number
+  ) AS roots WHERE roots.run = number;
+  DROP FUNCTION $schema.contract_text;
+  -- Lists are in this order; of the open runs there are few.
+  CREATE INDEX runs_by_start ON $schema.runs (started_at, number);
+  DROP INDEX $schema.runs_open;
+  CREATE INDEX runs_open ON $schema.runs (started_at, number) WHERE outcome IS NULL;
+  `,
 ];

@@ -3,6 +3,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { dropDatabase, execute, freshDatabase } from "../../testing/postgres.test-support.ts";
 import { collect, note, notes, refused, StoredRun } from "../../testing/stored-run.ts";
 import { until } from "../../testing/until.ts";
+import { Database } from "./database.ts";
 import { migrations } from "./migrations.ts";
 import { PostgresStore } from "./postgres-store.ts";
 
@@ -41,6 +42,29 @@ describe("opening a Postgres database", () => {
     const opening = PostgresStore.open({ url });
     await refused(opening, "database-newer");
     await expect(opening).rejects.toThrow(/newer Mandate.*Update mandate/);
+  });
+
+  it("takes passwords as they are, and connections that search no schema, whatever the URL says", async () => {
+    const role = `plus_${process.pid}`;
+    const address = new URL(url);
+    const name = address.pathname.slice(1);
+    await execute(url, `CREATE ROLE ${role} LOGIN PASSWORD 'a+b %'`);
+    await execute(url, `GRANT CREATE ON DATABASE ${name} TO ${role}`);
+    try {
+      const given = new URL(`postgres://${role}:a+b%20%25@${address.host}/${name}`);
+      given.searchParams.set("options", "-c search_path=public -c lock_timeout=1");
+      const store = await PostgresStore.open({ url: given.href });
+      expect(await store.listRuns({})).toEqual([]);
+      await store.close();
+      const database = await Database.load({ url: given.href, answerMs: 5000 });
+      const [path] = await database.query({ text: "SHOW search_path" });
+      const [timeout] = await database.query({ text: "SHOW lock_timeout" });
+      expect([path?.["search_path"], timeout?.["lock_timeout"]]).toEqual(["", "4s"]);
+      await database.close();
+    } finally {
+      await execute(url, `DROP OWNED BY ${role}`);
+      await execute(url, `DROP ROLE ${role}`);
+    }
   });
 
   it("lets a program write no more once a newer one has changed the schema under it", async () => {

@@ -1,27 +1,64 @@
 import type { Client } from "pg";
-import { stateOf } from "../../ports/database-fault.ts";
+import { sleep } from "../../ports/clock.ts";
+import { codeOf, isPassing, stateOf } from "../../ports/database-fault.ts";
 import { firstNumber } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { Database, type DatabasePlace, run } from "./database.ts";
+import { Database, type DatabasePlace, poolerAdvice, run } from "./database.ts";
 import { migrations } from "./migrations.ts";
 import { retry } from "./retry.ts";
 
 /** How long to wait for a database that is starting or has no free connection. */
 const startingRetryMs = 5_000;
 
+/** How long to wait between two tries while the database cannot be reached, and between log lines. */
+const waitPauseMs = 500;
+const waitLogMs = 5_000;
+
 /** Connects and migrates the schema. Throws a `MandateError` that explains a failure. */
 export async function openDatabase(place: DatabasePlace): Promise<Database> {
   const database = await Database.load(place);
   try {
-    await retry(
-      database.clock,
-      () => prepare(database),
-      () => startingRetryMs,
+    await waitFor(database, place, () =>
+      retry(
+        database.clock,
+        () => prepare(database),
+        () => startingRetryMs,
+      ),
     );
     return database;
   } catch (error) {
     await database.close();
     throw database.explain(error);
+  }
+}
+
+/** Tries again as long as the place says, while no server answers or a server is starting. */
+async function waitFor(
+  { clock, place }: Database,
+  { log, waitMs = 0 }: DatabasePlace,
+  open: () => Promise<void>,
+): Promise<void> {
+  const start = clock.monotonic();
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  for (;;) {
+    try {
+      return await open();
+    } catch (error) {
+      const cause = error instanceof MandateError ? error.cause : error;
+      const left = start + waitMs - clock.monotonic();
+      if (!isPassing(cause) || left <= 0) throw error;
+      if (clock.monotonic() - loggedAt >= waitLogMs) {
+        loggedAt = clock.monotonic();
+        const seconds = Math.ceil(left / 1000);
+        log?.({
+          level: "warn",
+          code: "database_waiting",
+          message: `The database ${place} does not answer yet. Waiting up to ${seconds} s.`,
+          error: codeOf(cause),
+        });
+      }
+      await sleep(clock, Math.min(left, waitPauseMs));
+    }
   }
 }
 
@@ -33,17 +70,31 @@ async function prepare(database: Database): Promise<void> {
       await migrate(client, database);
     }
     await requireWritable(client, database);
+    await requireSession(client, database);
   } finally {
     await database.disconnect(client);
   }
 }
 
-/** A refused connection fails immediately: the address is usually wrong. */
+/** Two connections that are open at once have a process of the server each, unless a pooler shares it. */
+async function requireSession(client: Client, database: Database): Promise<void> {
+  const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
+  const [own] = await run(client, { text });
+  const [other] = await database.query({ text });
+  if (own?.["pid"] !== other?.["pid"]) return;
+  throw new MandateError(
+    "database-unusable",
+    `Connections to the database ${database.place} share a session. ${poolerAdvice}`,
+  );
+}
+
+/** A refused connection fails immediately: the address is usually wrong. One that broke is tried again. */
 async function connect(database: Database): Promise<Client> {
   try {
     return await database.connect({ timeouts: false });
   } catch (error) {
-    throw stateOf(error) === undefined ? database.explain(error) : error;
+    const isRefused = stateOf(error) === undefined && codeOf(error) !== undefined;
+    throw isRefused ? database.explain(error) : error;
   }
 }
 

@@ -18,6 +18,7 @@ import {
   runNumberOf,
 } from "../../ports/identity.ts";
 import type { Inspection } from "../../ports/inspection.ts";
+import type { Log } from "../../ports/log.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { MemoryStore } from "../../ports/memory-store.ts";
 import { parseJson } from "../../ports/parse-json.ts";
@@ -46,7 +47,7 @@ import {
   readStoredContract,
   refuseAppend,
 } from "../shared/store-calls.ts";
-import { runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
+import { runConditions, runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactRows } from "./artifact-rows.ts";
 import { BatchReader } from "./batch-rows.ts";
 import type { Database } from "./database.ts";
@@ -54,12 +55,14 @@ import { GroupCommit } from "./group-commit.ts";
 import { IdBlocks } from "./id-blocks.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
+import { LiveTextChannel } from "./live-text.ts";
 import { inspectDatabase, prunedTables } from "./maintenance.ts";
 import { openMemories } from "./memory-rows.ts";
 import { openDatabase } from "./open-database.ts";
 import { RecordRows } from "./record-rows.ts";
 import { RunCache } from "./run-cache.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
+import { UsageRows } from "./usage-rows.ts";
 import { Watch } from "./watch.ts";
 import { ExecutorRows, WorkerLease } from "./worker-lease.ts";
 import { WriteLine } from "./write-line.ts";
@@ -76,6 +79,10 @@ export interface PostgresStoreOptions {
   readonly poolSize?: number;
   /** The artifact store; absent: a table of the database. */
   readonly artifacts?: ArtifactStore;
+  /** How long to wait at the start for a server that does not answer; absent: not at all. */
+  readonly waitMs?: number | undefined;
+  /** Gets what an operator wants to know: a lost lease, an unreachable database. */
+  readonly log?: Log | undefined;
 }
 
 /** How long closing may take when the database does not answer. */
@@ -89,12 +96,15 @@ interface Start {
   readonly lease: WorkerLease;
   readonly ids: IdBlocks;
   readonly lastSeq: number;
+  readonly isLimited: boolean;
 }
 
 export class PostgresStore implements Store {
   readonly idempotency: IdempotencyStore;
   readonly memories: MemoryStore;
   readonly executors: ExecutorRows;
+  readonly usage: UsageRows;
+  readonly liveText: LiveTextChannel;
   readonly #database: Database;
   readonly #clock: Clock;
   readonly #schema: string;
@@ -117,7 +127,10 @@ export class PostgresStore implements Store {
   #notifiedSeq = 0;
   #closing: Promise<void> | undefined;
 
-  private constructor({ database, ids, lastSeq, lease }: Start, options: PostgresStoreOptions) {
+  private constructor(
+    { database, ids, isLimited, lastSeq, lease }: Start,
+    options: PostgresStoreOptions,
+  ) {
     const { leaseMs = defaultLeaseMs, pollMs = 500 } = options;
     const { clock } = database;
     this.#database = database;
@@ -132,7 +145,10 @@ export class PostgresStore implements Store {
     this.#records = new RecordRows(database);
     this.#inbox = new InboxRows(database);
     this.#artifacts = options.artifacts ?? new ArtifactRows(database);
+    this.usage = new UsageRows(database, isLimited);
+    this.#cache.listeners.add((events) => this.usage.notice(events));
     this.#commits = new GroupCommit({
+      usage: this.usage,
       ...{ database, lease, clock },
       ...{ line: this.#line, reader: this.#reader, cache: this.#cache },
       ...{ records: this.#records, inbox: this.#inbox },
@@ -145,8 +161,14 @@ export class PostgresStore implements Store {
     });
     this.idempotency = new IdempotencyRows(database, lease, clock);
     this.executors = new ExecutorRows({ database, lease, line: this.#line });
+    this.liveText = new LiveTextChannel({
+      ...{ database, lease, clock },
+      listen: () => this.#watch.listen(),
+    });
+    this.#cache.listeners.add((events) => this.liveText.notice(events));
     this.#watch = new Watch({
-      ...{ database, lease, clock, leaseMs, pollMs },
+      ...{ database, lease, clock, leaseMs, pollMs, log: options.log },
+      text: this.liveText,
       onCommit: (seq) => this.#onCommit(seq),
       onPoll: () => this.#catchUpSoon(),
     });
@@ -155,23 +177,27 @@ export class PostgresStore implements Store {
   static async open(options: PostgresStoreOptions): Promise<PostgresStore> {
     const { clock = systemClock, leaseMs = defaultLeaseMs, poolSize, tenant, url } = options;
     const database = await openDatabase({
-      ...{ url, clock },
+      ...{ url, clock, waitMs: options.waitMs, log: options.log },
       answerMs: Math.max(2_000, 2 * leaseMs),
       ...(tenant !== undefined && { tenant }),
       ...(poolSize !== undefined && { poolSize }),
     });
     try {
-      const lease = new WorkerLease(database, leaseMs);
+      const lease = new WorkerLease(database, leaseMs, options.log);
       const ids = new IdBlocks(database, clock);
+      const { quoted } = database.schema;
       const [last] = await Promise.all([
         database.query({
-          text: `SELECT first_seq + count - 1 AS seq FROM ${database.schema.quoted}.event_batches ORDER BY first_seq DESC LIMIT 1`,
+          text: `SELECT (SELECT first_seq + count - 1 FROM ${quoted}.event_batches ORDER BY first_seq DESC LIMIT 1) AS seq,
+                   EXISTS (SELECT 1 FROM ${quoted}.records WHERE resource_type = 'limit')
+                     OR EXISTS (SELECT 1 FROM ${quoted}.limit_holds) AS is_limited`,
         }),
         lease.enrol(),
         ids.take(),
       ]);
       const lastSeq = Number(last[0]?.["seq"] ?? 0);
-      return new PostgresStore({ database, ids, lastSeq, lease }, options);
+      const isLimited = last[0]?.["is_limited"] === true;
+      return new PostgresStore({ database, ids, isLimited, lastSeq, lease }, options);
     } catch (error) {
       await database.close();
       throw error;
@@ -197,7 +223,7 @@ export class PostgresStore implements Store {
   append(append: Append): Promise<readonly StoredEvent[]> {
     if (this.#isOpen && append.runId !== controlRunId) {
       for (const [id, json] of append.contracts ?? []) this.#ownContracts.set(id, json);
-      return this.#commits.append(append);
+      return this.#commits.append(append, undefined, append.declaresDead);
     }
     return refuseAppend(!this.#isOpen);
   }
@@ -293,17 +319,25 @@ export class PostgresStore implements Store {
   }
 
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
-    const { application, before, limit = 50, outcome = null } = query;
-    const place = before === undefined ? null : (runNumberOf(before) ?? 0);
-    // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
-    // time.
+    const { before, limit = 50 } = query;
+    const { conditions, values } = runConditions(query, (text, index) => [
+      `$${index}`,
+      encodeText(text),
+    ]);
+    const table = `${this.#schema}.runs`;
+    if (before !== undefined) {
+      // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
+      // time.
+      values.push(runNumberOf(before) ?? 0);
+      const place = `$${values.length}::bigint`;
+      conditions.push(
+        `(started_at, number) < (coalesce((SELECT started_at FROM ${table} WHERE number = ${place}), 0), ${place})`,
+      );
+    }
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const rows = await this.#database.query({
-      text: `SELECT * FROM ${this.#schema}.runs WHERE ($1::bigint IS NULL OR (started_at, number) <
-                 (coalesce((SELECT started_at FROM ${this.#schema}.runs WHERE number = $1), 0), $1))
-               AND ($2::text IS NULL OR application = $2) AND ($3::text IS NULL OR outcome = $3)
-               ${query.open ? "AND outcome IS NULL" : ""}
-             ORDER BY started_at DESC, number DESC LIMIT $4`,
-      values: [place, application === undefined ? null : encodeText(application), outcome, limit],
+      text: `SELECT * FROM ${table} ${where} ORDER BY started_at DESC, number DESC LIMIT $${values.length + 1}`,
+      values: [...values, limit],
     });
     return rows.map((row) => runRowOf(decodeRow(row)));
   }
@@ -387,10 +421,12 @@ export class PostgresStore implements Store {
     const alive = this.#clock.every(1_000, () => undefined);
     this.#database.hurry(closingRetryMs);
     await this.#commits.settled();
+    this.liveText.close();
     await this.#watch.close();
     // If these fail, others notice later that this worker is gone, and some numbers are never used.
     await Promise.allSettled([this.#lease.dismiss(), this.#ids.giveBack()]);
     await this.#line.close();
+    await this.usage.close();
     await this.#database.close();
     alive.cancel();
   }

@@ -1,3 +1,5 @@
+import { noRootFacts } from "../../events/root-facts.ts";
+import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import { isTrusted } from "../shared/store-calls.ts";
 import { runTotals } from "../shared/stored-rows.ts";
@@ -21,7 +23,13 @@ export function writeProjections(
   writeAsks(statement, schema, transaction);
 }
 
-function writeRuns(statement: WriteStatement, schema: string, { movedRuns }: Transaction): void {
+function writeRuns(statement: WriteStatement, schema: string, transaction: Transaction): void {
+  const { movedRuns } = transaction;
+  const roots = transaction.roots();
+  const factsOf = (run: RunState): Value[] => {
+    const { model, profile, startedBy } = roots.get(run) ?? noRootFacts;
+    return [profile, model, startedBy].map(encodeOrNull);
+  };
   const started: Value[][] = [];
   const moved: Value[][] = [];
   for (const [run, isNew] of movedRuns) {
@@ -34,9 +42,13 @@ function writeRuns(statement: WriteStatement, schema: string, { movedRuns }: Tra
       ...[isCounted ? run.delegations.size : 0, tokens, cost],
     ];
     const said = [encodeText(run.task), encodeText(run.application), encodeOrNull(run.workspace)];
-    if (isNew) started.push([number, ...state, ...said, run.startedAt]);
-    else moved.push([number, ...state]);
+    if (isNew) started.push([number, ...state, ...factsOf(run), ...said, run.startedAt]);
+    else moved.push([number, ...state, ...factsOf(run)]);
   }
+  // One statement may change a row only once.
+  const rooted = [...roots.keys()]
+    .filter((run) => !movedRuns.has(run))
+    .map((run) => [runNumberOf(run.id) ?? 0, ...factsOf(run)]);
   const columns = [
     ["number", "bigint"],
     ["worker", "text"],
@@ -47,26 +59,39 @@ function writeRuns(statement: WriteStatement, schema: string, { movedRuns }: Tra
     ["tokens", "bigint"],
     ["cost", "double precision"],
   ] as const;
+  const facts = [
+    ["profile", "text"],
+    ["model", "text"],
+    ["started_by", "text"],
+  ] as const;
   const added = [
     ["task", "text"],
     ["application", "text"],
     ["workspace", "text"],
     ["started_at", "bigint"],
   ] as const;
-  const names = [...columns, ...added].map(([name]) => name).join(", ");
+  const names = [...columns, ...facts, ...added].map(([name]) => name).join(", ");
   statement.add(
     "new_runs",
-    [...columns, ...added],
+    [...columns, ...facts, ...added],
     started,
     (rows) => `INSERT INTO ${schema}.runs (${names}) SELECT * FROM ${rows}`,
   );
   const sets = columns.slice(1).map(([name]) => `${name} = v.${name}`);
+  const named = facts.map(([name]) => `${name} = coalesce(v.${name}, r.${name})`);
   statement.add(
     "moved_runs",
-    columns,
+    [...columns, ...facts],
     moved,
     (rows) =>
-      `UPDATE ${schema}.runs r SET ${sets.join(", ")} FROM ${rows} WHERE r.number = v.number`,
+      `UPDATE ${schema}.runs r SET ${[...sets, ...named].join(", ")} FROM ${rows} WHERE r.number = v.number`,
+  );
+  statement.add(
+    "rooted_runs",
+    [["number", "bigint"], ...facts],
+    rooted,
+    (rows) =>
+      `UPDATE ${schema}.runs r SET ${named.join(", ")} FROM ${rows} WHERE r.number = v.number`,
   );
 }
 

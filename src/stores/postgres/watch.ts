@@ -1,5 +1,7 @@
 import type { Client } from "pg";
 import type { Clock, Timer } from "../../ports/clock.ts";
+import { codeOf } from "../../ports/database-fault.ts";
+import type { Log } from "../../ports/log.ts";
 import { type Database, letProcessEnd, runAll } from "./database.ts";
 import type { WorkerLease } from "./worker-lease.ts";
 
@@ -9,8 +11,15 @@ export interface WatchOptions {
   readonly clock: Clock;
   readonly leaseMs: number;
   readonly pollMs: number;
+  readonly log?: Log | undefined;
   /** Called with the last event of each commit of another process. */
   readonly onCommit: (lastSeq: number) => void;
+  /** Gets notifications of other channels than the one for commits. */
+  readonly text: {
+    readonly channels: readonly string[];
+    announce(): void;
+    hear(channel: string, payload: string): boolean;
+  };
   /** Called regularly, whether a notification came or not. */
   readonly onPoll: () => void;
 }
@@ -25,11 +34,14 @@ export class Watch {
   readonly #beats: Timer;
   readonly #polls: Timer;
   #client: Client | undefined;
+  /** The channels for text that this connection listens to. */
+  #heard = new Set<string>();
   #connecting: Promise<void> | undefined;
   #failures = 0;
   #retryAt = 0;
   #isBeating = false;
   #isClosed = false;
+  #lostAt: number | undefined;
 
   constructor(options: WatchOptions) {
     this.#options = options;
@@ -40,7 +52,10 @@ export class Watch {
 
   /** Connects now instead of with the first heartbeat. */
   listen(): void {
-    void this.#connect();
+    void this.#connect().then(
+      () => this.#listenToText(),
+      () => undefined,
+    );
   }
 
   async beat(): Promise<void> {
@@ -52,9 +67,13 @@ export class Watch {
       const { lease } = this.#options;
       const { worker } = lease;
       const rows = await this.#client.query(lease.beat());
+      // The id of this process may be another one now.
+      await this.#listenToText();
       this.#failures = 0;
+      this.#noteAnswer();
       if (rows.rowCount === 0 && !this.#isClosed) await lease.noticeDeath(worker);
-    } catch {
+    } catch (error) {
+      this.#noteLoss(error);
       await this.#drop();
     } finally {
       this.#isBeating = false;
@@ -76,22 +95,40 @@ export class Watch {
   }
 
   async #open(): Promise<void> {
-    const { database, onCommit, onPoll } = this.#options;
+    const { database, onCommit, onPoll, text } = this.#options;
     let client: Client | undefined;
     try {
       client = await database.connect();
       letProcessEnd(client);
-      client.on("notification", ({ payload }) => onCommit(Number(payload)));
+      client.on("notification", ({ channel, payload = "" }) => {
+        if (!text.hear(channel, payload)) onCommit(Number(payload));
+      });
       client.on("end", () => void this.#drop(client));
       await runAll(client, [`LISTEN ${database.schema.quoted}`]);
       if (this.#isClosed) throw new Error("closed");
       this.#client = client;
+      this.#heard = new Set();
+      await this.#listenToText();
       // Reads what was committed while this process did not listen.
       onPoll();
-    } catch {
+    } catch (error) {
+      this.#noteLoss(error);
       if (client !== undefined) await database.disconnect(client);
       this.#backOff();
     }
+  }
+
+  async #listenToText(): Promise<void> {
+    const { text } = this.#options;
+    const client = this.#client;
+    const missing = text.channels.filter((channel) => !this.#heard.has(channel));
+    if (client === undefined || missing.length === 0) return;
+    for (const channel of missing) this.#heard.add(channel);
+    await runAll(
+      client,
+      missing.map((channel) => `LISTEN ${channel}`),
+    );
+    text.announce();
   }
 
   async #drop(client = this.#client): Promise<void> {
@@ -101,6 +138,33 @@ export class Watch {
       this.#backOff();
     }
     await this.#options.database.disconnect(client);
+  }
+
+  /** One line for an outage, however many tries fail; a connection that is replaced at once is none. */
+  #noteLoss(error: unknown): void {
+    if (this.#isClosed || this.#lostAt !== undefined || this.#failures === 0) return;
+    const { clock, database, lease, log } = this.#options;
+    this.#lostAt = clock.monotonic();
+    log?.({
+      level: "error",
+      code: "database_lost",
+      message: `The database ${database.place} does not answer. Work continues when it does.`,
+      worker: lease.worker,
+      error: codeOf(error),
+    });
+  }
+
+  #noteAnswer(): void {
+    if (this.#lostAt === undefined) return;
+    const { clock, database, lease, log } = this.#options;
+    const seconds = Math.round((clock.monotonic() - this.#lostAt) / 1000);
+    this.#lostAt = undefined;
+    log?.({
+      level: "info",
+      code: "database_back",
+      message: `The database ${database.place} answers again, after ${seconds} s.`,
+      worker: lease.worker,
+    });
   }
 
   /** Each consecutive failure doubles the pause, up to the time between two heartbeats. */

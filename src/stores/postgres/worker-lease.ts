@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { hostname } from "node:os";
+import type { Log } from "../../ports/log.ts";
 import type { ExecutorStore, WorkerRow } from "../../ports/workers.ts";
 import { type Database, type Row, run, type Statement } from "./database.ts";
 import { decodeRow, encodeText } from "./stored-text.ts";
@@ -23,14 +24,17 @@ import type { WriteLine } from "./write-line.ts";
 export class WorkerLease {
   readonly #database: Database;
   readonly #leaseMs: number;
+  readonly #log: Log | undefined;
   readonly #ours = new Set<string>();
   #current = "";
   #executor: string | undefined;
+  #version: string | undefined;
   #enrolling: Promise<void> | undefined;
 
-  constructor(database: Database, leaseMs: number) {
+  constructor(database: Database, leaseMs: number, log?: Log) {
     this.#database = database;
     this.#leaseMs = leaseMs;
+    this.#log = log;
   }
 
   get worker(): string {
@@ -63,24 +67,41 @@ export class WorkerLease {
   }
 
   /** Names this process in the queues. The name stays when the worker's id changes. */
-  async enlist(executor: string): Promise<void> {
+  async enlist(executor: string, version?: string): Promise<void> {
     this.#executor = executor;
+    this.#version = version;
     await this.#name(executor, this.#current);
   }
 
   async #name(executor: string, worker: string): Promise<void> {
     await this.#database.query({
-      text: `INSERT INTO ${this.#database.schema.quoted}.executors (id, worker, host, pid) VALUES ($1, $2, $3, $4)
+      text: `INSERT INTO ${this.#database.schema.quoted}.executors (id, worker, host, pid, version) VALUES ($1, $2, $3, $4, $5)
              ON CONFLICT (id) DO UPDATE SET worker = excluded.worker`,
-      values: [encodeText(executor), worker, hostname(), process.pid],
+      values: [encodeText(executor), worker, hostname(), process.pid, this.#version ?? null],
     });
   }
 
   /** Called when the row of this worker is found to be gone. */
   noticeDeath(worker: string): Promise<void> {
     if (worker !== this.#current) return Promise.resolve();
-    this.#enrolling ??= this.enrol().finally(() => (this.#enrolling = undefined));
+    this.#enrolling ??= this.#rejoin(worker).finally(() => (this.#enrolling = undefined));
     return this.#enrolling;
+  }
+
+  async #rejoin(worker: string): Promise<void> {
+    this.#log?.({
+      level: "warn",
+      code: "lease_lost",
+      message: "The lease of this process expired, and another process declared it dead.",
+      worker,
+    });
+    await this.enrol();
+    this.#log?.({
+      level: "info",
+      code: "worker_rejoined",
+      message: `This process continues under a new id; the former one was ${worker}.`,
+      worker: this.#current,
+    });
   }
 
   /** The heartbeat statement. It returns no row if the worker was declared dead. */
@@ -147,8 +168,8 @@ export class ExecutorRows implements ExecutorStore {
     this.#parts = parts;
   }
 
-  enlist(executor: string): Promise<void> {
-    return this.#parts.lease.enlist(executor);
+  enlist(executor: string, version?: string): Promise<void> {
+    return this.#parts.lease.enlist(executor, version);
   }
 
   /**
@@ -182,7 +203,7 @@ export class ExecutorRows implements ExecutorStore {
     const { quoted } = this.#parts.database.schema;
     const rows = await this.#parts.database.query({
       name: "workers",
-      text: `SELECT coalesce(w.id, e.worker) AS id, e.id AS executor,
+      text: `SELECT coalesce(w.id, e.worker) AS id, e.id AS executor, e.version,
                coalesce(w.host, e.host) AS host, coalesce(w.pid, e.pid) AS pid,
                (extract(epoch FROM coalesce(e.enlisted_at, w.enrolled_at)) * 1000)::bigint AS started_at,
                (extract(epoch FROM w.expires_at) * 1000)::bigint AS alive_until,
@@ -199,6 +220,7 @@ function workerRowOf(row: Row): WorkerRow {
   return {
     id: String(row["id"]),
     executor: executor === null ? null : String(executor),
+    version: row["version"] === null ? null : String(row["version"]),
     host: String(row["host"]),
     pid: Number(row["pid"]),
     startedAt: Number(row["started_at"]),

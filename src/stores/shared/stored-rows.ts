@@ -1,5 +1,6 @@
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { PreparedChange, RecordStanding } from "../../events/record-change.ts";
+import type { RootFacts } from "../../events/root-facts.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askIdOf, askNumberOf, numberOf, runIdOf, runNumberOf } from "../../ports/identity.ts";
 import type {
@@ -14,7 +15,7 @@ import type {
 import { MandateError } from "../../ports/mandate-error.ts";
 import { parseJson } from "../../ports/parse-json.ts";
 import type { ControlRecord } from "../../ports/record-store.ts";
-import type { KeyStanding, RunRow } from "../../ports/store.ts";
+import type { KeyStanding, RunQuery, RunRow } from "../../ports/store.ts";
 
 /** Rows as they are stored, for the checker: nothing is validated. */
 export type Row = Readonly<Record<string, unknown>>;
@@ -49,6 +50,7 @@ export function storedRunOf(row: Row): StoredRun {
     delegations: Number(row["delegations"]),
     tokens: Number(row["tokens"]),
     cost: Number(row["cost"]),
+    ...rootFactsInRow(row),
   };
 }
 
@@ -182,6 +184,27 @@ export function runPlaceOf(id: string): { table: string; column: string; number:
   return { table: "runs", column: "number", number: runNumberOf(id) ?? -1 };
 }
 
+/** The conditions of a query for runs, in SQL; `parameter` writes a parameter and its value. */
+export function runConditions(
+  query: RunQuery,
+  parameter: (text: string, index: number) => readonly [sql: string, value: string] = (text) => [
+    "?",
+    text,
+  ],
+): { readonly conditions: string[]; readonly values: (string | number)[] } {
+  const { application, model, outcome, profile, startedBy, workspace } = query;
+  const wanted = { application, model, outcome, profile, started_by: startedBy, workspace };
+  const conditions = query.open ? ["outcome IS NULL"] : [];
+  const values: (string | number)[] = [];
+  for (const [column, text] of Object.entries(wanted)) {
+    if (text === undefined) continue;
+    const [sql, value] = parameter(text, values.length + 1);
+    conditions.push(`${column} = ${sql}`);
+    values.push(value);
+  }
+  return { conditions, values };
+}
+
 export function runRowOf(row: Readonly<Record<string, unknown>>): RunRow {
   return {
     id: runIdOf(Number(row["number"])),
@@ -195,6 +218,15 @@ export function runRowOf(row: Readonly<Record<string, unknown>>): RunRow {
     delegations: Number(row["delegations"]),
     tokens: Number(row["tokens"]),
     cost: Number(row["cost"]),
+    ...rootFactsInRow(row),
+  };
+}
+
+function rootFactsInRow(row: Row): RootFacts {
+  return {
+    profile: textOrNull(row["profile"]),
+    model: textOrNull(row["model"]),
+    startedBy: textOrNull(row["started_by"]),
   };
 }
 

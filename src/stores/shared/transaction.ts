@@ -9,7 +9,9 @@ import {
   type PreparedChange,
   type RecordStanding,
 } from "../../events/record-change.ts";
+import { type RootFacts, rootFactsOf, rootIdOf } from "../../events/root-facts.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
+import { undoSpending } from "../../events/spending.ts";
 import { summarize } from "../../events/summarize.ts";
 import { runNumberOf } from "../../ports/identity.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -17,6 +19,7 @@ import type { Append } from "../../ports/store.ts";
 import { maximumBatch } from "./event-batch.ts";
 import { TamperedContract } from "./store-calls.ts";
 import type { RecordStandings, WrittenRecord } from "./stored-rows.ts";
+import { type Settlement, settlementOf } from "./usage-sql.ts";
 
 /** What a transaction reads when it begins: run states in memory, and the last sequence number. */
 export interface LogState {
@@ -48,6 +51,7 @@ export class Transaction {
   readonly movedDelegations = new Map<string, { run: RunState; contract: string | undefined }>();
   readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
   readonly inbox: InboxChange[] = [];
+  readonly settlements: Settlement[] = [];
   readonly records = new Map<string, WrittenRecord>();
   readonly #log: LogState;
   readonly #recordRows: RecordStandings;
@@ -128,6 +132,15 @@ export class Transaction {
     return this.outcomes.some((outcome) => outcome instanceof Error);
   }
 
+  /** The runs whose root this transaction creates. */
+  roots(): ReadonlyMap<RunState, RootFacts> {
+    const roots = new Map<RunState, RootFacts>();
+    for (const [id, { contract, run }] of this.movedDelegations) {
+      if (contract !== undefined && rootIdOf(run) === id) roots.set(run, rootFactsOf(contract));
+    }
+    return roots;
+  }
+
   undo(): void {
     this.#rewind(0);
   }
@@ -192,6 +205,8 @@ export class Transaction {
     const event = this.events[index];
     if (event === undefined) return;
     this.#addToBatch(run, event, this.#texts[index] ?? "");
+    const settlement = settlementOf(event);
+    if (settlement !== undefined) this.settlements.push(settlement);
     const id = event.sub_agent_id;
     switch (event.type) {
       case "run.started":
@@ -244,14 +259,20 @@ export class Transaction {
       const change = this.#undo[index];
       if (change === undefined) continue;
       const { run, id, delegation, before } = change;
-      // The totals are recomputed from the remaining delegations.
-      if (run.totals !== undefined) run.totals = undefined;
-      if (before) Object.assign(run, before);
+      if (id !== undefined) undoSpending(run, run.delegations.get(id), delegation);
+      if (before) restore(run, before);
       else if (id !== undefined && delegation) run.delegations.set(id, delegation);
       else if (id !== undefined) run.delegations.delete(id);
     }
     this.#undo.length = mark;
   }
+}
+
+/** The sums are undone change by change, and stay as they are. */
+function restore(run: RunState, before: Partial<RunState>): void {
+  const { totals } = run;
+  Object.assign(run, before);
+  if (run.totals !== totals) run.totals = totals;
 }
 
 /** How to undo one change: of a delegation, or of the run's own fields before an append. */

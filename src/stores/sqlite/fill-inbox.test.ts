@@ -40,7 +40,9 @@ function makeOld(): void {
   for (const step of migrations.slice(0, version)) database.exec(step);
   database.prepare("ATTACH ? AS now").run(now);
   for (const table of ["event_batches", "run_index", "runs", "sub_agents", "asks"]) {
-    database.exec(`INSERT INTO main.${table} SELECT * FROM now.${table}`);
+    const columns = database.prepare("SELECT name FROM pragma_table_info(?)").all(table);
+    const names = columns.map(({ name }) => name).join(", ");
+    database.exec(`INSERT INTO main.${table} SELECT ${names} FROM now.${table}`);
   }
   database.exec("INSERT INTO main.meta SELECT * FROM now.meta WHERE key <> 'schema'");
   database.prepare("INSERT INTO main.meta VALUES ('schema', ?)").run(version);

@@ -13,7 +13,7 @@ import {
 import { TamperedContract } from "../shared/store-calls.ts";
 import { type LogState, type RecordChanges, Transaction } from "../shared/transaction.ts";
 import type { InboxRows } from "./inbox-rows.ts";
-import { Projections } from "./projections.ts";
+import { Projections, SettlementRows } from "./projections.ts";
 import type { RecordRows } from "./record-rows.ts";
 import type { ReserveFile } from "./reserve-file.ts";
 
@@ -48,6 +48,7 @@ export class GroupCommit {
   readonly #cache: RunCache;
   readonly #clock: Clock;
   readonly #projections: Projections;
+  readonly #settlements: SettlementRows;
   readonly #recordRows: RecordRows;
   readonly #inboxRows: InboxRows;
   readonly #begin: StatementSync;
@@ -63,6 +64,7 @@ export class GroupCommit {
     this.#cache = cache;
     this.#clock = clock;
     this.#projections = new Projections(database);
+    this.#settlements = new SettlementRows(database);
     this.#recordRows = rows.records;
     this.#inboxRows = rows.inbox;
     this.#begin = database.prepare("BEGIN IMMEDIATE");
@@ -191,11 +193,13 @@ export class GroupCommit {
       this.#insertBatch.run(firstSeq, run, firstRunSeq, texts.length, hash, `[${texts.join(",")}]`);
     }
     for (const [run, isNew] of transaction.movedRuns) this.#projections.writeRun(run, isNew);
+    for (const [run, facts] of transaction.roots()) this.#projections.writeRoot(run, facts);
     this.#projections.writeDelegations(transaction.movedDelegations);
     for (const [run, event] of transaction.asks) {
       if (event.type === "agent.asked") this.#projections.writeAsk(run, event);
       else this.#projections.answerAsk(event);
     }
+    for (const settlement of transaction.settlements) this.#settlements.write(settlement);
     for (const change of transaction.inbox) this.#inboxRows.write(change);
     for (const record of transaction.records.values()) this.#recordRows.write(record);
   }

@@ -160,4 +160,48 @@ export const migrations: readonly string[] = [
            coalesce(value ->> 4, value ->> 0) AS summary, value -> 3 AS payload
     FROM event_batches, json_each(event_batches.events);
   `,
+  `
+  -- What model requests use of stored limits (see UsageStore): what is held for requests that are not
+  -- settled, what was admitted in each second, and what was settled on each day, in billionths of a
+  -- dollar.
+  CREATE TABLE limit_holds (
+    sub_agent INTEGER NOT NULL,
+    request INTEGER NOT NULL,
+    day INTEGER NOT NULL,
+    second INTEGER NOT NULL,
+    provider TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    tokens INTEGER NOT NULL,
+    cost INTEGER NOT NULL,
+    PRIMARY KEY (sub_agent, request)
+  );
+  CREATE TABLE limit_seconds (
+    second INTEGER NOT NULL,
+    provider TEXT NOT NULL,
+    queue TEXT NOT NULL,
+    requests INTEGER NOT NULL,
+    tokens INTEGER NOT NULL,
+    PRIMARY KEY (second, provider, queue)
+  );
+  CREATE TABLE limit_days (day INTEGER PRIMARY KEY, cost INTEGER NOT NULL);
+  `,
+  `
+  -- What lists show and filter by, from the contract of the root. A damaged contract says nothing.
+  ALTER TABLE runs ADD COLUMN profile TEXT;
+  ALTER TABLE runs ADD COLUMN model TEXT;
+  ALTER TABLE runs ADD COLUMN started_by TEXT;
+  WITH roots AS (
+    -- (SQLite takes the other columns of a group from the row that has the MIN.)
+    SELECT run, context_json AS body, MIN(number) FROM sub_agents
+    WHERE json_valid(context_json) AND context_json ->> '$.parent.sub_agent_id' IS NULL
+      AND context_json ->> '$.parent.depth' = 0
+    GROUP BY run
+  )
+  UPDATE runs SET profile = body ->> '$.profile.id', started_by = body ->> '$.principal.id',
+    model = body ->> '$.model.provider' || '/' || (body ->> '$.model.model')
+  FROM roots WHERE roots.run = runs.number;
+  -- Lists are in this order; of the open runs there are few.
+  CREATE INDEX runs_by_start ON runs (started_at, number);
+  CREATE INDEX runs_open ON runs (started_at, number) WHERE outcome IS NULL;
+  `,
 ];

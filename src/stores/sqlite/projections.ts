@@ -2,11 +2,13 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
+import type { RootFacts } from "../../events/root-facts.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import { isTrusted, TamperedContract } from "../shared/store-calls.ts";
 import { runTotals } from "../shared/stored-rows.ts";
 import type { Transaction } from "../shared/transaction.ts";
+import type { Settlement } from "../shared/usage-sql.ts";
 
 /**
  * The stored state of runs, delegations and asks: written with the events that it is derived from.
@@ -14,6 +16,7 @@ import type { Transaction } from "../shared/transaction.ts";
 export class Projections {
   readonly #insertRun: StatementSync;
   readonly #moveRun: StatementSync;
+  readonly #nameRoot: StatementSync;
   readonly #insertDelegation: StatementSync;
   readonly #moveDelegation: StatementSync;
   readonly #moveAndShow: StatementSync;
@@ -28,6 +31,9 @@ export class Projections {
     );
     this.#moveRun = database.prepare(
       "UPDATE runs SET worker = ?, fence = ?, outcome = ?, finished_at = ?, delegations = ?, tokens = ?, cost = ? WHERE number = ?",
+    );
+    this.#nameRoot = database.prepare(
+      "UPDATE runs SET profile = ?, model = ?, started_by = ? WHERE number = ?",
     );
     this.#insertDelegation = database.prepare(
       "INSERT INTO sub_agents (number, run, id, status, close_reason, contract_hash, context_json) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -60,6 +66,11 @@ export class Projections {
     const { tokens, cost } = runTotals(run);
     const { worker, fence, outcome, finishedAt, delegations } = run;
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
+  }
+
+  /** After `writeRun`, which inserts the run. */
+  writeRoot(run: RunState, { model, profile, startedBy }: RootFacts): void {
+    this.#nameRoot.run(profile, model, startedBy, runNumberOf(run.id) ?? 0);
   }
 
   /**
@@ -124,4 +135,41 @@ export class Projections {
 
 function closeReasonOf(delegation: Delegation): string | null {
   return delegation.status === "closed" ? delegation.closeReason : null;
+}
+
+/** Releases what settled requests hold: written with the events that say so. */
+export class SettlementRows {
+  readonly #read: StatementSync;
+  readonly #release: StatementSync;
+  readonly #releaseAll: StatementSync;
+  readonly #spend: StatementSync;
+  readonly #correct: StatementSync;
+
+  constructor(database: DatabaseSync) {
+    const isHold = "sub_agent = ? AND request = ?";
+    this.#read = database.prepare(`SELECT * FROM limit_holds WHERE ${isHold}`);
+    this.#release = database.prepare(`DELETE FROM limit_holds WHERE ${isHold}`);
+    this.#releaseAll = database.prepare("DELETE FROM limit_holds WHERE sub_agent = ?");
+    this.#spend = database.prepare(
+      "INSERT INTO limit_days VALUES (?, ?) ON CONFLICT (day) DO UPDATE SET cost = cost + excluded.cost",
+    );
+    this.#correct = database.prepare(
+      "UPDATE limit_seconds SET tokens = tokens - ? WHERE second = ? AND provider = ? AND queue = ?",
+    );
+  }
+
+  write({ cost, day, delegation, request, tokens }: Settlement): void {
+    if (request === null) {
+      this.#releaseAll.run(delegation);
+      return;
+    }
+    const hold = this.#read.get(delegation, request);
+    if (hold !== undefined) {
+      const { provider, queue, second } = hold;
+      const unused = Number(hold["tokens"]) - tokens;
+      this.#correct.run(unused, Number(second), String(provider), String(queue));
+      this.#release.run(delegation, request);
+    }
+    if (cost !== 0) this.#spend.run(hold === undefined ? day : Number(hold["day"]), cost);
+  }
 }

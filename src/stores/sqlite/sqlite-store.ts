@@ -36,6 +36,7 @@ import type {
   RunRow,
   Store,
 } from "../../ports/store.ts";
+import type { UsageStore } from "../../ports/usage-store.ts";
 import { type BatchRow, eventsOf } from "../shared/event-batch.ts";
 import { claimerOf } from "../shared/memory-tables.ts";
 import { pruneRuns } from "../shared/prune-runs.ts";
@@ -47,7 +48,7 @@ import {
   readStoredContract,
   refuseAppend,
 } from "../shared/store-calls.ts";
-import { runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
+import { runConditions, runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader, RunIndex } from "./batch-rows.ts";
 import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
@@ -59,6 +60,7 @@ import { openMemories } from "./memory-rows.ts";
 import { type DatabaseOptions, idBlocks, openDatabase } from "./open-database.ts";
 import { RecordRows } from "./record-rows.ts";
 import { ReserveFile } from "./reserve-file.ts";
+import { UsageRows } from "./usage-rows.ts";
 import { dismissWorker, enrolWorker, isWorkerAlive, pidOf } from "./worker.ts";
 
 export interface SqliteStoreOptions extends DatabaseOptions {
@@ -69,11 +71,11 @@ export interface SqliteStoreOptions extends DatabaseOptions {
   readonly pollMs?: number;
 }
 
-/** A reader yields to other work after this time. */
-const longestTurnMs = 20;
+const longestTurnMs = 20; // Then a reader yields to other work.
 
 export class SqliteStore implements Store {
   readonly ownership: Ownership;
+  readonly usage: UsageStore;
   readonly #database: DatabaseSync;
   readonly #index: RunIndex;
   readonly #reader: BatchReader;
@@ -109,6 +111,7 @@ export class SqliteStore implements Store {
     // Of a linked database, beside the database itself, so that all writers share one file.
     this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
     this.#nextNumber = idBlocks(this.#database);
+    this.usage = new UsageRows(this.#database, this.#clock, () => this.#requireOpen());
     this.#dataVersion = this.#readDataVersion();
     this.ownership = { worker: enrolWorker(), fence: 1 };
     this.#log = {
@@ -240,20 +243,22 @@ export class SqliteStore implements Store {
   }
 
   async listRuns(query: RunQuery): Promise<readonly RunRow[]> {
-    const { application = null, before, limit = 50, outcome = null } = query;
-    const place = before === undefined ? null : (runNumberOf(before) ?? 0);
-    // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
-    // time. Values that are used twice have names: Node 22.18 binds nothing to `?1`.
+    const { before, limit = 50 } = query;
+    const { conditions, values } = runConditions(query);
+    if (before !== undefined) {
+      // Each process reserves numbers in blocks, so the numbers of two processes are not in order of
+      // time.
+      const number = runNumberOf(before) ?? 0;
+      const row = this.#database
+        .prepare("SELECT started_at FROM runs WHERE number = ?")
+        .get(number);
+      conditions.push("(started_at, number) < (?, ?)");
+      values.push(Number(row?.["started_at"] ?? 0), number);
+    }
+    const where = conditions.length === 0 ? "" : `WHERE ${conditions.join(" AND ")}`;
     const rows = this.#database
-      .prepare(
-        `SELECT * FROM runs WHERE ($place IS NULL OR (started_at, number) <
-             (coalesce((SELECT started_at FROM runs WHERE number = $place), 0), $place))
-           AND ($application IS NULL OR application = $application)
-           AND ($outcome IS NULL OR outcome = $outcome)
-           ${query.open ? "AND outcome IS NULL" : ""}
-         ORDER BY started_at DESC, number DESC LIMIT $limit`,
-      )
-      .all({ place, application, outcome, limit });
+      .prepare(`SELECT * FROM runs ${where} ORDER BY started_at DESC, number DESC LIMIT ?`)
+      .all(...values, limit);
     return rows.map(runRowOf);
   }
 

@@ -1,15 +1,20 @@
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { startRetention } from "../../../application/retention.ts";
 import { findPlaces } from "../../../control/places.ts";
+import type { LogEntry } from "../../../ports/log.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import type { Runtime } from "../../../runtime.ts";
-import type { RunningWorker } from "../../../start-worker.ts";
+import { productVersion } from "../../../product-version.ts";
+import type { Runtime, RuntimeOptions } from "../../../runtime.ts";
 import { type Arguments, type Command, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Io, untilStopped } from "../io.ts";
-import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { printable } from "../printable.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  operatingOf,
+  operatingOptions,
+  runtimeOptions,
+} from "../open-runtime.ts";
 
 const usualGraceMs = 30_000;
 
@@ -25,8 +30,8 @@ export const workerCommand: Command = {
     queues: text("NAMES", "queues to work on, separated by commas (all)"),
     tenant: text("NAME", "work for this tenant; repeatable (the configured one)"),
     concurrency: text("NUMBER", "how many delegations at a time (agents.delegation.maxConcurrent)"),
-    health: text("PORT", "port for GET /health, on loopback (none)"),
     "drain-within": text("TIME", "how long running delegations may take after a stop signal (30s)"),
+    ...operatingOptions,
     ...runtimeOptions,
   },
   examples: ["worker", "worker --queues default,gpu --concurrency 20 --health 4849"],
@@ -41,22 +46,50 @@ async function work(given: Arguments, io: Io): Promise<number> {
     ?.split(",")
     .filter((name) => name !== "");
   const named = given.texts("tenant");
-  const log = (said: string): void =>
-    io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
+  const operating = operatingOf(given, io);
+  let count = (_entry: LogEntry): void => undefined;
+  const log: typeof operating.log = (entry) => {
+    count(entry);
+    operating.log(entry);
+  };
   const { startWorker } = await import("../../../start-worker.ts");
-  const runtimes = await openAll(given, io, named, atOnce);
+  const extra = { log, waitForDatabaseMs: operating.waitForDatabaseMs };
+  const runtimes = await openAll(given, io, named, atOnce, extra);
+  const [first] = runtimes;
   try {
-    const worker = await startWorker({ runtimes, log, atOnce, queues });
-    const health = await serveHealth(given.count("health"), worker);
+    const worker = await startWorker({ runtimes, log, queues });
+    const { WorkerMetrics } = await import("../../http/metrics/worker-metrics.ts");
+    const { startHealthServer } = await import("../../http/health-server.ts");
+    const metrics = new WorkerMetrics(runtimes, worker, productVersion);
+    count = (entry) => metrics.countEntry(entry);
+    const health =
+      operating.health &&
+      (await startHealthServer({
+        ...operating.health,
+        clock: first.clock,
+        stores: runtimes.map(({ store }) => store),
+        isStopping: () => worker.isDraining,
+        metrics: (format) => metrics.render(format),
+      }));
     const stopped = untilStopped(io);
     io.stdout.write(`This worker takes work from ${worker.names.join(", ")}.\n`);
+    const self = first.store.ownership.worker;
+    const healthAt = health === undefined ? "" : ` Probes and metrics are on port ${health.port}.`;
+    const message = `This worker takes work from ${worker.names.join(", ")}, up to ${worker.atOnce} at a time.${healthAt}`;
+    log({ level: "info", code: "worker_started", message, worker: self });
     const { home } = findPlaces(io.environment);
     const retentions = runtimes.map((runtime) => startRetention(runtime, home, log));
     await stopped;
     for (const retention of retentions) retention.stop();
-    io.stderr.write("Stopping: no new work is claimed; running delegations get time to finish.\n");
+    log({
+      level: "info",
+      code: "worker_stopping",
+      message: "Stopping: no new work is claimed; running delegations get time to finish.",
+      worker: self,
+    });
     await worker.drain(graceMs);
     await health?.close();
+    metrics.close();
     return exitCode.done;
   } finally {
     await Promise.all(runtimes.map((runtime) => runtime.close()));
@@ -68,7 +101,8 @@ async function openAll(
   io: Io,
   named: readonly string[],
   atOnce: number | undefined,
-): Promise<readonly Runtime[]> {
+  extra: Pick<RuntimeOptions, "log" | "waitForDatabaseMs">,
+): Promise<readonly [Runtime, ...Runtime[]]> {
   const application = applicationFor(chosenPlaybook(given, io));
   const most = atOnce === undefined ? {} : { maxConcurrent: atOnce };
   const model = given.text("model");
@@ -80,43 +114,14 @@ async function openAll(
       ...(model !== undefined && { model }),
       ...(tenant !== undefined && { tenant }),
     };
-    const runtime = await openRuntime(given, io, application, { flags, ...most });
+    // All tenants share the places of this worker.
+    const scheduler = runtimes[0]?.engine.worker.places;
+    const places = scheduler === undefined ? most : { scheduler };
+    const runtime = await openRuntime(given, io, application, { flags, ...places, ...extra });
     runtimes.push(runtime);
     if (runtime.queues === null) throw new MandateError("usage", "A worker needs Postgres.");
   }
-  return runtimes;
-}
-
-export interface HealthServer {
-  readonly port: number;
-  close(): Promise<void>;
-}
-
-/** Health for an orchestrator of workers: whether this worker lives, and what it does. */
-export async function serveHealth(
-  port: number | undefined,
-  worker: Pick<RunningWorker, "isDraining" | "names" | "running">,
-): Promise<HealthServer | undefined> {
-  if (port === undefined) return undefined;
-  const server = createServer((request, response) => {
-    const isKnown = request.method === "GET" && request.url === "/health";
-    const status = worker.isDraining ? "draining" : "working";
-    // 503 while draining: no new work, and no restart.
-    response.writeHead(isKnown ? (worker.isDraining ? 503 : 200) : 404, {
-      "content-type": "application/json",
-    });
-    const { names, running } = worker;
-    response.end(isKnown ? JSON.stringify({ status, running, queues: names }) : "{}");
-  });
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, "127.0.0.1", resolve);
-  });
-  return {
-    port: (server.address() as AddressInfo).port,
-    async close() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
+  const [first, ...others] = runtimes;
+  if (first === undefined) throw new MandateError("usage", "A worker needs a tenant.");
+  return [first, ...others];
 }
