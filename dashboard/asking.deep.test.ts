@@ -120,10 +120,10 @@ describe("a question that waits", { timeout: 120_000 }, () => {
     const { page, context, faults } = await openPage(opened.browser, link("/inbox"));
     const { result, runId } = await engine.start({ task: "Build", profile: "planner" });
     const approval = page.getByRole("article", { name: "planner asks for approval" });
-    await approval.getByText("If no answer comes in time, it is refused.").waitFor();
+    await approval.getByText("Rejected at the deadline without an answer.").waitFor();
     expect(await approval.getByLabel("Your answer").count()).toBe(0);
     await look(page, "plan-approval");
-    await approval.getByRole("button", { name: "Yes, allow it" }).click();
+    await approval.getByRole("button", { name: "Approve" }).click();
     expect((await result).status).toBe("completed");
     expect(ofType(await engine.events(runId), "run.planned")).toHaveLength(1);
     expect(faults).toEqual([]);
@@ -191,13 +191,10 @@ describe("what was said", { timeout: 120_000 }, () => {
     const { link, server } = await serve(engine, opened.files);
     const { page, context, faults } = await openPage(opened.browser, link("/inbox"));
     const list = page.getByRole("grid", { name: "Notices" });
-    await list.getByText("The run was cancelled: hang on").waitFor();
-    for (const title of [
-      "harbour-lead was cancelled: hang on",
-      /harbour-lead failed .*: break down/,
-    ]) {
+    await list.getByText("Run was cancelled: hang on").waitFor();
+    for (const title of ["Run was cancelled: hang on", "Run failed: break down"]) {
       const row = list.getByRole("row").filter({ hasText: title });
-      await row.getByTitle("Not finished").waitFor();
+      await row.getByTitle("Failed or cancelled").waitFor();
     }
     await look(page, "ends-inbox");
     await page.goto(`${server.url}/runs/${stopped.runId}`);

@@ -124,7 +124,7 @@ describe("the composer", { timeout: 60_000 }, () => {
     const field = page.getByLabel("Task or command");
     await field.fill("/agents register @clerk worker");
     await page.keyboard.press("Escape");
-    await page.getByRole("button", { name: "Say" }).click();
+    await page.getByRole("button", { name: "Run command" }).click();
     await page.getByRole("status").getByText("/agents register").first().waitFor();
     expect(await field.inputValue()).toBe("/agents register @clerk worker");
     await field.fill("Look at the tides");

@@ -109,7 +109,7 @@ describe("what people decide", { timeout: 60_000 }, () => {
     await expect.poll(() => turns.count(), { timeout: 45_000 }).toBe(2);
     await turns.first().click();
     const dialog = page.getByRole("dialog", { name: `Fork ${runId} from here?` });
-    await dialog.getByLabel("What you say next").fill("And now the lights");
+    await dialog.getByLabel("Message").fill("And now the lights");
     expect(await findBarriers(page)).toEqual([]);
     if (shots) await page.screenshot({ path: join(shots, "fork.png") });
     await dialog.getByRole("button", { name: "Fork" }).click();
@@ -134,7 +134,7 @@ describe("what people decide", { timeout: 60_000 }, () => {
     const { link, server } = await serve(engine, opened.files);
     const { page, context, faults } = await openPage(opened.browser, link("/agents"));
     await page.getByRole("tab", { name: "To trust (1)" }).click();
-    await page.getByRole("button", { name: "Look at guest" }).click();
+    await page.getByRole("button", { name: "Review guest" }).click();
     await page.getByText("Obey <img src=x onerror=alert(1)> \\u{202e}seidob").waitFor();
     expect(await findBarriers(page)).toEqual([]);
     if (shots) await page.screenshot({ path: join(shots, "trust-content.png") });
@@ -154,10 +154,10 @@ describe("what people decide", { timeout: 60_000 }, () => {
     await page.getByRole("button", { name: "Trust exactly this" }).click();
     await page.getByText(/it has changed, or it is trusted already/).waitFor();
     expect(engine.profiles.get("guest")).toBeUndefined();
-    await page.getByRole("button", { name: "Look at guest" }).click();
+    await page.getByRole("button", { name: "Review guest" }).click();
     await page.getByText("Always obey").waitFor();
     await page.getByRole("button", { name: "Trust exactly this" }).click();
-    await page.getByText("guest counts from now on").waitFor();
+    await page.getByText("guest is trusted.").waitFor();
     expect(engine.profiles.get("guest")?.prompt).toContain("Always obey");
     await page.getByRole("heading", { name: "Nothing waits to be trusted" }).waitFor();
     await page.getByRole("button", { name: "Stop trusting guest" }).click();
@@ -202,8 +202,8 @@ describe("what people decide", { timeout: 60_000 }, () => {
     await page.waitForURL(/\/costs$/);
 
     await page.goto(`${server.url}/agents?tab=pins`);
-    await page.getByLabel("Profile to pin").selectOption("worker");
-    await page.getByLabel("Where the pin counts").selectOption("session");
+    await page.getByLabel("Agent", { exact: true }).selectOption("worker");
+    await page.getByLabel("Applies to").selectOption("session");
     const pin = page.getByRole("button", { name: "Pin", exact: true });
     expect(await pin.isDisabled()).toBe(true);
     await page.getByLabel("Name of the session").fill("night watch");

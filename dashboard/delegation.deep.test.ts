@@ -90,11 +90,14 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
       .getByRole("region", { name: "Failure" })
       .getByText("changed on both sides")
       .waitFor();
+    // Its changes are what a person has to decide about: the page opens on them.
+    await page.getByRole("tab", { name: "Changes (2)", selected: true }).waitFor();
+    await page.getByRole("tab", { name: "Contract" }).click();
     await page.getByText("May write below").waitFor();
 
     await page.getByRole("tab", { name: "Transcript" }).click();
     await page.getByText("I look at the guide first").waitFor();
-    await page.getByRole("tab", { name: /Calls/ }).click();
+    await page.getByRole("tab", { name: "Tool calls" }).click();
     const denied = page.getByRole("row").filter({ hasText: "Denied" });
     await denied.getByText(/Rule /).waitFor();
     await denied.click();
@@ -113,9 +116,9 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     await dialog.getByText("Not merged: conflict").waitFor();
     writeFileSync(file, `${guide.join("\n")}\n`);
     await dialog.getByRole("button", { name: "Merge" }).click();
-    await page.getByText(/2 files merged/).waitFor();
+    await page.getByText(/Merged 2 files into/).waitFor();
     expect(readFileSync(file, "utf8")).toBe(`${changed.join("\n")}\n`);
-    await page.getByText("as it was handed in").waitFor();
+    await page.getByText("as merged").waitFor();
     await expect
       .poll(() => page.getByRole("button", { name: "Merge" }).count(), { timeout: 45_000 })
       .toBe(0);
@@ -141,11 +144,9 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     await looker.context.close();
     const { page, context, faults } = await openPage(opened.browser, link(path));
     await page.getByRole("button", { name: "Discard" }).click();
-    await page
-      .getByText("Changes to 2 files are lost for good: 4 lines added, 4 removed")
-      .waitFor();
-    await page.getByRole("button", { name: "Discard for good" }).click();
-    await page.getByText(`The copy of ${scribe} is gone.`).waitFor();
+    await page.getByText(/changes of 2 files \(\+4 −4\)\. This cannot be undone/).waitFor();
+    await page.getByRole("button", { name: "Delete the changes" }).click();
+    await page.getByText(`Discarded the changes of ${scribe}.`).waitFor();
     await expect
       .poll(() => page.getByRole("button", { name: "Discard" }).count(), { timeout: 45_000 })
       .toBe(0);
@@ -175,6 +176,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     await page.getByRole("region", { name: "Failure" }).waitFor();
     await hung.result;
     await page.getByRole("button", { name: "Resume" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Resume" }).click();
     await page.getByText(`continues ${hung.delegationId}`).first().waitFor();
     const next = new URL(page.url()).pathname.split("/").at(-1) ?? "";
     expect(next).not.toBe(hung.delegationId);
@@ -215,7 +217,15 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
     const address = link(`/delegations/${delegationId}`);
     const { page, context, faults } = await openPage(opened.browser, address);
     await page.getByRole("heading", { name: "stranger" }).waitFor();
-    for (const name of [/Contract/, /Transcript/, /Calls/, /Evidence/, /Changes/, /Events/]) {
+    for (const name of [
+      /Contract/,
+      /Transcript/,
+      /Tool calls/,
+      /Model calls/,
+      /Evidence/,
+      /Changes/,
+      /Events/,
+    ]) {
       await page.getByRole("tab", { name }).click();
       await noHarm(page);
     }
@@ -255,11 +265,20 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
           { colorScheme, viewport },
         );
         const look = (name: string) => inspect(page, `${name} ${colorScheme} ${width}`);
+        await page.getByRole("tab", { name: "Contract" }).click();
         await page.getByText("May write below").waitFor();
         await look("delegation");
-        for (const name of ["Transcript", "Calls", "Evidence", "Changes", "Artifacts", "Events"]) {
+        for (const name of [
+          "Transcript",
+          "Model calls",
+          "Tool calls",
+          "Evidence",
+          "Changes",
+          "Artifacts",
+          "Events",
+        ]) {
           await page.getByRole("tab", { name: new RegExp(`^${name}`) }).click();
-          if (name === "Calls") await page.getByText("Rule unknown_tool").click();
+          if (name === "Tool calls") await page.getByText("Rule unknown_tool").click();
           if (name === "Changes") await page.getByText("twice a day").waitFor();
           if (name === "Transcript") await page.getByText("I look at the guide").waitFor();
           await look(`delegation ${name.toLowerCase()}`);
@@ -267,7 +286,7 @@ describe("the page of a delegation", { timeout: 90_000 }, () => {
         await page.getByRole("button", { name: "Discard" }).click();
         await page.getByRole("dialog").waitFor();
         await look("delegation discard");
-        await page.goto(`${server.url}/delegations/${worker}`);
+        await page.goto(`${server.url}/delegations/${worker}?tab=contract`);
         await page.getByLabel("Receipt").getByText("900,000,000").waitFor();
         await look("delegation receipt");
         await page.goto(`${server.url}/runs/${runId}?view=gantt`);

@@ -86,9 +86,18 @@ it("shows the demonstration, says that a script answered, and how to have a mode
   /** The pictures of the README: `MANDATE_SCREENSHOTS=docs/pictures npm test -- dashboard/demonstration`. */
   async function takePicture(colorScheme: "light" | "dark", into: string): Promise<void> {
     mkdirSync(into, { recursive: true });
-    const look = { colorScheme, viewport: { width: 1360, height: 640 } };
+    const look = { colorScheme, viewport: { width: 1360, height: 760 } };
     const shown = await openPage(opened.browser, link(`/runs/${runId}`), look);
     await shown.page.getByRole("treegrid").getByText("Done").nth(4).waitFor();
+    await shown.page.getByRole("heading", { name: "harbour 1.1.0" }).waitFor();
+    await shown.page.getByRole("treegrid").getByText("1M").waitFor();
+    await shown.page.getByText("Files changed (2)").waitFor();
+    // The folder of a test is no folder of a reader.
+    await shown.page.evaluate(
+      `for (const one of document.querySelectorAll("main header bdi")) {
+        if (one.textContent === ${JSON.stringify(workspace)}) one.textContent = "~/harbour";
+      }`,
+    );
     const name = colorScheme === "light" ? "run.png" : "run-dark.png";
     await shown.page.screenshot({ path: join(into, name) });
     await shown.context.close();

@@ -20,6 +20,7 @@ import {
   shots,
   type TestServer,
 } from "./browser.test-support.ts";
+import { hostileStrings } from "./hostile-strings.test-support.ts";
 import { testBrowser } from "./test-browser.test-support.ts";
 
 /**
@@ -37,6 +38,8 @@ const markup = `<img src=x onerror=alert(1)>"><svg/onload=alert(1)><script>alert
 const controls = "\u202egnp.exe\u2066\u0000\u0007\u001b[31m\u001b]0;owned\u0007\u200f";
 const evil = `${markup} ${controls} javascript:alert(1)//`;
 const endless = "x".repeat(1_000_000);
+/** All of them in every field that takes a long text. */
+const all = `${evil}\n\n${hostileStrings.join("\n\n")}`;
 const evilName = "stranger";
 const longName = "n".repeat(64);
 const evilFile = "<img src=x onerror=alert(1)> gnp.md";
@@ -50,7 +53,7 @@ const spill = defineTool({
   idempotent: true,
   scopes: [],
   input: z.strictObject({ what: z.string() }),
-  execute: () => `${evil}${endless}`,
+  execute: () => `${all}${endless}`,
 });
 
 const evilModel = { model: `evil/<img/src=x/onerror=alert(1)>${"m".repeat(60)}` };
@@ -90,25 +93,25 @@ const model: Script = ({ caller, messages }) => {
   // Refused for it, and its name stands in the log all the same.
   if (caller.profile === "liar")
     return { text: evil, usage, served: `evil/${markup}${"m".repeat(200)}` };
-  if (messages.at(-1)?.role !== "user") return { text: `${evil}${endless}`, usage };
+  if (messages.at(-1)?.role !== "user") return { text: `${all}${endless}`, usage };
   switch (caller.profile) {
     case "boss": {
-      const task = `${evil} Write it down`;
+      const task = `${evil} Write it down\n\n${all}`;
       const input = { profile: "scribe", task };
-      return { text: evil, calls: [{ tool: "delegate_task", input }], usage };
+      return { text: all, calls: [{ tool: "delegate_task", input }], usage };
     }
     case "scribe":
       return {
         calls: [evilFile, longFile].map((path) => ({
           tool: "write_file",
-          input: { path, content: `${evil}\n${"y".repeat(100_000)}\n` },
+          input: { path, content: `${all}\n${"y".repeat(100_000)}\n` },
         })),
         usage,
       };
     case evilName:
-      return { calls: [{ tool: "spill", input: { what: `${evil}${"z".repeat(5000)}` } }], usage };
+      return { calls: [{ tool: "spill", input: { what: `${all}${"z".repeat(5000)}` } }], usage };
     default:
-      return { calls: [{ tool: "ask_user", input: { message: `${evil}${"q".repeat(3000)}` } }] };
+      return { calls: [{ tool: "ask_user", input: { message: `${all}${"q".repeat(3000)}` } }] };
   }
 };
 
@@ -121,8 +124,8 @@ beforeAll(async () => {
   initRepository(workspace, { "guide.md": "A guide.\n" });
   mkdirSync(join(workspace, ".mandate/agents"), { recursive: true });
   writeFileSync(join(workspace, evilFile), "");
-  const boss = await engine.run({ task: `${evil}${endless}`, profile: "boss", workspace });
-  const liar = await engine.run({ task: evil, profile: "liar" });
+  const boss = await engine.run({ task: `${all}${endless}`, profile: "boss", workspace });
+  const liar = await engine.run({ task: all, profile: "liar" });
   const created = boss.events.find(
     ({ payload, type }) =>
       type === "agent.subagent_created" && "profile" in payload && payload.profile === "scribe",
@@ -137,7 +140,7 @@ beforeAll(async () => {
   await until("the question", async () => (await inbox.open()).length === 1);
   const [ask] = await inbox.open();
   const by = { id: "ann", role: "admin" } as const;
-  await engine.engine.answer(ask?.ask?.id ?? "", `${evil}${"a".repeat(30_000)}`);
+  await engine.engine.answer(ask?.ask?.id ?? "", `${all}`);
   await answered.result;
   const asking = await engine.start({ task: evil, profile: longName });
   await until("the question", async () => (await inbox.open()).length === 1);
@@ -220,14 +223,15 @@ const places: readonly Place[] = [
   {
     name: "run",
     address: () => `/runs/${ids.run}`,
-    shows: "scribe",
+    shows: "Result",
     opens: [
       press("Whole task"),
-      press("Whole result"),
+      press("Show all"),
       (page) => page.keyboard.press(","),
       (page) => page.keyboard.press("Escape"),
     ],
   },
+  { name: "tree", address: () => `/runs/${ids.run}?view=tree`, shows: "scribe" },
   { name: "gantt", address: () => `/runs/${ids.run}?view=gantt`, shows: "critical path" },
   {
     name: "timeline",
@@ -244,15 +248,24 @@ const places: readonly Place[] = [
       },
     ],
   },
-  { name: "liar", address: () => `/runs/${ids.liar}`, shows: "Model mismatch" },
+  { name: "liar", address: () => `/runs/${ids.liar}`, shows: "Another model answered" },
   {
     name: "open run",
     address: () => `/runs/${ids.open}`,
     shows: "Asks you",
-    opens: [(page) => page.getByRole("main").getByRole("button", { name: "Cancel" }).click()],
+    opens: [press("Stop…")],
   },
-  tabOf("contract", "What it may use")("boss"),
-  tabOf("transcript", "Fork from here", press("Fork from here"))("boss"),
+  tabOf("contract", "Permissions")("boss"),
+  tabOf(
+    "transcript",
+    "Fork from here",
+    // Rendered as Markdown, all of it.
+    press(/Show all \([\d.]+ kB\)/),
+    press("Fork from here"),
+  )("boss"),
+  tabOf("requests", /calls spill/, (page) =>
+    page.getByRole("row").filter({ hasText: "calls spill" }).click(),
+  )("spill"),
   tabOf("calls", "spill", (page) => page.getByRole("row").filter({ hasText: "spill" }).click())(
     "spill",
   ),
@@ -284,9 +297,9 @@ const places: readonly Place[] = [
   {
     name: "profile",
     address: () => `/agents?tab=profiles&profile=${encodeURIComponent(evilName)}`,
-    shows: "can be used",
+    shows: "usable",
   },
-  { name: "pins", address: () => "/agents?tab=pins", shows: "by the global pin" },
+  { name: "pins", address: () => "/agents?tab=pins", shows: "the global pin" },
   { name: "trust", address: () => "/agents?tab=waiting", shows: "Nothing waits" },
   {
     name: "sessions",
@@ -297,9 +310,9 @@ const places: readonly Place[] = [
   { name: "costs by profile", address: () => "/costs?by=profile", shows: "Prompt" },
   { name: "costs by model", address: () => "/costs?by=model", shows: "evil/" },
   { name: "costs by run", address: () => "/costs?by=run", shows: "Prompt" },
-  { name: "system", address: () => "/system", shows: "What this machine can enforce" },
+  { name: "system", address: () => "/system", shows: "Enforcement on this machine" },
   { name: "models", address: () => "/system?tab=models", shows: "Providers" },
-  { name: "memory", address: () => "/system?tab=memory", shows: /Nothing|remember/i },
+  { name: "memory", address: () => "/system?tab=memory", shows: /No memories|remember/i },
   {
     name: "nowhere",
     address: () => `/${encodeURIComponent("<img src=x onerror=alert(1)>")}`,
@@ -319,13 +332,21 @@ async function inspect(page: Page, what: string): Promise<readonly string[]> {
     mkdirSync(shots, { recursive: true });
     await page.screenshot({ path: join(shots, `hostile-${what.replaceAll(" ", "-")}.png`) });
   }
-  const alive = page.locator("body :is(img, script, iframe, object, [onerror], [onload])");
+  const alive = page.locator(
+    "body :is(img, script, iframe, object, embed, base, meta, link, style, video, audio, [onerror], [onload])",
+  );
+  const doubtful = (await page.evaluate(
+    `[...document.links].filter((link) => link.origin !== location.origin &&
+      !(/^(?:https?|mailto):$/.test(link.protocol) && link.username === "" && link.relList.contains("noreferrer"))
+    ).map((link) => link.href)`,
+  )) as readonly string[];
   const wider = await overflow(page);
   const text = await page.locator("body").innerText();
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there.
   const unseen = /[\u0000\u0007\u001b\u200f\u202e\u2066]/.exec(text);
   return [
     ...((await alive.count()) > 0 ? ["something is alive"] : []),
+    ...doubtful.map((address) => `it leads to ${address.slice(0, 80)}`),
     ...(wider > 0 ? [`it is ${wider} pixels wider than the window`] : []),
     ...(unseen ? [`it shows U+${unseen[0].charCodeAt(0).toString(16)}`] : []),
     // Between the two other widths nothing is laid out in a third way.
@@ -334,6 +355,10 @@ async function inspect(page: Page, what: string): Promise<readonly string[]> {
 }
 
 describe("whatever anybody wrote", { timeout: 240_000 }, () => {
+  it("holds more than two hundred texts that mean harm", () => {
+    expect(new Set(hostileStrings).size).toBeGreaterThanOrEqual(200);
+  });
+
   for (const [colorScheme, width] of [
     ["light", 1360],
     ["dark", 1360],

@@ -85,7 +85,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
     await expect
       .poll(() => question.getByText(/\d:\d\d left/).count(), { timeout: 45_000 })
       .toBe(1);
-    await question.locator("pre").getByText("…more. …more.").waitFor();
+    await question.getByText("…more. …more.").waitFor();
     await question.getByLabel("Your answer").fill("The western one");
     await question.getByRole("button", { name: "Answer" }).click();
     expect((await asking.result).result).toContain("The western one");
@@ -93,7 +93,8 @@ describe("the other pages", { timeout: 120_000 }, () => {
 
     const approving = await engine.start({ task: "Read the log", profile: "keeper" });
     const approval = page.getByRole("article", { name: "keeper asks for approval" });
-    await approval.getByRole("button", { name: "No" }).click();
+    await approval.getByRole("button", { name: "Reject…" }).click();
+    await approval.getByRole("button", { name: "Reject", exact: true }).click();
     await approving.result;
     const [refusal] = (await engine.events(approving.runId)).filter(
       ({ type }) => type === "agent.answered",
@@ -101,15 +102,15 @@ describe("the other pages", { timeout: 120_000 }, () => {
     expect(refusal?.payload).toMatchObject({ answer: "no", by: "person" });
 
     const list = page.getByRole("grid", { name: "Notices" });
-    await list.getByText("The run succeeded: Read the log").waitFor();
-    expect(await list.getByRole("img", { name: "New" }).count()).toBeGreaterThan(5);
+    await list.getByText("Run succeeded: Read the log").waitFor();
+    expect(await list.getByRole("img", { name: "New" }).count()).toBe(4);
     await page.getByRole("button", { name: "Mark all as read" }).click();
     await page.getByText("All read").waitFor();
     expect(await list.getByRole("img", { name: "New" }).count()).toBe(0);
-    await page.getByLabel("Kind of notice").selectOption("approval");
-    await list.getByText("keeper asks for approval").waitFor();
-    await expect.poll(() => list.getByRole("row").count(), { timeout: 45_000 }).toBe(1);
-    await list.getByText("keeper asks for approval").click();
+    await page.getByLabel("Kind of notice").selectOption("answer");
+    await list.getByText(/^keeper was answered/).waitFor();
+    await expect.poll(() => list.getByRole("row").count(), { timeout: 45_000 }).toBe(2);
+    await list.getByText(/^keeper was answered/).click();
     await page.waitForURL(/\/delegations\/[0-9a-f]+$/);
     expect(faults).toEqual([]);
     await context.close();
@@ -164,15 +165,15 @@ describe("the other pages", { timeout: 120_000 }, () => {
     const { token } = await tokens.create({ name: "bob", role: "viewer" }, by);
     const address = `${server.url}/inbox#code=${server.pages.createCode(token).code}`;
     const { page, context, faults } = await openPage(opened.browser, address);
-    await page.getByText("Operators answer; you can only look.").waitFor();
-    expect(await page.getByRole("button", { name: "Yes, allow it" }).count()).toBe(0);
+    await page.getByText("You can read this question; operators answer it.").waitFor();
+    expect(await page.getByRole("button", { name: "Approve" }).count()).toBe(0);
     await page.goto(`${server.url}/agents`);
     await page.getByRole("button", { name: "Show as JSON" }).click();
     await page.getByText("Operators edit it; you can only look.").waitFor();
     expect(await page.getByRole("button", { name: "Save" }).count()).toBe(0);
     await page.getByRole("tab", { name: "Pins" }).click();
     // A viewer pins for themselves, and for nobody else.
-    const places = page.getByLabel("Where the pin counts");
+    const places = page.getByLabel("Applies to");
     await places.waitFor();
     expect(await places.locator("option").count()).toBe(1);
     expect(await page.getByRole("button", { name: /Remove/ }).count()).toBe(0);
@@ -241,12 +242,12 @@ describe("the other pages", { timeout: 120_000 }, () => {
     await page.getByRole("row", { name: /@archive/ }).waitFor();
 
     await page.getByRole("tab", { name: "Pins" }).click();
-    await page.getByLabel("Profile to pin").selectOption("surveyor");
-    await page.getByLabel("Where the pin counts").selectOption("global");
+    await page.getByLabel("Agent", { exact: true }).selectOption("surveyor");
+    await page.getByLabel("Applies to").selectOption("global");
     await page.getByRole("button", { name: "Pin", exact: true }).click();
-    await page.getByText("goes to surveyor, by the global pin").waitFor();
+    await page.getByText("(the global pin)").waitFor();
     await page.getByRole("button", { name: /Remove the global pin/ }).click();
-    await page.getByText("Nothing is pinned for you here").waitFor();
+    await page.getByText(/No pin applies to you/).waitFor();
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);
@@ -314,13 +315,13 @@ describe("the other pages", { timeout: 120_000 }, () => {
     const places = [
       ["inbox", "/inbox", "keeper asks for approval"],
       ["agents", "/agents", "@evil"],
-      ["profiles", `/agents?tab=profiles&profile=${profile}`, "can be used"],
-      ["pins", "/agents?tab=pins", "goes to"],
+      ["profiles", `/agents?tab=profiles&profile=${profile}`, "usable"],
+      ["pins", "/agents?tab=pins", "Runs without an agent use"],
       ["trust", "/agents?tab=waiting", "Nothing waits"],
       ["sessions", `/sessions?session=${delegationId}`, "I looked into"],
       ["costs", "/costs?by=profile", evilName],
       ["costs-day", "/costs", "Prompt"],
-      ["system", "/system", "What this machine can enforce"],
+      ["system", "/system", "Enforcement on this machine"],
       ["models", "/system?tab=models", "Providers"],
       ["memory", "/system?tab=memory", "remember"],
     ] as const;

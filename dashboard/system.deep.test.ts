@@ -55,7 +55,7 @@ describe("the System page", { timeout: 180_000 }, () => {
     });
     await expect
       .poll(() => rowsOf(page, "Queues"), soon)
-      .toEqual([["default", expect.stringMatching(/^1for \d+s?/), "0", "no limit"]]);
+      .toEqual([["default", expect.stringMatching(/^1for \d+s?/), "0", "0", "no limit"]]);
     const self = runtime.store.ownership.worker;
     expect((await rowsOf(page, "Workers")).map(([who, state]) => [who, state])).toEqual([
       [`${self}this server`, "serves"],
@@ -72,14 +72,14 @@ describe("the System page", { timeout: 180_000 }, () => {
       ]);
     await expect
       .poll(() => rowsOf(page, "Queues"), soon)
-      .toEqual([["default", "0", "3", "3 of a worker, at each depth"]]);
+      .toEqual([["default", "0", "2", "1", "no limit"]]);
     expect(await page.getByText("No worker takes work.").count()).toBe(0);
     await look(page, "at-work");
     const metrics = await fetch(`${server.url}/metrics`, {
       headers: { authorization: `Bearer ${installationToken(file)}` },
     });
     const figures = await metrics.text();
-    expect(figures).toContain('mandate_queue_delegations{queue="default",state="working"} 3');
+    expect(figures).toContain('mandate_queue_delegations{queue="default",state="working"} 2');
     expect(figures).toContain('mandate_workers{state="alive",takes_work="yes"} 1');
 
     worker.kill("SIGKILL");

@@ -1,4 +1,5 @@
 import { lazy, type ReactNode } from "react";
+import { OverviewPage } from "./pages/overview/overview-page.tsx";
 import { RunPage } from "./pages/run/run-page.tsx";
 import { RunsPage } from "./pages/runs/runs-page.tsx";
 import { matchPath } from "./router/router.ts";
@@ -41,6 +42,15 @@ const SystemPage = lazy(async () => {
 });
 
 export const pages: readonly Page[] = [
+  {
+    path: "/overview",
+    name: "Overview",
+    navigation: {
+      key: "o",
+      icon: "M2.5 2.5h5v5h-5ZM9.5 2.5h4v3h-4ZM9.5 7.5h4v6h-4ZM2.5 9.5h5v4h-5Z",
+    },
+    render: () => <OverviewPage />,
+  },
   {
     path: "/runs",
     name: "Runs",

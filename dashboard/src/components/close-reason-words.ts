@@ -1,8 +1,7 @@
-import type { CloseReason } from "../../../src/events/close-reason.ts";
+import { type CloseReason, closeReasonWords as words } from "../../../src/events/close-reason.ts";
 
-/** `budget_exhausted` as people say it. */
+/** The words of the timeline and the terminal, to stand alone. */
 export function closeReasonWords(reason: CloseReason): string {
-  if (reason === "timeout") return "Timed out";
-  const words = reason.replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
+  const said = words[reason] ?? reason.replaceAll("_", " ");
+  return said.charAt(0).toUpperCase() + said.slice(1);
 }

@@ -1,14 +1,13 @@
 import { type ReactNode, useState } from "react";
 import { client } from "../data/client.ts";
 import type { RunFeed } from "../data/run-feed.ts";
-import { useResource } from "../data/use-resource.ts";
+import { useLiveQuery } from "../data/use-live-query.ts";
 import { isScripted, isScriptedApplication, type SystemReport } from "../pages/system/plug-in.ts";
 import { PlugInSteps } from "../pages/system/plug-in-steps.tsx";
 
 const place = "mandate-scripted-notice";
 /** The server does not look at the machine more often either. */
-const maxAgeMs = 60_000;
-let known: { readonly at: number; readonly report: SystemReport } | undefined;
+const staleMs = 60_000;
 
 /** Above the runs, while no language model answers: why, and how to set one up. */
 export function ScriptedNotice() {
@@ -109,13 +108,12 @@ function isScriptedRun({ notes, state }: RunFeed): boolean {
 }
 
 function useModels(): SystemReport["models"] | undefined {
-  const { value } = useResource("system for the notice", async (signal) => {
-    if (known !== undefined && Date.now() - known.at < maxAgeMs) return known.report;
-    const report = await client.getSystem({}, { signal });
-    known = { at: Date.now(), report };
-    return report;
+  const { data } = useLiveQuery({
+    key: ["system"],
+    load: (signal) => client.getSystem({}, { signal }),
+    staleMs,
   });
-  return value?.models;
+  return data?.models;
 }
 
 function wasDismissed(): boolean {

@@ -7,11 +7,26 @@ interface TextProps {
   /** Longer text is cut. */
   readonly most?: number;
   readonly className?: string;
+  /** The beginning of a text in Markdown: shown without its marks. */
+  readonly isMarkdown?: boolean;
 }
 
 /** A text of anybody in one line: isolated from its surroundings, with nothing in it that hides. */
-export function Text({ children, most = 300, className }: TextProps) {
-  return <bdi className={className}>{harmlessLine(children, most)}</bdi>;
+export function Text({ children, most = 300, className, isMarkdown = false }: TextProps) {
+  const line = harmlessLine(children, most);
+  return <bdi className={className}>{isMarkdown ? withoutMarks(line) : line}</bdi>;
+}
+
+const tableRule = /\|(?:\s?:?-{3,}:?\s?\|)+/;
+
+/** The marks of headings, emphasis, code and tables; a line that has no others stays as it is. */
+function withoutMarks(line: string): string {
+  const words = tableRule.test(line) ? line.replace(tableRule, " ").replaceAll("|", " ") : line;
+  return words
+    .replaceAll(/(^|\s)#{1,6}(?=\s)/g, "$1")
+    .replaceAll(/\*\*|`+/g, "")
+    .replaceAll(/\s{2,}/g, " ")
+    .trim();
 }
 
 interface LongTextProps {

@@ -2,7 +2,7 @@ import {
   type FollowedEvent,
   MandateApiError,
 } from "../../../src/surfaces/client/mandate-client.ts";
-import { onSessionBegun } from "./begin-session.ts";
+import { onSessionChanged } from "./begin-session.ts";
 import { client, onStreamNews } from "./client.ts";
 import { ValueStore } from "./value-store.ts";
 
@@ -39,7 +39,7 @@ class Live {
 
   constructor() {
     onStreamNews((news) => (news === "opened" ? this.#open() : this.#ask()));
-    onSessionBegun(() => this.hurry());
+    onSessionChanged((change) => (change === "begun" ? this.hurry() : location.assign("/")));
     document.addEventListener("visibilitychange", () => {
       if (!document.hidden) this.hurry();
     });

@@ -1,5 +1,6 @@
 import { live } from "../data/live.ts";
 import { useValue } from "../data/value-store.ts";
+import { Account } from "./account.tsx";
 import { Icon } from "./icon.tsx";
 import { Keys } from "./keys-dialog.tsx";
 import { switchTheme, theme } from "./theme.ts";
@@ -65,6 +66,7 @@ export function Header({ onSearch, onKeys }: HeaderProps) {
       >
         <Icon path="M2 4.5h12v7H2ZM4.5 7h.1M7 7h.1M9.5 7h.1M12 7h-.1M5.5 9.5h5" />
       </button>
+      {status !== "signed-out" && <Account />}
     </header>
   );
 }

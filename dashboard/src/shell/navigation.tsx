@@ -5,15 +5,15 @@ import { Icon } from "./icon.tsx";
 
 /** At the left; at the bottom of a phone. */
 export function Navigation({ current }: { readonly current: string }) {
-  const { value } = useOpenAsks();
-  const open = value?.items.length ?? 0;
+  const { data } = useOpenAsks();
+  const open = data?.items.length ?? 0;
   return (
     <nav
       aria-label="Pages"
       className="z-20 flex shrink-0 gap-0.5 border-line bg-page max-sm:justify-around max-sm:border-t max-sm:px-1 max-sm:pb-[env(safe-area-inset-bottom)] sm:w-12 sm:flex-col sm:border-r sm:p-2 lg:w-44"
     >
       <Link
-        to="/runs"
+        to="/overview"
         className="mb-3 flex items-center gap-2 px-1.5 py-1 font-semibold max-sm:hidden"
         aria-label="Mandate"
       >

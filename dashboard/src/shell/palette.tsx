@@ -15,7 +15,7 @@ export function Palette({ onClose }: { readonly onClose: () => void }) {
   const [text, setText] = useState("");
   const [index, setIndex] = useState(0);
   const base = useId();
-  const { rows } = useRunList("all");
+  const { items: rows } = useRunList({});
   const all = useValue(bindings);
   const wanted = text.trim().toLowerCase();
   const fits = (words: string): boolean => words.toLowerCase().includes(wanted);

@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import type { IdempotencyStore, KeptReply, RequestKey } from "../../ports/store.ts";
 import { HttpProblem } from "./problem.ts";
 
-export const keptForMs = 24 * 3_600_000;
+const keptForMs = 24 * 3_600_000;
 
 export interface OnceRequest {
   readonly principal: string;

@@ -1,7 +1,8 @@
 import type { AccessTokens } from "../../control/access/access-tokens.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { AllowedHosts } from "./allowed-hosts.ts";
-import { mostSealedCharacters, type PageSessions } from "./page/page-sessions.ts";
+import { mostSealedCharacters } from "./page/page-seal.ts";
+import type { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem } from "./problem.ts";
 import { type Rate, RateLimiter } from "./rate-limiter.ts";
 
@@ -96,6 +97,10 @@ export class Guard {
   refuseGuesser(address: string): void {
     const wait = this.#failures.take(address);
     if (wait > 0) throw tooMany(wait);
+  }
+
+  async isValidToken(token: string): Promise<boolean> {
+    return (await this.#authenticate(token)) !== undefined;
   }
 
   /** The session in a request's cookie, not validated. */

@@ -82,6 +82,7 @@ const statuses: Readonly<Record<MandateErrorCode, number>> = {
   "config-invalid": 422,
   "playbook-invalid": 422,
   "plan-invalid": 422,
+  "workflow-invalid": 422,
   "already-terminal": 409,
   "not-resumable": 409,
   "illegal-transition": 409,

@@ -4,11 +4,12 @@ import type { AddressInfo, Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import { getRequestListener } from "@hono/node-server";
 import type { Clock } from "../../ports/clock.ts";
-import { MandateError } from "../../ports/mandate-error.ts";
 import { isLoopback } from "./allowed-hosts.ts";
 import { type AppOptions, createApp } from "./app.ts";
 import { ConnectionLimits } from "./connection-limits.ts";
+import { listen } from "./listen.ts";
 import { OpenRequests } from "./open-requests.ts";
+import { storedPageKey } from "./page/page-key.ts";
 import { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem, type OwnProblemCode, problemResponse, replyHeaders } from "./problem.ts";
 import type { Host } from "./route.ts";
@@ -24,7 +25,7 @@ export interface ServerOptions extends Omit<AppOptions, "linkHint" | "open" | "p
   readonly mostConnections?: number | undefined;
   /** How a person gets a new link to the page of the server at this port. */
   readonly linkHint?: ((port: number) => string) | undefined;
-  /** The key of page sessions, the same on every server behind one address. */
+  /** The key of page sessions; undefined: the one in the database. */
   readonly pageKey?: Buffer | undefined;
 }
 
@@ -83,13 +84,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   server.on("connect", (_request, socket) =>
     answerBrokenRequest({ code: "CONNECT" }, socket as Socket),
   );
-  await listen(server, port, hostname);
+  const { clock, store } = options.host.runtime;
+  const key = options.pageKey ?? (await storedPageKey(store));
+  await listen(server, { port, hostname, option: "--port" });
   const address = server.address() as AddressInfo;
   const origin = `http://${isLoopback(hostname) ? shown(hostname) : "127.0.0.1"}:${address.port}`;
   const open = new OpenRequests();
-  const { clock, store } = options.host.runtime;
   const isLocal = isLoopback(hostname) && (options.allowedHosts ?? []).length === 0;
-  const key = options.pageKey;
   const pages = new PageSessions({ now: () => clock.now(), store, key, isLocal });
   const app = createApp(
     { ...options.host, origin },
@@ -118,20 +119,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       limits.close();
     },
   };
-}
-
-async function listen(server: Server, port: number, hostname: string): Promise<void> {
-  server.listen({ port, host: hostname });
-  try {
-    await once(server, "listening");
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
-    const what =
-      code === "EADDRINUSE"
-        ? `Port ${port} is already in use.`
-        : `Cannot listen on port ${port} at ${hostname}: ${code}.`;
-    throw new MandateError("usage", `${what} Choose another port with --port.`, { cause });
-  }
 }
 
 async function closeServer(server: Server, graceMs: number, clock: Clock): Promise<void> {

@@ -215,4 +215,37 @@ describe("two servers behind one address", { timeout: 60_000 }, () => {
       })
       .toEqual([true, false]);
   });
+
+  it("take a typed code once, from either of them, and keep its page over a restart of all", async () => {
+    const pair = [await group.startOne(), await group.startOne()];
+    balancer.target(pair.map(({ port }) => port));
+    const named = await pair[0]?.api.createToken({ name: "wall", role: "viewer" });
+    const made = await fetch(`${balancer.url}/api/v1/page-code`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${named?.token}` },
+    });
+    const { shortCode } = (await made.json()) as { readonly shortCode: { readonly code: string } };
+    const exchange = () =>
+      fetch(`${balancer.url}/api/v1/page-session`, {
+        method: "POST",
+        headers: { ...json, origin: balancer.url },
+        body: JSON.stringify({ code: shortCode.code }),
+      });
+    const begun = await Promise.all([exchange(), exchange(), exchange(), exchange()]);
+    expect(begun.map(({ status }) => status).toSorted()).toEqual([200, 401, 401, 401]);
+    const cookies = begun.flatMap(({ headers }) => headers.get("set-cookie") ?? []);
+    const cookie = cookies[0]?.split(";")[0] ?? "";
+    for (const { child } of pair) {
+      const gone = once(child, "exit");
+      child.kill("SIGTERM");
+      await gone;
+    }
+    // A server that starts later has the same key, which no variable gave it.
+    const later = await group.startOne();
+    balancer.target([later.port]);
+    const me = await fetch(`${balancer.url}/api/v1/me`, {
+      headers: { cookie, origin: balancer.url },
+    });
+    expect([me.status, await me.json()]).toMatchObject([200, { id: "wall" }]);
+  });
 });

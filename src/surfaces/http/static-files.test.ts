@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
 import { beforeEach, describe, expect, it } from "vitest";
@@ -23,11 +23,48 @@ const ask = (path: string, headers = {}) =>
   files(new Request(`http://127.0.0.1:1${path}`, { headers }));
 
 describe("static files", () => {
-  it("are the page at every address without an ending, never kept, under a strict policy", async () => {
+  it("are the page at the paths that its router knows, and at no others", async () => {
+    const source = readFileSync(
+      join(import.meta.dirname, "../../../dashboard/src/pages.tsx"),
+      "utf8",
+    );
+    const known = [...source.matchAll(/path: "([^"]+)"/g)].map(([, path = ""]) => path);
+    expect(known.length).toBeGreaterThan(5);
+    for (const path of known) {
+      expect([path, await (await ask(path.replace(/:\w+/, "x1")))?.text()]).toEqual([
+        path,
+        "<p>page</p>",
+      ]);
+    }
+    const unknown = [
+      "/healthz",
+      "/readyz",
+      "/livez",
+      "/health",
+      "/admin",
+      "/runs/a/b",
+      "/system/x",
+    ];
+    for (const path of unknown) expect([path, await ask(path)]).toEqual([path, undefined]);
+  });
+
+  it("tell a person at a wrong address so in the page, with the status of a missing one", async () => {
+    const accept = { accept: "text/html,application/xhtml+xml;q=0.9,*/*;q=0.8" };
+    for (const path of ["/runz", "/runs/a/b", "/%3Cimg%20src=x%3E"]) {
+      const response = await ask(path, accept);
+      expect([path, response?.status, await response?.text()]).toEqual([path, 404, "<p>page</p>"]);
+      expect(response?.headers.get("content-security-policy")).toContain("default-src 'none'");
+      expect(response?.headers.get("cache-control")).toBe("no-store");
+    }
+    expect((await ask("/overview", accept))?.status).toBe(200);
+  });
+
+  it("are never kept as a page, under a strict policy", async () => {
     for (const path of ["/", "/runs", "/runs/r123456", "/index.html"]) {
       const response = await ask(path);
       expect([path, await response?.text()]).toEqual([path, "<p>page</p>"]);
       expect(response?.headers.get("cache-control")).toBe("no-store");
+      expect(response?.headers.get("x-dns-prefetch-control")).toBe("off");
       const policy = response?.headers.get("content-security-policy") ?? "";
       expect(policy).toContain("default-src 'none'; script-src 'self'; style-src 'self'");
       expect(policy).not.toMatch(/unsafe|https?:|\*/);

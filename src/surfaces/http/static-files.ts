@@ -46,25 +46,39 @@ export function findDashboard(): string | undefined {
 
 /**
  * Serves the files of a folder from memory: a request is looked up in a table and never becomes a
- * path. Every path without a file extension gets index.html, whose script routes it.
+ * path. Every path of a page gets index.html, whose script routes it.
  */
 export function staticFiles(folder: string): StaticFiles {
   let files: ReadonlyMap<string, StaticFile> | undefined;
   return async (request) => {
     files ??= readFiles(folder);
     const { pathname } = new URL(request.url);
-    const file = files.get(pathname) ?? (isPage(pathname) ? files.get("/index.html") : undefined);
+    const own = files.get(pathname);
+    const isFound = own !== undefined || isPage(pathname);
+    // A person who follows a wrong address gets the page, which says so; a program gets the problem.
+    const file =
+      own ?? (isFound || isOpenedByPerson(request) ? files.get("/index.html") : undefined);
     if (file === undefined) return undefined;
     const accepted = request.headers.get("accept-encoding") ?? "";
     const isZipped = file.zipped !== undefined && /(^|[ ,])gzip *($|[,;])(?! *q=0)/.test(accepted);
     return new Response(isZipped ? file.zipped : file.bytes, {
+      status: isFound ? 200 : 404,
       headers: { ...file.headers, ...(isZipped && { "content-encoding": "gzip" }) },
     });
   };
 }
 
+/** The paths that the dashboard's router knows: any other path must not look like a success. */
+const pagePath = new RegExp(
+  `^/(?:${["overview", "runs(?:/[^/]+)?", "delegations/[^/]+", "inbox", "agents", "sessions", "costs", "system"].join("|")})?/?$`,
+);
+
+function isOpenedByPerson({ headers }: Request): boolean {
+  return (headers.get("accept") ?? "").includes("text/html");
+}
+
 function isPage(pathname: string): boolean {
-  return !/\.\w+$/.test(pathname) && !pathname.startsWith("/assets/");
+  return pagePath.test(pathname) && !/\.\w+$/.test(pathname);
 }
 
 function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
@@ -82,6 +96,8 @@ function readFiles(folder: string): ReadonlyMap<string, StaticFile> {
         "content-type": type,
         "content-security-policy": pagePolicy,
         "cross-origin-opener-policy": "same-origin",
+        // A browser that looks up the host of a link before the click tells its server that it was shown.
+        "x-dns-prefetch-control": "off",
         "permissions-policy": "camera=(), geolocation=(), microphone=()",
         vary: "accept-encoding",
         // Asset names contain a hash of their content; index.html names the current ones.

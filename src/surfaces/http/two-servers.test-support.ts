@@ -1,6 +1,5 @@
 /** For tests: several `mandate serve` processes on one Postgres, behind one address. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,8 +47,7 @@ export class TwoServers implements AsyncDisposable {
 
   static async start(): Promise<TwoServers> {
     const group = new TwoServers(await freshDatabase(), await startRoundRobin());
-    const key = randomBytes(32).toString("base64");
-    group.#both = [await group.startOne(key), await group.startOne(key)];
+    group.#both = [await group.startOne(), await group.startOne()];
     group.balancer.target(group.#both.map(({ port }) => port));
     return group;
   }
@@ -64,7 +62,7 @@ export class TwoServers implements AsyncDisposable {
   }
 
   /** `mandate serve`, as a person would start it. */
-  async startOne(pageKey: string): Promise<Served> {
+  async startOne(pageKey?: string): Promise<Served> {
     const root = this.#root;
     const child = spawn(
       process.execPath,
@@ -79,7 +77,7 @@ export class TwoServers implements AsyncDisposable {
           HOME: root,
           MANDATE_HOME: join(root, "home"),
           MANDATE_DATABASE_URL: this.#database,
-          MANDATE_PAGE_KEY: pageKey,
+          ...(pageKey !== undefined && { MANDATE_PAGE_KEY: pageKey }),
         },
         stdio: ["ignore", "pipe", "pipe"],
       },

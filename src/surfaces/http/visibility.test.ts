@@ -154,6 +154,7 @@ function addressOf({ id, path }: Route, ids: Ids): string {
     profile: "keeper",
     name: "nobody",
     record: "none",
+    request: "1",
   };
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => params[name] ?? name);
   const query: Readonly<Record<string, string>> = {
@@ -232,6 +233,23 @@ test("no list, sum or count of the API tells an operator of the runs of another 
   // The place of a run in a list tells no more of it than the place of none.
   const after = (runId = "") => read(`/runs?cursor=${encodeCursor("runs", runId)}`);
   expect(await after(place.runs[1]?.runId)).toEqual(await after(ghosts.runId));
+});
+
+test("an operator who sees no runs of others stops none of their queues and workers", async () => {
+  await using engine = await openEngine({ profiles, model: script });
+  await using place = await serve(engine);
+  for (const scope of ["queue/default", "worker/w1", "version/1"]) {
+    for (const [name, status] of [
+      ["bob", 403],
+      ["vera", 403],
+      ["ops", 200],
+    ] as const) {
+      const reply = await place.as(name)("PUT", "/api/v1/stops", { scope, stopped: true });
+      expect([scope, name, reply.status]).toEqual([scope, name, status]);
+    }
+  }
+  const { stops } = JSON.parse((await place.as("vera")("GET", "/api/v1/stops")).text);
+  expect(stops.map(({ setBy }: { setBy: string }) => setBy)).toEqual(["ops", "ops", "ops"]);
 });
 
 test("no command finds the run of another operator", async () => {

@@ -1,7 +1,7 @@
 import { Tabs } from "../../components/tabs.tsx";
 import { isRecordChange } from "../../data/is-record-change.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { useQueryWord } from "../../router/router.ts";
 import { PinsTab } from "./pins-tab.tsx";
 import { loadProfiles, ProfilesTab } from "./profiles-tab.tsx";
@@ -11,9 +11,13 @@ import { WaitingTab } from "./waiting-tab.tsx";
 export function AgentsPage() {
   const me = useMe();
   const [tab, setTab] = useQueryWord("tab", "registry");
-  const profiles = useResource("profiles", loadProfiles, { refreshOn: isRecordChange });
-  const waiting = profiles.value?.waiting.length ?? 0;
-  const names = profiles.value?.items.map(({ name }) => name) ?? [];
+  const profiles = useLiveQuery({
+    key: ["profiles", "waiting"],
+    load: loadProfiles,
+    changedBy: isRecordChange,
+  });
+  const waiting = profiles.data?.waiting.length ?? 0;
+  const names = profiles.data?.items.map(({ name }) => name) ?? [];
   return (
     <>
       <h1 className="sr-only">Agents</h1>
@@ -25,7 +29,7 @@ export function AgentsPage() {
           {
             id: "registry",
             label: "Registry",
-            content: () => <RegistryTab mayEdit={isOperator(me)} />,
+            content: () => <RegistryTab mayEdit={isOperator(me)} profiles={names} />,
           },
           { id: "profiles", label: "Profiles", content: () => <ProfilesTab list={profiles} /> },
           { id: "pins", label: "Pins", content: () => <PinsTab me={me} profiles={names} /> },

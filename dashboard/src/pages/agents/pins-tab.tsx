@@ -10,8 +10,8 @@ import { showToast } from "../../components/toast.tsx";
 import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
 import { useAction } from "../../data/use-action.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import type { Me } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { PinForm } from "./pin-form.tsx";
 import { keyOfPlace, mayRemove, type PinPlace, type PinRow } from "./pin-scopes.ts";
 
@@ -22,11 +22,13 @@ interface PinsTabProps {
 
 /** The default profiles: per session, person, folder, or for all. */
 export function PinsTab({ me, profiles }: PinsTabProps) {
-  const pins = useResource("pins", (signal) => client.listPins({}, { signal }), {
-    refreshOn: isRecordChange,
+  const pins = useLiveQuery({
+    key: ["pins"],
+    load: (signal) => client.listPins({}, { signal }),
+    changedBy: isRecordChange,
   });
   const [conflict, setConflict] = useState<string | null>(null);
-  const items = pins.value?.items ?? [];
+  const items = pins.data?.items ?? [];
   const save = useAction(async (place: PinPlace, profileId: string) => {
     const { id, scope } = place;
     const known = items.find((one) => keyOfPlace(one) === keyOfPlace(place));
@@ -44,30 +46,29 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
       if (current === undefined) throw error;
       setConflict(tellConflict(current.value));
     } finally {
-      pins.reload();
+      void pins.refetch();
     }
   });
   const remove = useAction(async ({ id, scope, version }: PinRow) => {
     try {
       await client.deletePin({ scope, ...(id !== null && { id }), expectedVersion: version });
     } finally {
-      pins.reload();
+      void pins.refetch();
     }
   });
-  if (pins.error !== undefined) return <Problem error={pins.error} onRetry={pins.reload} />;
-  if (pins.value === undefined) return null;
-  const { effective, problem } = pins.value;
+  if (pins.error !== null) return <Problem error={pins.error} onRetry={pins.refetch} />;
+  if (pins.data === undefined) return null;
+  const { effective, problem } = pins.data;
   return (
     <div className="overflow-auto">
       <div className="flex flex-col gap-3 px-4 py-3">
         <p className="wrap-anywhere">
           {effective === null ? (
-            "Nothing is pinned for you here: a task without an agent gets the installation's default."
+            "A pin chooses the agent of runs that name none. No pin applies to you: such runs use the default agent."
           ) : (
             <>
-              What you start without naming anybody goes to{" "}
-              <Text className="font-semibold">{effective.profileId}</Text>, by the {effective.scope}{" "}
-              pin.
+              Runs without an agent use <Text className="font-semibold">{effective.profileId}</Text>{" "}
+              (the {effective.scope} pin).
             </>
           )}
         </p>
@@ -87,8 +88,8 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
       </div>
       {items.length === 0 ? (
         <Empty title="No pins">
-          A pin is the profile for a task that names no agent. The narrowest one counts: session,
-          then user, then folder, then all. <code>/agents pin @writer --global</code> does the same.
+          A pin sets the default profile of a session, a user, a folder or everyone. The narrowest
+          one counts. Pin one above, or type as a command: <code>/agents pin @writer --global</code>
         </Empty>
       ) : (
         <Table
@@ -123,11 +124,11 @@ export function PinsTab({ me, profiles }: PinsTabProps) {
 const columns: readonly Column<PinRow>[] = [
   { title: "Scope", isShort: true, cell: ({ scope }) => scope },
   {
-    title: "Whose",
+    title: "Applies to",
     cell: ({ id }) => <Text className="font-mono text-xs">{id ?? "all users"}</Text>,
   },
   {
-    title: "Profile",
+    title: "Agent",
     cell: ({ problem, profileId }) => (
       <>
         <Text>{profileId ?? "?"}</Text>

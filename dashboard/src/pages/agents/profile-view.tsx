@@ -4,8 +4,8 @@ import { type Column, Table } from "../../components/table.tsx";
 import { LongText, Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { fieldText, trustCommand } from "./field-text.ts";
 
@@ -27,12 +27,16 @@ const columns: readonly Column<Field>[] = [
 /** A profile as it is in effect, and where each of its fields came from. */
 export function ProfileView({ name }: { readonly name: string }) {
   const mayEdit = isOperator(useMe());
-  const { error, reload, value } = useResource(
-    `profile ${name}`,
-    (signal) => client.getProfile({ profile: name }, { signal }),
-    { refreshOn: isRecordChange },
-  );
-  if (error !== undefined) return <Problem error={error} onRetry={reload} />;
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["profile", name],
+    load: (signal) => client.getProfile({ profile: name }, { signal }),
+    changedBy: isRecordChange,
+  });
+  if (error !== null) return <Problem error={error} onRetry={refetch} />;
   if (value === undefined) return null;
   return (
     <article className="flex flex-col gap-4 pb-6">
@@ -44,7 +48,7 @@ export function ProfileView({ name }: { readonly name: string }) {
           <Text>{value.name}</Text>
         </h2>
         <span className={value.usable ? "text-good" : "text-bad"}>
-          {value.usable ? "can be used" : "cannot be used"}
+          {value.usable ? "usable" : "not usable"}
         </span>
       </header>
       {value.problem !== null && (
@@ -58,7 +62,7 @@ export function ProfileView({ name }: { readonly name: string }) {
           aria-label="Waits to be trusted"
           className="mx-4 rounded-md border border-line border-l-[3px] border-l-warn px-4 py-3"
         >
-          <h3 className="font-semibold text-warn">Waits to be trusted, and does not count yet</h3>
+          <h3 className="font-semibold text-warn">Not trusted yet, so it has no effect</h3>
           <p className="wrap-anywhere">
             <Text className="font-mono text-xs">{layer.origin}</Text> came with a project.{" "}
             {mayEdit ? (
@@ -66,11 +70,11 @@ export function ProfileView({ name }: { readonly name: string }) {
                 to={`/agents?tab=waiting&hash=${layer.hash}`}
                 className="text-accent hover:underline"
               >
-                Look at all of it, and trust it
+                Review and trust it
               </Link>
             ) : (
               <>
-                An operator looks at all of it, and types in a terminal:{" "}
+                An operator reviews it and trusts it in a terminal:{" "}
                 <code className="font-mono text-xs">{trustCommand(value.name)}</code>
               </>
             )}
@@ -93,16 +97,16 @@ export function ProfileView({ name }: { readonly name: string }) {
       <section className="px-4">
         <h3 className="mb-1 font-semibold">Prompt</h3>
         {value.prompt === null ? (
-          <p className="text-soft">Operators see it.</p>
+          <p className="text-soft">Only operators can see the prompt.</p>
         ) : value.prompt === "" ? (
-          <p className="text-soft">It has none.</p>
+          <p className="text-soft">This profile has no prompt.</p>
         ) : (
           <LongText className="rounded-md border border-line p-3">{value.prompt}</LongText>
         )}
       </section>
       {value.layers.length > 1 && (
         <section className="px-4">
-          <h3 className="mb-1 font-semibold">Merged, in this order</h3>
+          <h3 className="mb-1 font-semibold">Layers, merged in this order</h3>
           <ol className="list-decimal pl-5">
             {value.layers.map((layer) => (
               <li key={layer} className="wrap-anywhere">

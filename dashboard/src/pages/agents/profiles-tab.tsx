@@ -1,10 +1,11 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { Operations } from "../../../../src/surfaces/client/mandate-client.ts";
+import { CommandLine } from "../../components/command-line.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
-import type { Resource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { useQueryWord } from "../../router/router.ts";
 import { ProfileView } from "./profile-view.tsx";
@@ -15,20 +16,27 @@ export const loadProfiles = (signal: AbortSignal): Promise<ProfileList> =>
   client.listProfiles({}, { signal });
 
 /** Those that can be used, and those that cannot: both are looked at here. */
-export function ProfilesTab({ list }: { readonly list: Resource<ProfileList> }) {
+export function ProfilesTab({ list }: { readonly list: UseQueryResult<ProfileList> }) {
   const [chosen] = useQueryWord("profile", "");
-  const { error, value } = list;
-  if (value === undefined) return error === undefined ? null : <Problem error={error} />;
+  const { data: value, error } = list;
+  if (value === undefined) return error === null ? null : <Problem error={error} />;
   const broken = value.problems.filter(({ name }) => !value.items.some((one) => one.name === name));
   if (value.items.length === 0 && broken.length === 0) {
     return (
       <Empty title="No profiles yet">
-        A profile says who an agent is: its prompt, tools, model and limits. Put one into{" "}
-        <code>.mandate/agents/name.md</code>, or bring those you have:{" "}
-        <code>mandate import .claude/agents</code>
+        <p>
+          A profile is the prompt, tools, model and limits of an agent. Write one to{" "}
+          <code>.mandate/agents/name.md</code>, or import those of another program:
+        </p>
+        <p className="mt-2">
+          <CommandLine>mandate import .claude/agents</CommandLine>
+        </p>
       </Empty>
     );
   }
+  const waiting = new Set(value.waiting.map(({ name }) => name));
+  // Where there is room for both, the first one is open until another one is chosen.
+  const shown = chosen === "" ? value.items[0]?.name : chosen;
   return (
     <div className="flex min-h-0 flex-1">
       <nav
@@ -36,9 +44,10 @@ export function ProfilesTab({ list }: { readonly list: Resource<ProfileList> }) 
         className={`min-h-0 w-full shrink-0 overflow-auto border-line sm:w-64 sm:border-r ${chosen === "" ? "" : "max-sm:hidden"}`}
       >
         {value.items.map(({ description, isHidden, model, name }) => (
-          <ProfileLink key={name} name={name} isChosen={name === chosen}>
+          <ProfileLink key={name} name={name} isChosen={name === shown}>
             <span className="flex items-baseline gap-2">
               <Text className="truncate font-medium">{name}</Text>
+              {waiting.has(name) && <span className="text-xs text-warn">not trusted</span>}
               {isHidden && <span className="text-xs text-soft">hidden</span>}
               <Text className="ml-auto max-w-28 truncate font-mono text-[11px] text-soft">
                 {model ?? "no model"}
@@ -64,13 +73,7 @@ export function ProfilesTab({ list }: { readonly list: Resource<ProfileList> }) 
       <div
         className={`min-h-0 min-w-0 flex-1 overflow-auto ${chosen === "" ? "max-sm:hidden" : ""}`}
       >
-        {chosen === "" ? (
-          <Empty title="Choose a profile">
-            You see each of its fields as it is in effect, and which file or record said so.
-          </Empty>
-        ) : (
-          <ProfileView key={chosen} name={chosen} />
-        )}
+        {shown !== undefined && <ProfileView key={shown} name={shown} />}
       </div>
     </div>
   );

@@ -8,7 +8,7 @@ import { showToast } from "../../components/toast.tsx";
 import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
 import { useAction } from "../../data/use-action.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { useUnsaved } from "../../router/unsaved.ts";
 import { CodeEditor } from "./code-editor.tsx";
 import { ConflictView } from "./conflict-view.tsx";
@@ -29,13 +29,15 @@ interface RegistryEditorProps {
 
 /** The registry as JSON. Saving never overwrites a newer version. */
 export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProps) {
-  const registry = useResource("registry", (signal) => client.getRegistry({}, { signal }), {
-    refreshOn: isRecordChange,
+  const registry = useLiveQuery({
+    key: ["registry"],
+    load: (signal) => client.getRegistry({}, { signal }),
+    changedBy: isRecordChange,
   });
   const [draft, setDraft] = useState<Draft>();
   const [problems, setProblems] = useState<readonly TextProblem[]>([]);
   const [conflict, setConflict] = useState<{ version: number; text: string }>();
-  const stored = registry.value;
+  const stored = registry.data;
   const isChanged = draft !== undefined && draft.text !== draft.original;
   useUnsaved(isChanged);
   useEffect(() => {
@@ -78,8 +80,7 @@ export function RegistryEditor({ mayEdit, onSaved, onClose }: RegistryEditorProp
     }
   });
 
-  if (registry.error !== undefined)
-    return <Problem error={registry.error} onRetry={registry.reload} />;
+  if (registry.error !== null) return <Problem error={registry.error} onRetry={registry.refetch} />;
   if (draft === undefined) return null;
   const settle = (next: Draft): void => {
     setDraft(next);

@@ -6,7 +6,7 @@ import { showToast } from "../../components/toast.tsx";
 import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
 import { useAction } from "../../data/use-action.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 
 type Trusted = Operations["listTrusted"]["reply"]["items"][number];
 
@@ -14,7 +14,7 @@ const columns: readonly Column<Trusted>[] = [
   { title: "What", cell: ({ name }) => <Text>{name}</Text> },
   { title: "File", cell: ({ file }) => <Text className="font-mono text-xs">{file}</Text> },
   {
-    title: "As it was",
+    title: "SHA-256",
     isSecondary: true,
     cell: ({ hash }) => <span className="font-mono text-xs text-soft">{hash.slice(0, 12)}</span>,
   },
@@ -22,17 +22,19 @@ const columns: readonly Column<Trusted>[] = [
 
 /** Trusted content, and how to revoke the trust. */
 export function TrustedList({ mayEdit }: { readonly mayEdit: boolean }) {
-  const { reload, value } = useResource("trusted", (signal) => client.listTrusted({}, { signal }), {
-    refreshOn: isRecordChange,
+  const { data: value, refetch } = useLiveQuery({
+    key: ["trusted"],
+    load: (signal) => client.listTrusted({}, { signal }),
+    changedBy: isRecordChange,
   });
   const withdraw = useAction(async ({ hash, name }: Trusted) => {
     await client.withdrawTrust({ hash });
-    showToast(`${name} counts no more.`);
-    reload();
+    showToast(`${name} is not trusted any more.`);
+    void refetch();
   });
   if (value === undefined || value.items.length === 0) return null;
   const removing: Column<Trusted> = {
-    title: "Take back",
+    title: "Trust",
     isShort: true,
     cell: (row) => (
       <button

@@ -1,9 +1,10 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
+import { CommandLine } from "../../components/command-line.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { type Column, Table } from "../../components/table.tsx";
 import { Text } from "../../components/text.tsx";
-import type { Resource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 import { useQueryWord } from "../../router/router.ts";
 import { trustCommand } from "./field-text.ts";
@@ -32,25 +33,29 @@ const columns: readonly Column<Waiting>[] = [
   },
   { title: "File", cell: ({ file }) => <Text className="font-mono text-xs">{file}</Text> },
   {
-    title: "As it is now",
+    title: "Why",
+    cell: ({ isChanged }) => (isChanged ? "Changed since it was trusted" : "New in the project"),
+  },
+  {
+    title: "SHA-256",
     isSecondary: true,
     cell: ({ hash }) => <span className="font-mono text-xs text-soft">{hash.slice(0, 12)}</span>,
   },
 ];
 
 interface WaitingTabProps {
-  readonly list: Resource<ProfileList>;
+  readonly list: UseQueryResult<ProfileList>;
   readonly mayEdit: boolean;
 }
 
 /** What came with a project has an effect once a person has trusted it. */
-export function WaitingTab({ list: { error, reload, value }, mayEdit }: WaitingTabProps) {
+export function WaitingTab({ list: { data: value, error, refetch }, mayEdit }: WaitingTabProps) {
   const [hash, setHash] = useQueryWord("hash", "");
-  if (value === undefined) return error === undefined ? null : <Problem error={error} />;
+  if (value === undefined) return error === null ? null : <Problem error={error} />;
   if (hash !== "" && mayEdit) {
     const done = (): void => {
       setHash("");
-      reload();
+      void refetch();
     };
     return <WaitingView key={hash} hash={hash} onDone={done} />;
   }
@@ -62,10 +67,10 @@ export function WaitingTab({ list: { error, reload, value }, mayEdit }: WaitingT
         <button
           type="button"
           className="text-accent hover:underline"
-          aria-label={`Look at ${harmlessLine(name, 64)}`}
+          aria-label={`Review ${harmlessLine(name, 64)}`}
           onClick={() => setHash(of)}
         >
-          Look at it…
+          Review…
         </button>
       ) : (
         <code className="font-mono text-xs">{trustCommand(name)}</code>
@@ -75,14 +80,19 @@ export function WaitingTab({ list: { error, reload, value }, mayEdit }: WaitingT
     <div className="overflow-auto">
       {value.waiting.length === 0 ? (
         <Empty title="Nothing waits to be trusted">
-          Profiles and skills that come with a repository do not count until you trust them as they
-          are; one that changes waits again. In a terminal: <code>mandate profiles trust</code>
+          <p>
+            Profiles and skills of a repository have no effect until you trust their content. When
+            the content changes, they wait again. In a terminal:
+          </p>
+          <p className="mt-2">
+            <CommandLine>mandate profiles trust</CommandLine>
+          </p>
         </Empty>
       ) : (
         <>
           <p className="px-4 py-3 text-soft">
-            These came with a project and do not count yet. Look at each of them first: what it says
-            is what an agent would be told to do.
+            These came with a project and have no effect yet. Review each one before you trust it:
+            its text becomes instructions for an agent.
           </p>
           <Table
             label="Waiting to be trusted"

@@ -26,20 +26,8 @@ export function sharesOf(lines: readonly CostLine[], measure: Measure): readonly
   });
 }
 
-const dayMs = 86_400_000;
-const mostDays = 31;
-
-/** Days without any cost are days too: from the first one told to the last, a month at most. */
-export function everyDay(lines: readonly CostLine[]): readonly CostLine[] {
-  const known = new Map(lines.map((line) => [line.key, line]));
-  const times = lines.map(({ key }) => Date.parse(key)).filter(Number.isFinite);
-  if (times.length === 0) return [];
-  const last = Math.max(...times);
-  const first = Math.max(Math.min(...times), last - (mostDays - 1) * dayMs);
-  const days: CostLine[] = [];
-  for (let time = first; time <= last; time += dayMs) {
-    const key = new Date(time).toISOString().slice(0, 10);
-    days.push(known.get(key) ?? { key, prompt: 0, completion: 0, cost: 0 });
-  }
-  return days;
+/** A group whose key is not known, as the person of a run that was deleted. */
+export function nameOfKey(by: CostReport["by"], key: string): string {
+  if (key !== "" || by === "day") return key;
+  return by === "workspace" ? "No folder, or a deleted run" : "Unknown";
 }

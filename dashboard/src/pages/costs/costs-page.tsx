@@ -1,10 +1,12 @@
 import { Money, Tokens } from "../../components/amounts.tsx";
+import { CommandLine } from "../../components/command-line.tsx";
 import { Empty } from "../../components/empty.tsx";
+import { LimitLines } from "../../components/limit-lines.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { type Column, Table } from "../../components/table.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { Link } from "../../router/link.tsx";
 import { useQueryWord } from "../../router/router.ts";
 import { Choice } from "./choice.tsx";
@@ -12,12 +14,16 @@ import {
   type CostLine,
   type CostReport,
   type Measure,
+  nameOfKey,
   sharesOf,
   usualMeasure,
 } from "./cost-bars.ts";
 import { DayChart } from "./day-chart.tsx";
 
-const groups = { day: "Day", run: "Run", profile: "Agent", model: "Model" } as const;
+const groups = {
+  ...{ day: "Day", profile: "Agent", model: "Model", workspace: "Folder", person: "Person" },
+  run: "Run",
+} as const;
 const spans = { "7": "7 days", "30": "30 days", all: "All" } as const;
 const measures = { cost: "Money", tokens: "Tokens" } as const;
 const dayMs = 86_400_000;
@@ -28,32 +34,46 @@ export function CostsPage() {
   const by = Object.hasOwn(groups, byWord) ? (byWord as keyof typeof groups) : "day";
   const [span, setSpan] = useQueryWord("since", "30");
   const [wanted, setMeasure] = useQueryWord("measure", "");
-  const { error, reload, value } = useResource(
-    `costs ${by} ${span}`,
-    (signal) => client.getCosts({ by, limit: mostLines, since: sinceOf(span) }, { signal }),
-    { refreshOn: ({ type }) => type === "run.finished" },
-  );
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["costs", by, span],
+    load: (signal) =>
+      client.getCosts(
+        { by, limit: mostLines, since: sinceOf(span), daily: by !== "day" && by !== "run" },
+        { signal },
+      ),
+    changedBy: ({ type }) => type === "run.finished",
+  });
   const measure: Measure =
     wanted === "cost" || wanted === "tokens" ? wanted : value ? usualMeasure(value) : "cost";
   return (
     <>
       <h1 className="sr-only">Costs</h1>
       <div className="flex shrink-0 flex-wrap items-center gap-2 border-b border-line px-4 py-1.5">
-        <Choice label="By what" options={groups} chosen={by} onChoose={setBy} />
-        <Choice label="Since when" options={spans} chosen={span} onChoose={setSpan} />
-        <Choice label="Bars of what" options={measures} chosen={measure} onChoose={setMeasure} />
+        <Choice label="Group by" options={groups} chosen={by} onChoose={setBy} />
+        <Choice label="Time range" options={spans} chosen={span} onChoose={setSpan} />
+        <Choice label="Measure" options={measures} chosen={measure} onChoose={setMeasure} />
       </div>
-      {error !== undefined && <Problem error={error} onRetry={reload} />}
+      {error !== null && <Problem error={error} onRetry={refetch} />}
       {value?.items.length === 0 && (
         <Empty title="Nothing was spent">
-          What models are asked costs tokens, and money where the model has a price. It is summed up
-          here by day, run, agent and model, from the logs of the runs: <code>mandate run "…"</code>
+          <p>
+            Every request to a model costs tokens, and money where the model has a price. This page
+            adds them up by day, agent, model, folder and person. Start a run to see some:
+          </p>
+          <p className="mt-2">
+            <CommandLine>mandate run "Summarize the README"</CommandLine>
+          </p>
         </Empty>
       )}
       {value !== undefined && value.items.length > 0 && (
         <div className="min-h-0 flex-1 overflow-auto pb-6">
           <Totals report={value} />
-          {by === "day" && <DayChart lines={value.items} measure={measure} />}
+          <LimitLines only="dollarsPerDay" />
+          {by !== "run" && <DayChart report={value} measure={measure} />}
           <CostTable report={value} by={by} measure={measure} />
         </div>
       )}
@@ -89,8 +109,8 @@ function Totals({ report: { isComplete, runs, total } }: { readonly report: Cost
       </dl>
       {total.cost === 0 && (
         <p className="self-end text-xs text-soft">
-          Nothing here cost money. The cost of a model without a known price is shown as $0; prices
-          are set under <code className="font-mono">models.prices</code>.
+          A model without a known price costs $0 here. Set prices under{" "}
+          <code className="font-mono">models.prices</code>.
         </p>
       )}
     </div>
@@ -157,7 +177,15 @@ function Key({ by, name }: { readonly by: keyof typeof groups; readonly name: st
       </Link>
     );
   }
-  return <Text most={200}>{name}</Text>;
+  if ((by === "model" || by === "workspace" || by === "person") && name !== "") {
+    const filter = by === "person" ? "startedBy" : by;
+    return (
+      <Link to={`/runs?${filter}=${encodeURIComponent(name)}`} className={look}>
+        <Text most={200}>{name}</Text>
+      </Link>
+    );
+  }
+  return <Text most={200}>{nameOfKey(by, name)}</Text>;
 }
 
 function Bar({ share }: { readonly share: number }) {

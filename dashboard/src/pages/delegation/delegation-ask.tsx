@@ -6,11 +6,10 @@ import type { DelegationDetail } from "./delegation-detail.ts";
 interface DelegationAskProps {
   readonly detail: DelegationDetail;
   readonly mayAnswer: boolean;
-  readonly onAnswered: () => void;
 }
 
 /** The same card as in the inbox. */
-export function DelegationAsk({ detail, mayAnswer, onAnswered }: DelegationAskProps) {
+export function DelegationAsk({ detail, mayAnswer }: DelegationAskProps) {
   const { ask, delegationId, runId } = detail;
   const name = shownName(detail);
   if (ask === null) return null;
@@ -20,7 +19,7 @@ export function DelegationAsk({ detail, mayAnswer, onAnswered }: DelegationAskPr
       <AskCard
         key={id}
         mayAnswer={mayAnswer}
-        onAnswered={onAnswered}
+        hasKeys
         item={{
           ...{ id: 0, at: detail.createdAt, runId, delegationId, severity: "warn", isOpen: true },
           kind: isApproval ? "approval" : "ask",

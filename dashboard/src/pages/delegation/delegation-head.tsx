@@ -25,7 +25,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
   return (
     <header className="shrink-0 border-b border-line px-4 py-3">
       <nav
-        aria-label="Where it belongs"
+        aria-label="Run and parent"
         className="flex flex-wrap items-center gap-x-1.5 text-xs text-soft"
       >
         <Link to={`/runs/${runId}`} className="text-accent hover:underline">
@@ -35,7 +35,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
           <>
             <span aria-hidden="true">/</span>
             <Link to={`/delegations/${parentId}`} className="text-accent hover:underline">
-              Caller {parentId}
+              Parent {parentId}
             </Link>
           </>
         )}
@@ -65,10 +65,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
           />
         )}
         <Id id={detail.delegationId} />
-        <span
-          className="min-w-0 truncate"
-          title="The model that was asked for, and who answered where that is another"
-        >
+        <span className="min-w-0 truncate" title="Model: requested → served">
           <Text>{model.requested ?? "no model"}</Text>
           {others.length > 0 && <Text className="text-warn">{` → ${others.join(", ")}`}</Text>}
         </span>
@@ -81,7 +78,7 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
         {(!isInterrupted || endedAt !== null) && <Duration from={createdAt} to={endedAt} />}
         {attempt > 1 && <span>attempt {attempt}</span>}
         <span>
-          made <Time at={createdAt} />
+          created <Time at={createdAt} />
         </span>
       </div>
     </header>

@@ -14,6 +14,7 @@ import { useDelegationFeed } from "./delegation-feed.ts";
 import { DelegationHead } from "./delegation-head.tsx";
 import { EventsTab } from "./events-tab.tsx";
 import { EvidenceTab } from "./evidence/evidence-tab.tsx";
+import { RequestsTab } from "./requests/requests-tab.tsx";
 import { TaskAndResult } from "./task-and-result.tsx";
 import { TranscriptTab } from "./transcript/transcript-tab.tsx";
 
@@ -21,21 +22,18 @@ import { TranscriptTab } from "./transcript/transcript-tab.tsx";
 export function DelegationPage({ delegationId }: { readonly delegationId: string }) {
   const feed = useDelegationFeed(delegationId);
   const detail = useDelegationDetail(delegationId);
-  const diff = useDelegationDiff(delegationId, detail.value);
+  const changes = useDelegationDiff(delegationId, detail.data);
   const mayAct = isOperator(useMe());
-  const [tab, setTab] = useQueryWord("tab", "contract");
+  const [tab, setTab] = useQueryWord("tab", "");
   const { query } = usePlace();
-  const { value } = detail;
+  const { data: value } = detail;
   if (value === undefined) {
-    if (detail.error === undefined) {
+    if (detail.error === null) {
       return <h1 className="px-4 py-6 text-soft">Reading {delegationId}…</h1>;
     }
-    return <Problem error={detail.error} onRetry={detail.reload} />;
+    return <Problem error={detail.error} onRetry={detail.refetch} />;
   }
-  const reload = (): void => {
-    detail.reload();
-    diff.reload();
-  };
+  const files = changes.data?.diff?.files.length ?? 0;
   const openArtifact = (hash: string): void =>
     navigate(`/delegations/${delegationId}?tab=artifacts&artifact=${hash}`, { replace: true });
   const { delegation } = feed;
@@ -47,13 +45,13 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
         actions={
           <DelegationActions
             delegationId={delegationId}
-            offered={offeredActions(value, diff.value, mayAct)}
-            diff={diff.value}
-            onDone={reload}
+            offered={offeredActions(value, changes.data?.diff, mayAct)}
+            diff={changes.data?.diff}
+            into={value.contract?.workspace.copy?.of ?? null}
           />
         }
       />
-      <DelegationAsk detail={value} mayAnswer={mayAct} onAnswered={detail.reload} />
+      <DelegationAsk detail={value} mayAnswer={mayAct} />
       <div className="flex min-h-0 flex-1 max-lg:flex-none max-lg:flex-col">
         <div className="w-[36%] max-w-xl shrink-0 overflow-y-auto border-r border-line max-lg:w-full max-lg:max-w-none max-lg:border-r-0">
           <TaskAndResult detail={value} delegation={delegation} onArtifact={openArtifact} />
@@ -61,10 +59,10 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
         <div className="flex min-h-0 min-w-0 flex-1 flex-col max-lg:h-[max(24rem,85dvh)] max-lg:flex-none">
           <Tabs
             label="About the delegation"
-            chosen={tab}
+            // What a person came for: the changes when there are some, otherwise what was said.
+            chosen={tab === "" ? (files > 0 ? "changes" : "transcript") : tab}
             onChoose={setTab}
             tabs={[
-              { id: "contract", label: "Contract", content: () => <ContractTab detail={value} /> },
               {
                 id: "transcript",
                 label: "Transcript",
@@ -80,16 +78,22 @@ export function DelegationPage({ delegationId }: { readonly delegationId: string
                 ),
               },
               {
+                id: "changes",
+                label: files > 0 ? `Changes (${files})` : "Changes",
+                content: () => <ChangesTab changes={changes} />,
+              },
+              {
+                id: "requests",
+                label: "Model calls",
+                content: () => <RequestsTab delegationId={delegationId} />,
+              },
+              {
                 id: "calls",
-                label: "Calls",
+                label: "Tool calls",
                 content: () => <CallsTab feed={feed} onArtifact={openArtifact} />,
               },
+              { id: "contract", label: "Contract", content: () => <ContractTab detail={value} /> },
               { id: "evidence", label: "Evidence", content: () => <EvidenceTab detail={value} /> },
-              {
-                id: "changes",
-                label: diff.value ? `Changes (${diff.value.files.length})` : "Changes",
-                content: () => <ChangesTab diff={diff} />,
-              },
               {
                 id: "artifacts",
                 label:

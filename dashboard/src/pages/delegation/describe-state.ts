@@ -16,7 +16,7 @@ export function describeState(delegation: Delegation, isInterrupted: boolean): s
     case "running":
       return describeWaiting(delegation.waitingOn);
     case "waiting_for_merge":
-      return delegation.ask ? "Asks whether to merge" : "Handing in";
+      return delegation.ask ? "Asks whether to merge" : "Submitting";
     default:
       return "Closing";
   }
@@ -25,11 +25,11 @@ export function describeState(delegation: Delegation, isInterrupted: boolean): s
 function describeWaiting(waitingOn: WaitingOn): string {
   switch (waitingOn.on) {
     case "model":
-      return waitingOn.until === undefined ? "Waits for the model" : "Tries the model again";
+      return waitingOn.until === undefined ? "Waits for the model" : "Retries the model";
     case "tool":
       return `Runs ${waitingOn.detail}`;
     case "child":
-      return "Waits for those it delegated to";
+      return "Waits for sub-agents";
     case "answer":
       return "Asks you";
     case "approval":

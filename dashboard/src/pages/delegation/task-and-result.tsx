@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
 import type { Delegation } from "../../../../src/events/delegation.ts";
-import { LongText } from "../../components/text.tsx";
+import { Markdown } from "../../components/markdown/markdown.tsx";
 import { Icon } from "../../shell/icon.tsx";
 import type { DelegationDetail } from "./delegation-detail.ts";
 
@@ -10,37 +10,18 @@ interface TaskAndResultProps {
   readonly onArtifact: (hash: string) => void;
 }
 
-/** What it was for, and what came of it. */
+/** The result first, then the task that led to it. */
 export function TaskAndResult({ detail, delegation, onArtifact }: TaskAndResultProps) {
   const { context, contract, result, task } = detail;
   const criteria = contract?.step.success_criteria ?? [];
   return (
     <>
-      <Part title="Task">
-        <LongText>{task ?? detail.title}</LongText>
-        {context !== null && (
-          <details className="mt-1">
-            <summary className="cursor-pointer text-soft hover:text-ink">
-              Context it was given
-            </summary>
-            <LongText>{context}</LongText>
-          </details>
-        )}
-        {criteria.length > 0 && (
-          <details className="mt-1">
-            <summary className="cursor-pointer text-soft hover:text-ink">
-              What counts as success ({criteria.length})
-            </summary>
-            <LongText>{criteria.map((one) => `- ${one}`).join("\n")}</LongText>
-          </details>
-        )}
-      </Part>
       {result ? (
         <Part
           title={result.status === "completed" ? "Result" : "Failure"}
           tone={result.status === "completed" ? "good" : "bad"}
         >
-          <LongText>{result.result === "" ? "(nothing)" : result.result}</LongText>
+          <Markdown>{result.result === "" ? "(nothing)" : result.result}</Markdown>
           <p className="mt-1.5 flex flex-wrap items-center gap-x-3 text-xs text-soft">
             <span className="flex items-center gap-1">
               <Icon path="M8 2 3 4v4c0 3 2 5 5 6 3-1 5-3 5-6V4ZM5.8 8l1.6 1.6L10.4 6.6" />
@@ -59,7 +40,7 @@ export function TaskAndResult({ detail, delegation, onArtifact }: TaskAndResultP
                 className="text-accent hover:underline"
                 onClick={() => onArtifact(hash)}
               >
-                Read the whole
+                Open the whole result
               </button>
             ))}
           </p>
@@ -70,18 +51,35 @@ export function TaskAndResult({ detail, delegation, onArtifact }: TaskAndResultP
           <Pending delegation={delegation} />
         </Part>
       )}
+      <Part title="Task">
+        <Markdown>{task ?? detail.title}</Markdown>
+        {context !== null && (
+          <details className="mt-1">
+            <summary className="cursor-pointer text-soft hover:text-ink">Context</summary>
+            <Markdown>{context}</Markdown>
+          </details>
+        )}
+        {criteria.length > 0 && (
+          <details className="mt-1">
+            <summary className="cursor-pointer text-soft hover:text-ink">
+              Success criteria ({criteria.length})
+            </summary>
+            <Markdown>{criteria.map((one) => `- ${one}`).join("\n")}</Markdown>
+          </details>
+        )}
+      </Part>
     </>
   );
 }
 
-/** What a failed one had said at last, which is not its result. */
+/** The last output of a failed one is not its result. */
 function HandedIn({ delegation }: { readonly delegation: Delegation | undefined }) {
   const text = delegation?.status === "closed" ? delegation.output?.text : undefined;
   if (text === undefined || text === "") return null;
   return (
     <details className="mt-1">
-      <summary className="cursor-pointer text-soft hover:text-ink">What it had handed in</summary>
-      <LongText>{text}</LongText>
+      <summary className="cursor-pointer text-soft hover:text-ink">Its last output</summary>
+      <Markdown>{text}</Markdown>
     </details>
   );
 }
@@ -90,14 +88,12 @@ function Pending({ delegation }: { readonly delegation: Delegation | undefined }
   if (delegation && "output" in delegation && delegation.output) {
     return (
       <>
-        <p className="mb-1 text-soft">Handed in, and not sealed yet:</p>
-        <LongText>{delegation.output.text}</LongText>
+        <p className="mb-1 text-soft">Submitted, awaiting merge:</p>
+        <Markdown>{delegation.output.text}</Markdown>
       </>
     );
   }
-  return (
-    <p className="text-soft">It has not ended yet. The result appears here when it is sealed.</p>
-  );
+  return <p className="text-soft">No result yet: this agent is still open.</p>;
 }
 
 interface PartProps {

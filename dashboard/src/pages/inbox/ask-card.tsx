@@ -1,24 +1,30 @@
-import { type FormEvent, type KeyboardEvent, useId, useState } from "react";
+import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
 import { Time } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
 import { isSending } from "../../components/is-sending.ts";
+import { Markdown } from "../../components/markdown/markdown.tsx";
+import { PatchView } from "../../components/patch-view.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { LongText, Text } from "../../components/text.tsx";
 import { showToast } from "../../components/toast.tsx";
+import { useAskDetail } from "../../data/ask-detail.ts";
 import { client } from "../../data/client.ts";
+import { queryClient } from "../../data/query-client.ts";
 import { useAction } from "../../data/use-action.ts";
 import { useNow } from "../../data/use-now.ts";
 import { Link } from "../../router/link.tsx";
+import { useKeys } from "../../shell/keys.ts";
 import { type ShownItem, tellDeadline, tellDefault } from "./inbox-item.ts";
 
 interface AskCardProps {
   readonly item: ShownItem;
   readonly mayAnswer: boolean;
-  readonly onAnswered: () => void;
+  /** The one that keys answer: the first on the page. */
+  readonly hasKeys?: boolean;
 }
 
-/** A question that waits, and the place to answer it. */
-export function AskCard({ item, mayAnswer, onAnswered }: AskCardProps) {
+/** A question that waits, with all that it is about, and the place to answer it. */
+export function AskCard({ item, mayAnswer, hasKeys = false }: AskCardProps) {
   const { ask, delegationId, runId } = item;
   const headingId = useId();
   const isApproval = item.kind === "approval";
@@ -28,14 +34,17 @@ export function AskCard({ item, mayAnswer, onAnswered }: AskCardProps) {
       showToast("Answered. The run continues.");
     } finally {
       // Also when another answer came first: then the question is closed.
-      onAnswered();
+      await Promise.all([
+        queryClient.invalidateQueries({ queryKey: ["open-asks"] }),
+        queryClient.invalidateQueries({ queryKey: ["delegation", delegationId ?? ""] }),
+      ]);
     }
   });
   if (ask === undefined) return null;
   return (
     <article
       aria-labelledby={headingId}
-      className="rounded-md border border-line border-l-[3px] border-l-warn bg-raised px-4 py-3"
+      className="min-w-0 rounded-md border border-line border-l-[3px] border-l-warn bg-raised px-4 py-3"
     >
       <header className="flex flex-wrap items-center gap-x-3 gap-y-1">
         <StateBadge state="asking" word={isApproval ? "Approval" : "Question"} />
@@ -55,27 +64,21 @@ export function AskCard({ item, mayAnswer, onAnswered }: AskCardProps) {
           <Time at={item.at} />
         </span>
       </header>
-      <Question item={item} />
-      <p className="mt-1 text-xs text-soft wrap-anywhere">
-        {tellDefault(isApproval, ask.default)}{" "}
-        {ask.default !== null && <Text className="font-medium text-ink">{ask.default}</Text>}
-      </p>
-      {mayAnswer ? (
-        isApproval ? (
-          <div className="mt-2 flex gap-2">
-            <Button tone="main" disabled={answer.isBusy} onClick={() => void answer.run("yes")}>
-              Yes, allow it
-            </Button>
-            <Button tone="danger" disabled={answer.isBusy} onClick={() => void answer.run("no")}>
-              No
-            </Button>
-          </div>
+      <Subject item={item} askId={ask.id} />
+      {/* However long the question is, the decision stays in sight. */}
+      <div className="sticky bottom-0 -mx-4 -mb-3 rounded-b-md bg-raised px-4 pt-1 pb-3">
+        <p className="text-xs text-soft wrap-anywhere">
+          {tellDefault(isApproval, ask.default)}{" "}
+          {ask.default !== null && <Text className="font-medium text-ink">{ask.default}</Text>}
+        </p>
+        {!mayAnswer ? (
+          <p className="mt-2 text-xs text-soft">You can read this question; operators answer it.</p>
+        ) : isApproval ? (
+          <Decision hasKeys={hasKeys} isBusy={answer.isBusy} onAnswer={answer.run} />
         ) : (
           <AnswerForm isBusy={answer.isBusy} labelledBy={headingId} onAnswer={answer.run} />
-        )
-      ) : (
-        <p className="mt-2 text-xs text-soft">Operators answer; you can only look.</p>
-      )}
+        )}
+      </div>
     </article>
   );
 }
@@ -85,7 +88,7 @@ function Deadline({ at }: { readonly at: number }) {
   return (
     <time
       dateTime={new Date(at).toISOString()}
-      title={`An answer counts until ${new Date(at).toLocaleString()}`}
+      title={`Answer by ${new Date(at).toLocaleString()}`}
       className={`text-xs ${isNear ? "font-semibold text-bad" : "text-soft"}`}
     >
       {text}
@@ -93,19 +96,118 @@ function Deadline({ at }: { readonly at: number }) {
   );
 }
 
-/** All of the question: a person approves what they read. */
-function Question({ item }: { readonly item: ShownItem }) {
-  const whole = item.ask?.question ?? item.text;
-  if (whole !== item.text)
-    return (
-      <LongText className="mt-2" isWhole>
-        {whole}
-      </LongText>
-    );
+/** The task it belongs to, the question, and the change or the call: a person approves what they read. */
+function Subject({ askId, item }: { readonly askId: string; readonly item: ShownItem }) {
+  const { data } = useAskDetail(askId);
+  const question = data?.question ?? item.ask?.question ?? item.text;
+  const call = data?.call;
+  const patch = data?.patch ?? null;
   return (
-    <p className="mt-1 wrap-anywhere">
-      <Text>{whole}</Text>
-    </p>
+    <div className="mt-1 flex min-w-0 flex-col gap-2">
+      {data !== undefined && (
+        <p className="truncate text-xs text-soft">
+          For the task: <Text most={200}>{data.task}</Text>
+        </p>
+      )}
+      {item.kind === "approval" ? (
+        // The change is shown by itself; in the question it would be there twice. Without one, text that
+        // looks like a change is what an agent wrote into its question.
+        <LongText isWhole>{patch === null ? question : withoutPatch(question)}</LongText>
+      ) : (
+        <Markdown most={null}>{question}</Markdown>
+      )}
+      {call != null && (
+        <details className="min-w-0">
+          <summary className="cursor-pointer text-soft hover:text-ink">
+            All arguments of <Text className="font-mono text-xs">{call.tool}</Text>
+          </summary>
+          <LongText className="mt-1 rounded-md bg-page px-3 py-1.5" isWhole>
+            {JSON.stringify(call.input, null, 2) ?? ""}
+          </LongText>
+        </details>
+      )}
+      {patch !== null && <PatchView>{patch}</PatchView>}
+    </div>
+  );
+}
+
+const patchStart = /^diff --git /m;
+
+function withoutPatch(question: string): string {
+  const at = question.search(patchStart);
+  return at < 0 ? question : question.slice(0, at).trimEnd();
+}
+
+interface DecisionProps {
+  readonly hasKeys: boolean;
+  readonly isBusy: boolean;
+  readonly onAnswer: (text: string) => Promise<boolean>;
+}
+
+/** The person has just asked for it. */
+const focusOnMount = (element: HTMLInputElement | null): void => element?.focus();
+
+/** A key that was meant for the question before does not answer this one. */
+const armedAfterMs = 700;
+
+function Decision({ hasKeys, isBusy, onAnswer }: DecisionProps) {
+  const [reason, setReason] = useState<string | null>(null);
+  const shownAt = useRef(0);
+  useEffect(() => {
+    shownAt.current = hasKeys ? performance.now() : Number.POSITIVE_INFINITY;
+  }, [hasKeys]);
+  const ifArmed = (act: () => void) => (): void => {
+    if (performance.now() - shownAt.current > armedAfterMs) act();
+  };
+  useKeys(
+    hasKeys
+      ? [
+          { keys: "y", label: "Approve", run: ifArmed(() => void onAnswer("yes")) },
+          { keys: "n", label: "Reject, with a reason", run: ifArmed(() => setReason("")) },
+        ]
+      : [],
+  );
+  if (reason === null) {
+    return (
+      <div className="mt-2 flex flex-wrap items-center gap-2">
+        <Button tone="main" disabled={isBusy} onClick={() => void onAnswer("yes")}>
+          Approve
+        </Button>
+        <Button tone="danger" disabled={isBusy} onClick={() => setReason("")}>
+          Reject…
+        </Button>
+        {hasKeys && (
+          <span className="text-xs text-soft max-sm:hidden" aria-hidden="true">
+            y approves, n rejects
+          </span>
+        )}
+      </div>
+    );
+  }
+  const reject = (event: FormEvent): void => {
+    event.preventDefault();
+    const said = reason.trim();
+    void onAnswer(said === "" ? "no" : `no, because ${said}`);
+  };
+  return (
+    <form className="mt-2 flex flex-wrap items-center gap-2" onSubmit={reject}>
+      <input
+        ref={focusOnMount}
+        aria-label="Reason, for the agent (optional)"
+        placeholder="Reason, for the agent (optional)"
+        maxLength={10_000}
+        className="h-7 min-w-0 flex-1 basis-60 rounded-md border border-edge bg-panel px-2 max-sm:h-9"
+        value={reason}
+        onChange={({ target }) => setReason(target.value)}
+        onKeyDown={({ key }) => {
+          if (key === "Escape") setReason(null);
+        }}
+      />
+      <Button type="submit" tone="danger" disabled={isBusy}>
+        Reject
+      </Button>
+      <Button onClick={() => setReason(null)}>Back</Button>
+    </form>
   );
 }
 

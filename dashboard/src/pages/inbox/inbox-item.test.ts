@@ -16,6 +16,7 @@ const item = (id: number, more: Partial<ShownItem> = {}): ShownItem => ({
   kind: "finished",
   severity: "info",
   title: `item ${id}`,
+  startedBy: "ann",
   text: "",
   ...more,
 });
@@ -39,8 +40,11 @@ describe("items of the inbox", () => {
     expect(merged?.isOpen).toBe(false);
   });
 
-  it("are no notices while they wait for an answer", () => {
-    expect(noticesIn([item(2), item(1)], [item(2)]).map(({ id }) => id)).toEqual([1]);
+  it("are told once for each question: as a card while it is open, then by their answer", () => {
+    const ask = { id: "q1", deadlineAt: 1, default: null };
+    const asked = [item(3, { kind: "answer" }), item(2, { kind: "ask", ask, isOpen: false })];
+    const open = item(4, { kind: "approval", ask, isOpen: true });
+    expect(noticesIn([open, ...asked, item(1)]).map(({ id }) => id)).toEqual([3, 1]);
   });
 
   it("lead to whom they are about, or to the run", () => {
@@ -57,12 +61,12 @@ describe("a deadline", () => {
     expect(left(1)).toEqual({ text: "0:01 left", isNear: true });
     expect(left(3_661_000)).toEqual({ text: "1:01:01 left", isNear: false });
     expect(left(90_000_000)).toEqual({ text: "1 d 1 h left", isNear: false });
-    for (const over of [0, -1, -1e12]) expect(left(over).text).toBe("The time is over");
+    for (const over of [0, -1, -1e12]) expect(left(over).text).toBe("Deadline passed");
   });
 
   it("says what happens then", () => {
-    expect(tellDefault(true, null)).toMatch(/refused/);
+    expect(tellDefault(true, null)).toMatch(/^Rejected/);
     expect(tellDefault(false, null)).toMatch(/without an answer/);
-    expect(tellDefault(false, "kind")).toMatch(/this is the answer/);
+    expect(tellDefault(false, "kind")).toBe("Answer at the deadline:");
   });
 });

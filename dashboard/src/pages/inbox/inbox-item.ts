@@ -13,13 +13,12 @@ export function mergeItems(
   return [...byId.values()].sort((one, other) => other.id - one.id);
 }
 
-/** What is not to be answered any more: a question stands above while it is open. */
-export function noticesIn(
-  items: readonly ShownItem[],
-  open: readonly ShownItem[],
-): readonly ShownItem[] {
-  const asked = new Set(open.map(({ id }) => id));
-  return items.filter(({ id }) => !asked.has(id));
+/**
+ * One item for each question: while it is open it is a card above, and once it is closed the item of
+ * its answer has the question too.
+ */
+export function noticesIn(items: readonly ShownItem[]): readonly ShownItem[] {
+  return items.filter(({ ask }) => ask === undefined);
 }
 
 /** Where it leads: to its delegation, or to the run. */
@@ -37,7 +36,7 @@ const minute = 60_000;
 /** How long an answer would still count. */
 export function tellDeadline(deadlineAt: number, now: number): ToldDeadline {
   const left = Math.ceil((deadlineAt - now) / 1000);
-  if (left <= 0) return { text: "The time is over", isNear: true };
+  if (left <= 0) return { text: "Deadline passed", isNear: true };
   const [days, hours] = [Math.floor(left / 86_400), Math.floor((left % 86_400) / 3600)];
   const [minutes, seconds] = [Math.floor((left % 3600) / 60), left % 60];
   const two = (part: number): string => String(part).padStart(2, "0");
@@ -48,8 +47,8 @@ export function tellDeadline(deadlineAt: number, now: number): ToldDeadline {
 
 /** What happens without an answer. */
 export function tellDefault(isApproval: boolean, answer: string | null): string {
-  if (answer !== null) return "If no answer comes in time, this is the answer:";
+  if (answer !== null) return "Answer at the deadline:";
   return isApproval
-    ? "If no answer comes in time, it is refused."
-    : "If no answer comes in time, the agent continues without an answer.";
+    ? "Rejected at the deadline without an answer."
+    : "At the deadline the agent continues without an answer.";
 }

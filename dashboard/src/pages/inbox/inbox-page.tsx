@@ -1,5 +1,6 @@
 import { type InboxKind, inboxKinds } from "../../../../src/events/inbox-item.ts";
 import { Button } from "../../components/button.tsx";
+import { CommandLine } from "../../components/command-line.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { VirtualList } from "../../components/virtual-list.tsx";
@@ -14,14 +15,17 @@ import { addressOf, noticesIn } from "./inbox-item.ts";
 import { kindWords, NoticeRow } from "./notice-row.tsx";
 import { useInbox } from "./use-inbox.ts";
 
+/** Questions are cards while they are open; their answers are notices. */
+const noticeKinds = inboxKinds.filter((kind) => kind !== "ask" && kind !== "approval");
+
 export function InboxPage() {
   const me = useMe();
   const [word, setWord] = useQueryWord("kind", "all");
-  const kind = inboxKinds.find((one) => one === word) ?? "all";
+  const kind = noticeKinds.find((one) => one === word) ?? "all";
   const open = useOpenAsks();
   const inbox = useInbox(kind);
-  const asks = open.value?.items.toReversed() ?? [];
-  const notices = noticesIn(inbox.items, asks);
+  const asks = open.data?.items.toReversed() ?? [];
+  const notices = noticesIn(inbox.items);
   const newest = Math.max(inbox.items[0]?.id ?? 0, asks.at(-1)?.id ?? 0);
   const unseen = notices.filter(({ id }) => id > inbox.seen).length;
   const mark = useAction(() => inbox.markRead(newest));
@@ -38,16 +42,11 @@ export function InboxPage() {
             Waiting for you
             <span className="ml-2 font-normal text-soft">
               {asks.length}
-              {open.value?.nextCursor ? "+" : ""}
+              {open.data?.nextCursor ? "+" : ""}
             </span>
           </h2>
-          {asks.map((item) => (
-            <AskCard
-              key={item.id}
-              item={item}
-              mayAnswer={isOperator(me)}
-              onAnswered={open.reload}
-            />
+          {asks.map((item, index) => (
+            <AskCard key={item.id} item={item} mayAnswer={isOperator(me)} hasKeys={index === 0} />
           ))}
         </section>
       )}
@@ -63,7 +62,7 @@ export function InboxPage() {
           </Button>
         </span>
       </div>
-      {open.error !== undefined && <Problem error={open.error} onRetry={open.reload} />}
+      {open.error !== null && <Problem error={open.error} onRetry={open.refetch} />}
       {inbox.error !== undefined && <Problem error={inbox.error} />}
       {inbox.isLoaded && notices.length === 0 ? (
         <NoNotices kind={kind} />
@@ -106,7 +105,7 @@ function KindFilter({ kind, onChoose }: KindFilterProps) {
       onChange={({ target }) => onChoose(target.value)}
     >
       <option value="all">All kinds</option>
-      {inboxKinds.map((one) => (
+      {noticeKinds.map((one) => (
         <option key={one} value={one}>
           {kindWords[one]}
         </option>
@@ -122,7 +121,7 @@ function NoticesButton() {
   if (state === "refused") {
     return (
       <span className="text-xs text-soft max-sm:hidden">
-        This browser refuses notifications; its settings of this page allow them again.
+        Notifications are blocked. Enable them in the site settings of this browser.
       </span>
     );
   }
@@ -130,7 +129,7 @@ function NoticesButton() {
     <Button
       aria-pressed={state === "on"}
       disabled={change.isBusy}
-      title="A notification of the desktop for each question, while you look elsewhere"
+      title="A desktop notification for each new question"
       onClick={() => void change.run()}
     >
       {state === "on" ? "Notifications on" : "Notify me"}
@@ -142,9 +141,13 @@ function NoNotices({ kind }: { readonly kind: InboxKind | "all" }) {
   if (kind !== "all") return <Empty title={`No ${kindWords[kind].toLowerCase()}`} />;
   return (
     <Empty title="Nothing to read">
-      Questions of agents, approvals, and how work ended come here, from every run. An agent asks
-      when its profile has the tool <code>ask_user</code>; answer here, or in a terminal:{" "}
-      <code>mandate inbox</code>
+      <p>
+        Questions and approvals of agents appear here, and the outcome of every run. An agent can
+        ask when its profile has the tool <code>ask_user</code>. You can also answer in a terminal:
+      </p>
+      <p className="mt-2">
+        <CommandLine>mandate inbox</CommandLine>
+      </p>
     </Empty>
   );
 }

@@ -36,7 +36,8 @@ interface NoticeRowProps {
 }
 
 export function NoticeRow({ item, isUnseen }: NoticeRowProps) {
-  const isFailure = item.kind === "finished" && item.severity !== "info";
+  const isEnd = item.kind === "finished" || item.kind === "run";
+  const isFailure = isEnd && item.severity !== "info";
   return (
     <div role="gridcell" className="flex h-full items-center gap-3 px-4">
       <span className="w-2 shrink-0">
@@ -48,7 +49,7 @@ export function NoticeRow({ item, isUnseen }: NoticeRowProps) {
       </span>
       <span
         className={tones[item.severity]}
-        title={isFailure ? "Not finished" : kindWords[item.kind]}
+        title={isFailure ? "Failed or cancelled" : kindWords[item.kind]}
       >
         <Icon path={isFailure ? cross : icons[item.kind]} />
       </span>
@@ -61,7 +62,12 @@ export function NoticeRow({ item, isUnseen }: NoticeRowProps) {
           <Text>{item.title}</Text>
         </Link>
         <span className="truncate text-xs text-soft">
-          {item.text === "" ? item.runId : <Text>{item.text}</Text>}
+          {item.startedBy && (
+            <>
+              <Text most={64}>{item.startedBy}</Text> ·{" "}
+            </>
+          )}
+          {item.text === "" ? item.runId : <Text isMarkdown>{item.text}</Text>}
         </span>
       </span>
       <span className="shrink-0 text-xs text-soft">

@@ -1,11 +1,11 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useId } from "react";
 import type { OpenAsks } from "../../data/open-asks.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import type { Resource } from "../../data/use-resource.ts";
 import { AskCard } from "./ask-card.tsx";
 
 interface RunAsksProps {
-  readonly asks: Resource<OpenAsks>;
+  readonly asks: UseQueryResult<OpenAsks>;
   readonly className?: string;
 }
 
@@ -13,7 +13,7 @@ interface RunAsksProps {
 export function RunAsks({ asks, className = "" }: RunAsksProps) {
   const headingId = useId();
   const mayAnswer = isOperator(useMe());
-  const items = asks.value?.items.toReversed() ?? [];
+  const items = asks.data?.items.toReversed() ?? [];
   if (items.length === 0) return null;
   return (
     <section
@@ -23,8 +23,8 @@ export function RunAsks({ asks, className = "" }: RunAsksProps) {
       <h2 id={headingId} className="sr-only">
         Waiting for you
       </h2>
-      {items.map((item) => (
-        <AskCard key={item.id} item={item} mayAnswer={mayAnswer} onAnswered={asks.reload} />
+      {items.map((item, index) => (
+        <AskCard key={item.id} item={item} mayAnswer={mayAnswer} hasKeys={index === 0} />
       ))}
     </section>
   );

@@ -5,12 +5,12 @@ import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
 import { Id } from "../../components/id.tsx";
 import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
 import { LongText, Text } from "../../components/text.tsx";
+import { useRunChanges } from "../../data/run-changes.ts";
 import type { RunFeed } from "../../data/run-feed.ts";
 import type { Moment } from "./gantt/gantt-from.ts";
 import { ReplayNotice } from "./replay/replay-notice.tsx";
 import type { RunView } from "./replay/use-replay.ts";
 import { RunActions } from "./run-actions.tsx";
-import { RunResult } from "./run-result.tsx";
 import { closeReasonIn, runStateOf } from "./run-state-of.ts";
 
 interface RunHeadProps {
@@ -27,7 +27,7 @@ const longestTask = 200;
 
 export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
   const [isWhole, setWhole] = useState(false);
-  const { id, task } = feed.state;
+  const { task } = feed.state;
   return (
     <header className="shrink-0 border-b border-line px-4 py-3">
       <div className="flex items-start gap-3">
@@ -47,7 +47,7 @@ export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
           )}
         </h1>
         {isKnown(feed) && (
-          <RunActions runId={id} state={runStateOf(feed)} onDone={() => feed.askDetail(0)} />
+          <RunActions feed={feed} state={runStateOf(feed)} onDone={() => feed.askDetail(0)} />
         )}
       </div>
       {isWhole && <LongText className="my-2">{task}</LongText>}
@@ -55,21 +55,26 @@ export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
         <ReplayNotice startedAt={feed.state.startedAt} moment={moment} of={feed} onNow={onNow} />
       )}
       <RunFigures shown={shown} at={moment?.at ?? null} />
-      <RunResult feed={shown} />
     </header>
   );
 }
 
 /** What it came to: by now, or by the moment that is shown. */
 function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: number | null }) {
-  const { budgetTokens, delegations, finishedAt, id, startedAt, workspace } = shown.state;
+  const { delegations, finishedAt, id, startedAt, workspace } = shown.state;
   // The log does not say when a run had no worker.
   const state = at === null ? runStateOf(shown) : (shown.state.outcome ?? "running");
   const { cost, estimated, tokens } = spentIn(shown.state);
   let isAsking = false;
+  let failed = 0;
   for (const delegation of delegations.values()) {
     isAsking ||= openAskOf(delegation) !== null;
+    // The state says how the root ended.
+    const isSubAgent = delegation.parentId !== null;
+    if (isSubAgent && delegation.status === "closed" && delegation.finalStatus === "failed")
+      failed += 1;
   }
+  const kept = useRunChanges(id).data?.kept.length ?? 0;
   return (
     <div className="mt-1 flex flex-wrap items-center gap-x-4 gap-y-1 text-soft">
       {isKnown(shown) ? (
@@ -79,8 +84,10 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
       ) : (
         <span>Reading…</span>
       )}
+      {failed > 0 && <span className="text-bad">{failed} not completed</span>}
+      {at === null && kept > 0 && <span className="text-warn">{kept} with kept changes</span>}
       <Id id={id} />
-      <TokensBar used={tokens} of={budgetTokens} estimated={estimated} />
+      <TokensBar used={tokens} of={budgetOf(shown)} estimated={estimated} />
       <Money dollars={cost} estimated={estimated} />
       {state !== "interrupted" && isKnown(shown) && (
         <Duration from={startedAt} to={finishedAt ?? at} />
@@ -93,6 +100,12 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
       )}
     </div>
   );
+}
+
+/** The root's contract is the budget of the whole tree; the run's own may only be larger. */
+function budgetOf({ detail, state }: RunView): number {
+  const root = detail?.tree.find(({ delegationId }) => delegationId === detail.rootId);
+  return Math.min(root?.cap?.tokens ?? state.budgetTokens, state.budgetTokens);
 }
 
 /** While it is being read, its last event is not the last one: it only looks as if it still ran. */

@@ -10,6 +10,7 @@ import { RunAsks } from "../inbox/run-asks.tsx";
 import { RunSlider } from "./replay/run-slider.tsx";
 import { useReplay } from "./replay/use-replay.ts";
 import { RunHead } from "./run-head.tsx";
+import { RunOutcome } from "./run-outcome.tsx";
 import { runStateOf } from "./run-state-of.ts";
 import { RunTree } from "./run-tree.tsx";
 import { Timeline } from "./timeline.tsx";
@@ -22,11 +23,12 @@ const RunGantt = lazy(async () => {
 export function RunPage({ runId }: { readonly runId: string }) {
   const feed = useRunFeed(runId);
   const asks = useOpenAsks(runId);
-  const [view, setView] = useQueryWord("view", "tree");
+  const [view, setView] = useQueryWord("view", "");
   const [chosen, setChosen] = useState<string | null>(null);
   const { moment, position, setPosition, view: shown } = useReplay(feed);
   const isNarrow = useMedia(narrow);
-  const isWide = useMedia("(min-width: 1280px)");
+  const isWide = useMedia("(min-width: 1100px)");
+  const [isAlone, setAlone] = useState(false);
   if (feed.error !== undefined && feed.events.length === 0) return <Problem error={feed.error} />;
   if (feed.events.length === 0) return <h1 className="px-4 py-6 text-soft">Reading {runId}…</h1>;
   const state = runStateOf(feed);
@@ -54,6 +56,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
       />
     </Suspense>
   );
+  const outcome = () => <RunOutcome shown={shown} isNow={moment === null} />;
   const timeline = () => <Timeline feed={shown} chosen={chosen} onChoose={setChosen} />;
   return (
     <>
@@ -63,25 +66,46 @@ export function RunPage({ runId }: { readonly runId: string }) {
       {moment === null && <RunAsks asks={asks} className="border-b border-line" />}
       {/* Where the head leaves no room, the page scrolls, and the slider stays in sight. */}
       <div className="flex min-h-0 flex-1 max-sm:min-h-96 max-sm:shrink-0">
-        <Tabs
-          label="Views of the run"
-          chosen={view}
-          onChoose={setView}
-          tabs={[
-            { id: "tree", label: `Tree (${shown.state.delegations.size})`, content: tree },
-            { id: "gantt", label: "Gantt", content: gantt },
-            ...(isWide ? [] : [{ id: "timeline", label: "Timeline", content: timeline }]),
-          ]}
-        />
-        {isWide && (
-          <section
-            aria-label="Timeline"
-            className="flex min-h-0 w-[38%] min-w-0 shrink-0 flex-col border-l border-line"
-          >
-            <h2 className="border-b border-line px-4 py-2 leading-[21px] font-medium">Timeline</h2>
-            {timeline()}
-          </section>
+        {isWide && !isAlone && (
+          <div className="flex min-h-0 w-[42%] max-w-2xl min-w-0 shrink-0 flex-col border-r border-line">
+            {outcome()}
+          </div>
         )}
+        <div className="flex min-h-0 min-w-0 flex-1 flex-col">
+          <Tabs
+            label="Views of the run"
+            chosen={view === "" && !isWide && state !== "running" ? "outcome" : view || "tree"}
+            onChoose={setView}
+            tabs={[
+              ...(isWide ? [] : [{ id: "outcome", label: "Result", content: outcome }]),
+              { id: "tree", label: `Tree (${shown.state.delegations.size})`, content: tree },
+              { id: "gantt", label: "Gantt", content: gantt },
+              ...(isWide ? [] : [{ id: "timeline", label: "Timeline", content: timeline }]),
+            ]}
+            aside={
+              isWide && (
+                <button
+                  type="button"
+                  className="text-xs text-accent hover:underline"
+                  aria-pressed={isAlone}
+                  onClick={() => setAlone(!isAlone)}
+                >
+                  {isAlone ? "Show the result" : "Full width"}
+                </button>
+              )
+            }
+          />
+          {isWide && (
+            // Below the tree, over the same width: lines are long, and few trees fill a screen.
+            <section
+              aria-label="Timeline"
+              className="flex min-h-0 flex-[1.3] flex-col border-t border-line"
+            >
+              <h2 className="sr-only">Timeline</h2>
+              {timeline()}
+            </section>
+          )}
+        </div>
       </div>
       <RunSlider events={feed.events} position={position} onPosition={setPosition} />
     </>

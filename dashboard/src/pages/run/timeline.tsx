@@ -38,6 +38,7 @@ function isRoutine(event: FollowedEvent): boolean {
 export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
   const [isWhole, setWhole] = useState(false);
   const isNarrow = useMedia(narrow);
+  const [isWrapped, setWrapped] = useState(false);
   const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
   const { version } = feed;
   // A live timeline scrolls to its end; a finished run opens at its beginning.
@@ -75,6 +76,10 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
           <input type="checkbox" checked={isWhole} onChange={() => setWhole(!isWhole)} />
           Every event
         </label>
+        <label className="flex items-center gap-1.5 text-soft">
+          <input type="checkbox" checked={isWrapped} onChange={() => setWrapped(!isWrapped)} />
+          Wrap lines
+        </label>
         {chosen !== null && (
           <Button className="h-6 max-w-48 min-w-0" onClick={() => onChoose(null)}>
             <Text className="truncate" most={40}>{`Only ${nameOf(chosen)}`}</Text> ×
@@ -87,12 +92,12 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
         </span>
       </div>
       {feed.isComplete && events.length === 0 ? (
-        <Empty title="Nothing happened yet">What agents do appears here as it happens.</Empty>
+        <Empty title="No events yet">What agents do appears here as it happens.</Empty>
       ) : (
         <VirtualList
           label="Timeline"
           count={events.length}
-          rowHeight={isNarrow ? 50 : 30}
+          rowHeight={(isNarrow ? 50 : 30) + (isWrapped ? 40 : 0)}
           keyOf={(index) => String(events[index]?.seq)}
           followsEnd={wasOpen.current}
           expanded={expanded}
@@ -101,12 +106,12 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
           renderRow={(index) => {
             const event = events[index];
             if (event === undefined) return null;
-            const summary = harmlessLine(event.summary, 300);
+            const summary = harmlessLine(event.summary, 500);
             return (
               <div
                 role="gridcell"
                 aria-expanded={open.has(event.seq)}
-                className="grid h-full grid-cols-[1rem_minmax(0,1fr)_auto] content-center items-center gap-x-2 px-4 sm:grid-cols-[1rem_3.5rem_minmax(0,5rem)_minmax(0,1fr)]"
+                className="grid h-full grid-cols-[1rem_minmax(0,1fr)_auto] content-center items-center gap-x-2 px-4 sm:grid-cols-[1rem_3.5rem_minmax(0,8rem)_minmax(0,1fr)]"
                 title={summary}
               >
                 <EventMark event={event} />
@@ -116,7 +121,9 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
                 <Text className="truncate text-soft max-sm:order-2 max-sm:text-xs">
                   {nameOf(event.sub_agent_id)}
                 </Text>
-                <Text className="truncate max-sm:order-4 max-sm:col-span-2 max-sm:col-start-2">
+                <Text
+                  className={`max-sm:order-4 max-sm:col-span-2 max-sm:col-start-2 ${isWrapped ? "line-clamp-3 wrap-anywhere" : "truncate"}`}
+                >
                   {summary}
                 </Text>
               </div>

@@ -2,8 +2,8 @@ import { useId } from "react";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { client } from "../../data/client.ts";
 import { isRecordChange } from "../../data/is-record-change.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 
 interface ComposerChoicesProps {
   /** Empty: the default agent. */
@@ -23,8 +23,10 @@ export function ComposerChoices(props: ComposerChoicesProps) {
   const { isCommand, onProfile, onWorkspace, profile, workspace } = props;
   const base = useId();
   const folders = useMe()?.workspaces ?? [];
-  const profiles = useResource("profiles", (signal) => client.listProfiles({}, { signal }), {
-    refreshOn: isRecordChange,
+  const profiles = useLiveQuery({
+    key: ["profiles"],
+    load: (signal) => client.listProfiles({}, { signal }),
+    changedBy: isRecordChange,
   });
   return (
     <>
@@ -38,8 +40,8 @@ export function ComposerChoices(props: ComposerChoicesProps) {
         disabled={isCommand}
         onChange={({ target }) => onProfile(target.value)}
       >
-        <option value="">Usual agent</option>
-        {profiles.value?.items
+        <option value="">Default agent</option>
+        {profiles.data?.items
           .filter(({ isHidden }) => !isHidden)
           .map(({ description, name }) => (
             <option key={name} value={name} title={harmlessLine(description, 300)}>

@@ -135,7 +135,7 @@ export function Composer() {
             disabled={text.trim() === "" || send.isBusy}
             onClick={() => void send.run()}
           >
-            {isCommand ? "Say" : "Start run"}
+            {isCommand ? "Run command" : "Start run"}
           </Button>
         </div>
       </div>

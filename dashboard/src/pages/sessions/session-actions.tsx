@@ -77,13 +77,8 @@ export function ExportButtons({
     URL.revokeObjectURL(address);
   });
   return formats.map((one) => (
-    <Button
-      key={one.format}
-      disabled={download.isBusy}
-      aria-label={`Export as ${one.label}`}
-      onClick={() => void download.run(one)}
-    >
-      {one.label}
+    <Button key={one.format} disabled={download.isBusy} onClick={() => void download.run(one)}>
+      Export as {one.label}
     </Button>
   ));
 }

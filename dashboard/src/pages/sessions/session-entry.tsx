@@ -1,6 +1,7 @@
 import type { ReactNode } from "react";
 import type { SessionEntry } from "../../../../src/sessions/session-entry.ts";
 import { Time } from "../../components/amounts.tsx";
+import { Markdown } from "../../components/markdown/markdown.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
 import { LongText, Text } from "../../components/text.tsx";
 import { Link } from "../../router/link.tsx";
@@ -18,13 +19,13 @@ export function EntryView({ entry, isWaiting }: EntryViewProps) {
     case "person":
       return (
         <Said who="You" at={entry.at} look="border-l-accent bg-hover">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Said>
       );
     case "agent":
       return (
         <Said who="Agent" at={entry.at} aside={entry.model} look="border-l-line">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Said>
       );
     case "call":
@@ -32,7 +33,7 @@ export function EntryView({ entry, isWaiting }: EntryViewProps) {
     case "question":
       return (
         <Said who={isWaiting ? "Asks" : "Asked"} at={entry.at} look="border-l-warn">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
           <p className={`mt-1 wrap-anywhere ${isWaiting ? "text-warn" : "text-soft"}`}>
             {isWaiting ? (
               "Waits for your answer."
@@ -49,7 +50,7 @@ export function EntryView({ entry, isWaiting }: EntryViewProps) {
     case "remark":
       return (
         <Said who="Remark" at={entry.at} aside={entry.from} look="border-l-busy">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Said>
       );
     case "child": {
@@ -66,7 +67,7 @@ export function EntryView({ entry, isWaiting }: EntryViewProps) {
             <Text most={64}>{profile}</Text>
           </Link>
           <span className="truncate text-soft">
-            <Text>{summary}</Text>
+            <Text isMarkdown>{summary}</Text>
           </span>
         </p>
       );
@@ -98,9 +99,7 @@ interface SaidProps {
 
 function Said({ who, at, aside, look, children }: SaidProps) {
   return (
-    <article
-      className={`border-l-[3px] px-4 py-2 [&_pre]:font-sans [&_pre]:text-[13px] [&_pre]:leading-5 ${look}`}
-    >
+    <article className={`border-l-[3px] px-4 py-2 ${look}`}>
       <h3 className="mb-1 flex gap-2 text-xs text-soft">
         <span className="font-semibold text-ink">{who}</span>
         {aside !== undefined && aside !== "" && <Text className="truncate">{aside}</Text>}

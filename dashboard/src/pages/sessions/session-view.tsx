@@ -6,8 +6,8 @@ import { Text } from "../../components/text.tsx";
 import { useFollowEnd } from "../../components/use-follow-end.ts";
 import { client } from "../../data/client.ts";
 import { useOpenAsks } from "../../data/open-asks.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { waitingQuestion } from "../../data/waiting-question.ts";
 import { Link } from "../../router/link.tsx";
 import { RunAsks } from "../inbox/run-asks.tsx";
@@ -20,14 +20,14 @@ import { useMessages } from "./use-messages.ts";
 /** One conversation: its messages, and the form to continue it. */
 export function SessionView({ sessionId }: { readonly sessionId: string }) {
   const me = useMe();
-  const session = useResource(
-    `session ${sessionId}`,
-    (signal) => client.getSession({ sessionId }, { signal }),
-    { refreshOn: ({ sub_agent_id: of }) => of === sessionId },
-  );
-  const { value } = session;
-  if (session.error !== undefined && value === undefined) {
-    return <Problem error={session.error} onRetry={session.reload} />;
+  const session = useLiveQuery({
+    key: ["session", sessionId],
+    load: (signal) => client.getSession({ sessionId }, { signal }),
+    changedBy: ({ sub_agent_id: of }) => of === sessionId,
+  });
+  const { data: value } = session;
+  if (session.error !== null && value === undefined) {
+    return <Problem error={session.error} onRetry={session.refetch} />;
   }
   if (value === undefined) return null;
   const { context, problems, title } = value;
@@ -43,7 +43,7 @@ export function SessionView({ sessionId }: { readonly sessionId: string }) {
             sessionId={value.sessionId}
             title={title}
             mayChange={mayChange}
-            onRenamed={session.reload}
+            onRenamed={session.refetch}
           />
           <span className="ml-auto flex gap-2">
             <ExportButtons sessionId={value.sessionId} title={title} />
@@ -89,7 +89,7 @@ interface ConversationProps {
 function Conversation({ sessionId, context, mayChange }: ConversationProps) {
   const { runId, runIds, status } = context;
   const asks = useOpenAsks(runId);
-  const isAsking = asks.value?.items.some(({ delegationId }) => delegationId === sessionId);
+  const isAsking = asks.data?.items.some(({ delegationId }) => delegationId === sessionId);
   return (
     <>
       <Transcript sessionId={sessionId} runIds={runIds} isAsking={isAsking === true} />
@@ -106,10 +106,10 @@ interface TranscriptProps {
 }
 
 function Transcript({ sessionId, runIds, isAsking }: TranscriptProps) {
-  const { error, reload, value } = useMessages(sessionId, runIds);
+  const { data: value, error, refetch } = useMessages(sessionId, runIds);
   const waiting = waitingQuestion(value?.entries ?? [], isAsking);
   const box = useFollowEnd();
-  if (error !== undefined && value === undefined) return <Problem error={error} onRetry={reload} />;
+  if (error !== null && value === undefined) return <Problem error={error} onRetry={refetch} />;
   return (
     <div
       ref={box}

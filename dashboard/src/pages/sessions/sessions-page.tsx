@@ -2,13 +2,15 @@ import { useState } from "react";
 import { shownName } from "../../../../src/events/delegation.ts";
 import { Money, Time, Tokens } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
+import { CommandLine } from "../../components/command-line.tsx";
 import { Empty } from "../../components/empty.tsx";
 import { Problem } from "../../components/problem.tsx";
 import { type ShownState, StateBadge } from "../../components/state-badge.tsx";
 import { Text } from "../../components/text.tsx";
+import { narrow, useMedia } from "../../components/use-media.ts";
 import { client } from "../../data/client.ts";
 import { useAskingRuns } from "../../data/open-asks.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { Link } from "../../router/link.tsx";
 import { navigate, useQueryWord } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
@@ -21,17 +23,24 @@ export function SessionsPage() {
   const [chosen] = useQueryWord("session", "");
   const [search, setSearch] = useState("");
   const [pages, setPages] = useState(1);
-  const { error, reload, value } = useResource(
-    `sessions ${pages}`,
-    (signal) => loadSessions(pages, signal),
-    { refreshOn: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type) },
-  );
+  const isNarrow = useMedia(narrow);
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["sessions", pages],
+    load: (signal) => loadSessions(pages, signal),
+    changedBy: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type),
+  });
   const asking = useAskingRuns();
   const wanted = search.trim().toLowerCase();
   const rows = (value?.rows ?? []).filter((row) =>
     `${row.id} ${row.title} ${shownName(row)} ${row.lastMessage}`.toLowerCase().includes(wanted),
   );
-  const index = rows.findIndex(({ id, runId }) => id === chosen || runId === chosen);
+  // Where there is room for both, the latest one is open until another one is chosen.
+  const isLatest = chosen === "" && !isNarrow;
+  const index = isLatest ? 0 : rows.findIndex(({ id, runId }) => id === chosen || runId === chosen);
   const move = (step: number): void => {
     const next = rows[Math.min(Math.max(index + step, 0), rows.length - 1)];
     if (next) navigate(`/sessions?session=${next.id}`);
@@ -40,14 +49,19 @@ export function SessionsPage() {
     { keys: "j", label: "Next session", run: () => move(1) },
     { keys: "k", label: "Session before", run: () => move(-1) },
   ]);
-  if (error !== undefined && value === undefined) return <Problem error={error} onRetry={reload} />;
+  if (error !== null && value === undefined) return <Problem error={error} onRetry={refetch} />;
   if (value?.rows.length === 0 && chosen === "") {
     return (
       <>
         <h1 className="sr-only">Sessions</h1>
         <Empty title="No sessions yet">
-          A session is a conversation with one agent: every run that you start is the beginning of
-          one, and can be continued here, or in a terminal: <code>mandate chat</code>
+          <p>
+            A session is a conversation with one agent. Every run starts one, and you can continue
+            it here or in a terminal:
+          </p>
+          <p className="mt-2">
+            <CommandLine>mandate chat</CommandLine>
+          </p>
         </Empty>
       </>
     );
@@ -88,10 +102,7 @@ export function SessionsPage() {
         className={`flex min-h-0 min-w-0 flex-1 flex-col ${chosen === "" ? "max-sm:hidden" : ""}`}
       >
         {chosen === "" ? (
-          <Empty title="Choose a session">
-            <code>j</code> and <code>k</code> go through them. You can read what was said, and go on
-            with a message.
-          </Empty>
+          rows[0] && <SessionView key={rows[0].id} sessionId={rows[0].id} />
         ) : (
           <SessionView key={chosen} sessionId={chosen} />
         )}
@@ -121,9 +132,11 @@ function SessionLink({ row, state, isChosen }: SessionLinkProps) {
           <Text>{row.title}</Text>
         </span>
       </span>
-      <span className="truncate pl-6 text-xs text-soft">
-        <Text>{row.lastMessage}</Text>
-      </span>
+      {row.lastMessage !== row.title && (
+        <span className="truncate pl-6 text-xs text-soft">
+          <Text isMarkdown>{row.lastMessage}</Text>
+        </span>
+      )}
       <span className="truncate pl-6 text-xs text-soft">
         <Text most={64}>{shownName(row)}</Text>
       </span>

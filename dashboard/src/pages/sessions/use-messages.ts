@@ -1,6 +1,7 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import type { SessionEntry } from "../../../../src/sessions/session-entry.ts";
 import { client } from "../../data/client.ts";
-import { type Resource, useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 
 export interface Messages {
   readonly entries: readonly SessionEntry[];
@@ -11,9 +12,14 @@ export interface Messages {
 const mostPages = 10;
 
 /** The messages of a session, live. */
-export function useMessages(sessionId: string, runIds: readonly string[]): Resource<Messages> {
-  return useResource(`messages ${sessionId}`, (signal) => loadMessages(sessionId, signal), {
-    refreshOn: (event) => event.sub_agent_id === sessionId || runIds.includes(event.run_id),
+export function useMessages(
+  sessionId: string,
+  runIds: readonly string[],
+): UseQueryResult<Messages> {
+  return useLiveQuery({
+    key: ["messages", sessionId],
+    load: (signal) => loadMessages(sessionId, signal),
+    changedBy: (event) => event.sub_agent_id === sessionId || runIds.includes(event.run_id),
   });
 }
 

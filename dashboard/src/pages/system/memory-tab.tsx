@@ -8,19 +8,25 @@ import { Problem } from "../../components/problem.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
 import { useAction } from "../../data/use-action.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { isOperator, useMe } from "../../data/use-me.ts";
-import { useResource } from "../../data/use-resource.ts";
 import { Link } from "../../router/link.tsx";
 
 type Memory = Operations["listMemories"]["reply"]["items"][number];
 
-/** What agents wrote down for later: who may see it is decided here. */
+/** What agents stored for later runs, and which agents may see it. */
 export function MemoryTab() {
   const mayDecide = isOperator(useMe());
   const [text, setText] = useState("");
-  const { error, reload, value } = useResource(`memories ${text}`, (signal) =>
-    client.listMemories({ limit: 200, ...(text.trim() !== "" && { text }) }, { signal }),
-  );
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["memories", text],
+    load: (signal) =>
+      client.listMemories({ limit: 200, ...(text.trim() !== "" && { text }) }, { signal }),
+  });
   return (
     <>
       <div className="flex shrink-0 items-center gap-2 border-b border-line px-4 py-1.5">
@@ -34,19 +40,19 @@ export function MemoryTab() {
           onChange={({ target }) => setText(target.value)}
         />
       </div>
-      {error !== undefined && <Problem error={error} onRetry={reload} />}
+      {error !== null && <Problem error={error} onRetry={refetch} />}
       {value?.items.length === 0 &&
         (text === "" ? (
-          <Empty title="Nothing is remembered">
-            Agents whose profile has <code>memory_save</code> write down what the next one should
-            know. It is seen in their own line of work until you promote it.
+          <Empty title="No memories yet">
+            Agents with the tool <code>memory_save</code> store facts for later runs. A sub-agent's
+            memory is visible below its own agent until you promote it.
           </Empty>
         ) : (
-          <Empty title="No memory fits">Any of the words may occur.</Empty>
+          <Empty title="No memory matches">The search finds memories with any of the words.</Empty>
         ))}
       <ul aria-label="Memories" className="min-h-0 flex-1 overflow-auto">
         {value?.items.map((memory) => (
-          <MemoryRow key={memory.id} memory={memory} mayDecide={mayDecide} onDecided={reload} />
+          <MemoryRow key={memory.id} memory={memory} mayDecide={mayDecide} onDecided={refetch} />
         ))}
       </ul>
     </>
@@ -78,7 +84,9 @@ function MemoryRow({ memory, mayDecide, onDecided }: MemoryRowProps) {
         </p>
         <p className="flex flex-wrap gap-x-3 text-xs text-soft">
           <span>
-            {memory.scope === "shared" ? "seen by every agent here" : "seen below its own agent"}
+            {memory.scope === "shared"
+              ? "visible to every agent here"
+              : "visible below its own agent"}
           </span>
           {memory.tags.slice(0, 10).map((tag) => (
             <Text key={tag} most={40}>{`#${tag}`}</Text>
@@ -103,14 +111,14 @@ function MemoryRow({ memory, mayDecide, onDecided }: MemoryRowProps) {
       )}
       {isAsking && (
         <Confirm
-          title="Forget this?"
+          title="Forget this memory?"
           action="Forget"
           isDangerous
           isBusy={forget.isBusy}
           onConfirm={() => void forget.run()}
           onClose={() => setAsking(false)}
         >
-          No agent will see it any more, for good. The log of its run keeps that it was written.
+          No agent sees it any more. This cannot be undone. The log of its run keeps the text.
         </Confirm>
       )}
     </li>

@@ -2,7 +2,7 @@ import type { Operations } from "../../../../src/surfaces/client/mandate-client.
 import { Duration } from "../../components/amounts.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { Link } from "../../router/link.tsx";
 import { isEnforced, type SystemReport } from "./plug-in.ts";
 import { QueuesSection } from "./queues-section.tsx";
@@ -31,7 +31,7 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
         <Facts
           facts={[
             { name: "Version", value: health.version },
-            { name: "Up for", value: <Duration from={health.startedAt} to={null} /> },
+            { name: "Uptime", value: <Duration from={health.startedAt} to={null} /> },
             ...(system ? [{ name: "Node", value: system.node.version }] : []),
             {
               name: "Database",
@@ -39,14 +39,14 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
                 <span className="flex flex-wrap gap-x-3">
                   <Mark
                     isGood={health.database.ok}
-                    word={health.database.ok ? "works" : "broken"}
+                    word={health.database.ok ? "healthy" : "failing"}
                   />
                   {health.database.problem !== null && <Text>{health.database.problem}</Text>}
                   {system && (
                     <span className="text-soft">
                       {system.database.synchronous === "full"
-                        ? "what is committed survives a power cut"
-                        : "what is committed survives a killed process"}
+                        ? "committed events survive a power failure"
+                        : "committed events survive a killed process, not a power failure"}
                     </span>
                   )}
                 </span>
@@ -59,18 +59,16 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
       <QueuesSection />
       <OpenWork health={health} />
       {system && (
-        <Section title="What this machine can enforce">
+        <Section title="Enforcement on this machine">
           <Facts
             facts={(["files", "shell", "copies"] as const).map((part) => ({
-              name: { files: "Files", shell: "Shell", copies: "Own copies" }[part],
+              name: { files: "Files", shell: "Shell", copies: "Working copies" }[part],
               value: (
                 <span className="flex flex-col">
                   <Mark
                     isGood={isEnforced(part, system.enforcement[part])}
                     word={
-                      isEnforced(part, system.enforcement[part])
-                        ? "enforced"
-                        : "not offered in full"
+                      isEnforced(part, system.enforcement[part]) ? "enforced" : "not fully enforced"
                     }
                   />
                   <Text most={600} className="text-soft">
@@ -91,13 +89,13 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
         </Section>
       )}
       {system && (
-        <Section title="Limits">
+        <Section title="Default limits">
           <Facts
             facts={[
-              { name: "Tokens of a run", value: system.limits.runTokens.toLocaleString("en") },
-              { name: "Children of one", value: system.limits.maxChildren },
-              { name: "Depth", value: system.limits.maxDepth },
-              { name: "At once", value: system.limits.maxConcurrent },
+              { name: "Tokens per run", value: system.limits.runTokens.toLocaleString("en") },
+              { name: "Sub-agents per agent", value: system.limits.maxChildren },
+              { name: "Delegation depth", value: system.limits.maxDepth },
+              { name: "Agents at once", value: system.limits.maxConcurrent },
             ]}
           />
         </Section>
@@ -106,16 +104,16 @@ export function OverviewTab({ health, system }: OverviewTabProps) {
   );
 }
 
-/** What is open, and what it waits on. */
+/** Open runs and agents, by what they wait for. */
 function OpenWork({ health }: { readonly health: Health }) {
-  const { value } = useResource(
-    "open-work",
-    (signal) => client.listDelegations({ open: true, limit: 200 }, { signal }),
-    { refreshOn: ({ type }) => workEvents.includes(type) },
-  );
+  const { data: value } = useLiveQuery({
+    key: ["open-work"],
+    load: (signal) => client.listDelegations({ open: true, limit: 200 }, { signal }),
+    changedBy: ({ type }) => workEvents.includes(type),
+  });
   const waits = value && tellOpenWork(value.items);
   return (
-    <Section title="Work">
+    <Section title="Open work">
       <Facts
         facts={[
           {
@@ -126,7 +124,7 @@ function OpenWork({ health }: { readonly health: Health }) {
               </Link>
             ),
           },
-          { name: "Of this server", value: health.liveRuns },
+          { name: "On this server", value: health.liveRuns },
           ...(waits ?? []).map(({ count, words }) => ({
             name: words,
             value: `${count}${value?.nextCursor === null ? "" : " or more"}`,

@@ -1,6 +1,6 @@
+import { CommandLine } from "../../components/command-line.tsx";
 import { Text } from "../../components/text.tsx";
 import { Link } from "../../router/link.tsx";
-import { CommandLine } from "./command-line.tsx";
 import {
   localCommand,
   localServers,

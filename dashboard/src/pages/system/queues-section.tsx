@@ -4,10 +4,9 @@ import { Problem } from "../../components/problem.tsx";
 import { type Column, Table } from "../../components/table.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { Section } from "./section.tsx";
 import { tellLimits } from "./tell-limits.ts";
-import { useEvery } from "./use-every.ts";
 
 type Queue = Operations["listQueues"]["reply"]["items"][number];
 
@@ -31,30 +30,35 @@ const columns: readonly Column<Queue>[] = [
       </>
     ),
   },
-  { title: "At work", isNumber: true, cell: ({ working }) => working },
+  { title: "Running", isNumber: true, cell: ({ working }) => working },
+  { title: "Suspended", isNumber: true, cell: ({ suspended }) => suspended },
   {
-    title: "Most at once",
+    title: "Limit",
     isSecondary: true,
     cell: ({ limits }) => <span className="text-soft">{tellLimits(limits)}</span>,
   },
 ];
 
-/** Where delegations wait for a worker, or how to have that. */
+/** The queues in which delegations wait for a worker, or how to set them up. */
 export function QueuesSection() {
-  const { error, reload, value } = useResource(
-    "queues",
-    (signal) => client.listQueues({}, { signal }),
-    { refreshOn: ({ type }) => workEvents.includes(type) },
-  );
-  useEvery(pollMs, reload);
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["queues"],
+    everyMs: pollMs,
+    load: (signal) => client.listQueues({}, { signal }),
+    changedBy: ({ type }) => workEvents.includes(type),
+  });
   return (
     <Section title="Queues">
-      {error !== undefined && <Problem error={error} onRetry={reload} />}
+      {error !== null && <Problem error={error} onRetry={refetch} />}
       {value?.items.length === 0 && (
         <p className="px-4 text-soft [&_code]:font-mono [&_code]:text-xs [&_code]:text-ink">
-          There are none: the process that starts a run works on it. To have many machines work on
-          runs, keep them in Postgres (<code>MANDATE_DATABASE_URL</code>), set{" "}
-          <code>MANDATE_ENGINE=dbos</code> for this server, and start any number of workers:{" "}
+          No queues: the process that starts a run works on it. To spread runs over several
+          machines, store them in Postgres (<code>MANDATE_DATABASE_URL</code>), set{" "}
+          <code>MANDATE_ENGINE=dbos</code> for this server, and start workers:{" "}
           <code>mandate worker</code>
         </p>
       )}
@@ -62,7 +66,7 @@ export function QueuesSection() {
         <Table label="Queues" columns={columns} rows={value.items} keyOf={({ name }) => name} />
       )}
       {value?.isComplete === false && (
-        <p className="px-4 pt-2 text-soft">There are more than a thousand: not all were counted.</p>
+        <p className="px-4 pt-2 text-soft">Only the first thousand delegations are counted.</p>
       )}
     </Section>
   );

@@ -1,7 +1,7 @@
 import { Problem } from "../../components/problem.tsx";
 import { Tabs } from "../../components/tabs.tsx";
 import { client } from "../../data/client.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { useQueryWord } from "../../router/router.ts";
 import { MemoryTab } from "./memory-tab.tsx";
 import { ModelsTab } from "./models-tab.tsx";
@@ -9,15 +9,20 @@ import { OverviewTab } from "./overview-tab.tsx";
 
 export function SystemPage() {
   const [tab, setTab] = useQueryWord("tab", "overview");
-  const health = useResource("health", (signal) => client.getHealth({}, { signal }), {
-    refreshOn: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type),
+  const health = useLiveQuery({
+    key: ["health"],
+    load: (signal) => client.getHealth({}, { signal }),
+    changedBy: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type),
   });
-  const system = useResource("system", (signal) => client.getSystem({}, { signal }));
+  const system = useLiveQuery({
+    key: ["system"],
+    load: (signal) => client.getSystem({}, { signal }),
+  });
   const error = health.error ?? system.error;
   return (
     <>
       <h1 className="sr-only">System</h1>
-      {error !== undefined && <Problem error={error} onRetry={health.reload} />}
+      {error !== null && <Problem error={error} onRetry={health.refetch} />}
       <Tabs
         label="System"
         chosen={tab}
@@ -26,13 +31,12 @@ export function SystemPage() {
           {
             id: "overview",
             label: "Overview",
-            content: () =>
-              health.value && <OverviewTab health={health.value} system={system.value} />,
+            content: () => health.data && <OverviewTab health={health.data} system={system.data} />,
           },
           {
             id: "models",
             label: "Models",
-            content: () => system.value && <ModelsTab models={system.value.models} />,
+            content: () => system.data && <ModelsTab models={system.data.models} />,
           },
           { id: "memory", label: "Memory", content: () => <MemoryTab /> },
         ]}

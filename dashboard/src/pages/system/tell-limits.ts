@@ -2,12 +2,12 @@ import type { Operations } from "../../../../src/surfaces/client/mandate-client.
 
 type Limits = Operations["listQueues"]["reply"]["items"][number]["limits"];
 
-/** `200 of all, 10 of a worker, at each depth`; what is not limited is not mentioned. */
+/** `200 in all, 10 per worker, at each depth`; what is not limited is not mentioned. */
 export function tellLimits({ all, tenant, worker }: Limits): string {
   const parts = [
-    ...(all === null ? [] : [`${all} of all`]),
-    ...(worker === null ? [] : [`${worker} of a worker`]),
-    ...(tenant === null ? [] : [`${tenant} of a tenant`]),
+    ...(all === null ? [] : [`${all} in all`]),
+    ...(worker === null ? [] : [`${worker} per worker`]),
+    ...(tenant === null ? [] : [`${tenant} per tenant`]),
   ];
   return parts.length === 0 ? "no limit" : `${parts.join(", ")}, at each depth`;
 }

@@ -6,7 +6,7 @@ it("counts what is open by what it waits on", () => {
   const gone = { isInterrupted: true, waitingOn: { on: "model" as const } };
   expect(tellOpenWork([on("model"), on("slot"), on("slot"), gone])).toEqual([
     { words: "Queued", count: 2 },
-    { words: "With a model", count: 1 },
+    { words: "Waiting for a model", count: 1 },
     { words: "Interrupted", count: 1 },
   ]);
   expect(tellOpenWork([])).toEqual([]);

@@ -4,9 +4,8 @@ import { Problem } from "../../components/problem.tsx";
 import { type Column, Table } from "../../components/table.tsx";
 import { Text } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
-import { useResource } from "../../data/use-resource.ts";
+import { useLiveQuery } from "../../data/use-live-query.ts";
 import { Mark, Section } from "./section.tsx";
-import { useEvery } from "./use-every.ts";
 
 type Workers = Operations["listWorkers"]["reply"];
 type Worker = Workers["items"][number];
@@ -85,15 +84,19 @@ function stateColumn(engine: Workers["engine"]): Column<Worker> {
 
 /** Who shares the store, and whether anybody takes work. */
 export function WorkersSection({ startedAt }: { readonly startedAt: number }) {
-  const { error, reload, value } = useResource(
-    "workers",
-    (signal) => client.listWorkers({}, { signal }),
-    { refreshOn: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type) },
-  );
-  useEvery(pollMs, reload);
+  const {
+    data: value,
+    error,
+    refetch,
+  } = useLiveQuery({
+    key: ["workers"],
+    everyMs: pollMs,
+    load: (signal) => client.listWorkers({}, { signal }),
+    changedBy: ({ type }) => ["run.started", "run.finished", "run.resumed"].includes(type),
+  });
   return (
     <Section title="Workers">
-      {error !== undefined && <Problem error={error} onRetry={reload} />}
+      {error !== null && <Problem error={error} onRetry={refetch} />}
       {value !== undefined && (
         <>
           <Table

@@ -76,23 +76,16 @@ export class Metrics {
         "Metrics cover the runs of all tokens, and this token sees only its own. Use a viewer's token.",
       );
     }
-    const accepted = request.headers.get("accept") ?? "";
-    const isOpen = /application\/openmetrics-text/i.test(accepted);
-    const type = isOpen
-      ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
-      : "text/plain; version=0.0.4; charset=utf-8";
+    const { format, type } = formatFor(request.headers.get("accept") ?? "");
     const headers = { "content-type": type, "cache-control": "no-store" };
-    return new Response(await this.render(isOpen ? "openmetrics" : "text"), { headers });
+    return new Response(await this.render(format), { headers });
   };
 
   async render(format: MetricsFormat): Promise<string> {
     // What was open before the first event is read once, at the first scrape.
     this.#loading ??= this.#counts.load(this.#store);
     await Promise.all([this.#loading.catch(() => undefined), this.#fleet?.load()]);
-    const lines: string[] = [];
-    for (const family of this.#families) family.write(lines, format);
-    if (format === "openmetrics") lines.push("# EOF");
-    return `${lines.join("\n")}\n`;
+    return renderFamilies(this.#families, format);
   }
 
   close(): void {
@@ -130,12 +123,14 @@ type Figures = readonly (readonly [Labels, number])[];
  */
 export class FleetMetrics {
   readonly families: readonly MetricFamily[];
-  readonly #runtime: Pick<Runtime, "clock" | "queues" | "store">;
+  readonly #runtimes: readonly FleetSource[];
   #workers: Figures = [];
   #queues: Figures = [];
+  #open: Figures = [];
 
-  constructor(runtime: Pick<Runtime, "clock" | "queues" | "store">) {
-    this.#runtime = runtime;
+  /** Several runtimes, of several tenants, are added up. */
+  constructor(...runtimes: readonly FleetSource[]) {
+    this.#runtimes = runtimes;
     this.families = [
       new Reading(
         "mandate_workers",
@@ -145,34 +140,77 @@ export class FleetMetrics {
       ),
       new Reading(
         "mandate_queue_delegations",
-        "Delegations in queues, by queue and state; 1000 means 1000 or more.",
+        "Delegations in queues, by queue and state.",
         "gauge",
         () => this.#queues,
+      ),
+      new Reading(
+        "mandate_queue_open_delegations",
+        "Delegations in queues that need a place, waiting or at work: what autoscalers divide among workers.",
+        "gauge",
+        () => this.#open,
       ),
     ];
   }
 
   async load(): Promise<void> {
-    const { clock, queues, store } = this.#runtime;
-    const [workers, overview] = await Promise.all([
-      soon(clock, store.workers?.()),
-      soon(clock, queues?.overview()),
-    ]);
-    const counts = new Map<string, number>();
-    for (const { executor, isAlive } of workers ?? []) {
-      const key = `${isAlive ? "alive" : "gone"} ${executor === null ? "no" : "yes"}`;
-      counts.set(key, (counts.get(key) ?? 0) + 1);
+    const found = await Promise.all(
+      this.#runtimes.map(async ({ clock, queues, store }) => ({
+        workers: await soon(clock, store.workers?.()),
+        overview: await soon(clock, queues?.overview()),
+      })),
+    );
+    const workers = new Map<string, number>();
+    const queues = new Map<string, { suspended: number; waiting: number; working: number }>();
+    const add = (counts: Map<string, number>, key: string, count: number): void =>
+      void counts.set(key, (counts.get(key) ?? 0) + count);
+    for (const { overview, workers: rows } of found) {
+      for (const key of rows === undefined ? [] : workerStates) add(workers, key, 0);
+      for (const { executor, isAlive } of rows ?? []) {
+        add(workers, `${isAlive ? "alive" : "gone"} ${executor === null ? "no" : "yes"}`, 1);
+      }
+      for (const { name, suspended, waiting, working } of overview?.queues ?? []) {
+        const sum = queues.get(name) ?? { suspended: 0, waiting: 0, working: 0 };
+        sum.suspended += suspended;
+        sum.waiting += waiting;
+        sum.working += working;
+        queues.set(name, sum);
+      }
     }
-    const known = workers === undefined ? [] : ["alive yes", "alive no", "gone yes", "gone no"];
-    this.#workers = known.map((key) => {
+    this.#workers = [...workers].map(([key, count]) => {
       const [state = "", takes = ""] = key.split(" ");
-      return [{ state, takes_work: takes }, counts.get(key) ?? 0] as const;
+      return [{ state, takes_work: takes }, count] as const;
     });
-    this.#queues = (overview?.queues ?? []).flatMap(({ name, waiting, working }) => [
-      [{ queue: name, state: "waiting" }, waiting] as const,
-      [{ queue: name, state: "working" }, working] as const,
+    this.#queues = [...queues].flatMap(([queue, { suspended, waiting, working }]) => [
+      [{ queue, state: "suspended" }, suspended] as const,
+      [{ queue, state: "waiting" }, waiting] as const,
+      [{ queue, state: "working" }, working] as const,
     ]);
+    this.#open = [...queues].map(
+      ([queue, { waiting, working }]) => [{ queue }, waiting + working] as const,
+    );
   }
+}
+
+type FleetSource = Pick<Runtime, "clock" | "queues" | "store">;
+
+const workerStates = ["alive yes", "alive no", "gone yes", "gone no"];
+
+/** The format that a scraper accepts, and its media type. */
+export function formatFor(accepted: string): {
+  readonly format: MetricsFormat;
+  readonly type: string;
+} {
+  return /application\/openmetrics-text/i.test(accepted)
+    ? { format: "openmetrics", type: "application/openmetrics-text; version=1.0.0; charset=utf-8" }
+    : { format: "text", type: "text/plain; version=0.0.4; charset=utf-8" };
+}
+
+export function renderFamilies(families: readonly MetricFamily[], format: MetricsFormat): string {
+  const lines: string[] = [];
+  for (const family of families) family.write(lines, format);
+  if (format === "openmetrics") lines.push("# EOF");
+  return `${lines.join("\n")}\n`;
 }
 
 /** How long a scrape waits for the database. */
@@ -196,7 +234,7 @@ async function soon<Value>(
 const resolutionMs = 20;
 
 /** Metrics of this process. `stop` ends the measurement of the event loop. */
-function processMetrics(
+export function processMetrics(
   version: string,
   clock: Clock,
 ): {
@@ -211,7 +249,7 @@ function processMetrics(
   const families = [
     new Reading(
       "mandate_build_info",
-      "Versions of this server; the value is always 1.",
+      "Versions of this process; the value is always 1.",
       "gauge",
       () => [[{ version, node: process.version }, 1]],
     ),

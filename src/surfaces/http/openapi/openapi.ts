@@ -208,7 +208,7 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
     [pageSessionPath]: {
       get: {
         operationId: "readPageSession",
-        summary: "Says how to get a new link to the dashboard",
+        summary: "Shows how to get a new link to the dashboard",
         tags: ["pages"],
         security: [],
         responses: {
@@ -221,7 +221,7 @@ function describePageEndpoints(shelf: SchemaShelf, problem: JsonSchema): Paths {
       },
       post: {
         operationId: "beginPageSession",
-        summary: "Exchanges a sign-in code for a page session, as a cookie",
+        summary: "Exchanges a sign-in code or a token for a page session, as a cookie",
         tags: ["pages"],
         security: [],
         requestBody: { required: true, content: { "application/json": { schema: body } } },
@@ -249,6 +249,8 @@ const pageCode = objectOf({
   url: { type: "string" },
   // Null: until the server ends, for browsers on this machine.
   validForMs: { type: ["integer", "null"] },
+  // To be typed on the page.
+  shortCode: objectOf({ code: { type: "string" }, validForMs: { type: "integer" } }),
 });
 
 function objectOf(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {

@@ -1,40 +1,41 @@
 import { z } from "zod";
 import type { Clock } from "../../../ports/clock.ts";
-import { MandateError } from "../../../ports/mandate-error.ts";
 import { type Caller, type Guard, provenanceOf } from "../guard.ts";
 import { fieldErrors, HttpProblem, invalidRequest } from "../problem.ts";
 import { checkForm, parseBody, readBody } from "../read-body.ts";
-import {
-  type CodeRefusal,
-  mostSealedCharacters,
-  type PageSessions,
-  pageSessionMs,
-} from "./page-sessions.ts";
+import { mostSealedCharacters } from "./page-seal.ts";
+import { type CodeRefusal, type PageSessions, pageSessionMs } from "./page-sessions.ts";
 
 export const pageSessionPath = "/api/v1/page-session";
 
-export const pageSessionBody = z.strictObject({
-  code: z
-    .string()
-    .min(1)
-    .max(mostSealedCharacters)
-    .meta({ description: "From the fragment of the dashboard's address." }),
-});
+export const pageSessionBody = z.union([
+  z.strictObject({
+    code: z
+      .string()
+      .min(1)
+      .max(mostSealedCharacters)
+      .meta({ description: "From the fragment of the dashboard's address, or typed." }),
+  }),
+  z.strictObject({
+    token: z.string().min(1).max(512).meta({ description: "An access token." }),
+  }),
+]);
 
 const mostBodyBytes = 4096;
 
 const refusals: Readonly<Record<CodeRefusal, string>> = {
-  expired: "This link has expired.",
-  incomplete: "This link is not complete: copy the whole address.",
-  "other-server": "This link belongs to another server, or to one that has ended.",
-  used: "This link was used already.",
-  wrong: "This link is not valid.",
+  expired: "has expired.",
+  incomplete: "is not complete.",
+  "other-server": "belongs to another server, or to one that was stopped.",
+  tries: "was tried too often.",
+  used: "was already used.",
+  wrong: "is not valid.",
 };
 
 /**
- * `POST` exchanges a sign-in code for a page session, `DELETE` ends the session, `GET` says how to
- * get a new link, and proves to the command line which server answers. The only API path without a token: it accepts nothing but a code, and only from our
- * own page.
+ * `POST` exchanges a sign-in code or a token for a page session, `DELETE` ends the session, `GET`
+ * says how to get a new link, and proves to the command line which server answers. The only API path
+ * without a token in its header, and only for our own page.
  */
 export async function answerPageSession(
   request: Request,
@@ -72,17 +73,32 @@ export async function answerPageSession(
   const body = parseBody(await readBody(request, mostBodyBytes, clock));
   const parsed = pageSessionBody.safeParse(body);
   if (!parsed.success) throw invalidRequest(fieldErrors("body", parsed.error));
-  const exchanged = await pages.exchange(parsed.data.code, { isLocal });
-  if ("refused" in exchanged) {
+  const begun = await beginSession(parsed.data, { isLocal, guard, pages });
+  if ("problem" in begun) {
     guard.refuseGuesser(address);
-    throw new HttpProblem("unauthenticated", refusals[exchanged.refused], {
+    throw new HttpProblem("unauthenticated", begun.problem, {
       headers: { "www-authenticate": 'Bearer realm="mandate"' },
     });
   }
-  const { path, session } = exchanged;
+  const { path, session } = begun;
   const seconds = Math.floor(pageSessionMs / 1000);
   const cookie = `${cookieName}=${session}; Max-Age=${seconds}; ${attributes}`;
   return Response.json({ path }, { headers: { "set-cookie": cookie } });
+}
+
+async function beginSession(
+  body: z.infer<typeof pageSessionBody>,
+  { guard, isLocal, pages }: Pick<PageSessionParts, "guard" | "pages"> & { isLocal: boolean },
+): Promise<{ readonly path: string; readonly session: string } | { readonly problem: string }> {
+  if ("token" in body) {
+    const isValid = await guard.isValidToken(body.token);
+    if (!isValid) return { problem: "This token is unknown, expired or revoked." };
+    return { path: "/", session: pages.begin(body.token) };
+  }
+  const exchanged = await pages.exchange(body.code, { isLocal });
+  if (!("refused" in exchanged)) return exchanged;
+  const { isTyped, refused } = exchanged;
+  return { problem: `This ${isTyped ? "code" : "link"} ${refusals[refused]}` };
 }
 
 const challengeHeader = "x-mandate-challenge";
@@ -130,9 +146,13 @@ export async function createPageCode(
       "A page session cannot create a sign-in code. Send the token itself.",
     );
   }
-  const { code, validFor } = pages.createCode(token);
+  const { code, validFor } = await pages.createLink(token);
+  const short = await pages.createShortCode(token);
   return Response.json(
-    { code, url: pageUrl(request, code), validForMs: validFor },
+    {
+      ...{ code, url: pageUrl(request, code), validForMs: validFor },
+      shortCode: { code: short.code, validForMs: short.validFor },
+    },
     { status: 201 },
   );
 }
@@ -141,28 +161,4 @@ export async function createPageCode(
 function pageUrl(request: Request, code: string): string {
   const isSecure = request.headers.get("x-forwarded-proto") === "https";
   return `${isSecure ? "https" : "http"}://${provenanceOf(request).host}/#code=${code}`;
-}
-
-const variable = "MANDATE_PAGE_KEY";
-const keyBytes = 32;
-
-/**
- * The key of page sessions for all servers behind one address; undefined: each process makes its
- * own. An invalid key is an error: with a random one instead, every second request behind the load
- * balancer would be signed out.
- */
-export function readPageKey(
-  environment: Readonly<Record<string, string | undefined>>,
-): Buffer | undefined {
-  const text = environment[variable]?.trim() ?? "";
-  if (text === "") return undefined;
-  const key = Buffer.from(text, "base64");
-  // Decoding skips invalid characters, so the text must equal its own re-encoding.
-  const isExact = key.toString("base64") === text;
-  if (isExact && key.length === keyBytes) return key;
-  const what = isExact ? `It has ${key.length} bytes.` : "It is not base64.";
-  throw new MandateError(
-    "config-invalid",
-    `${variable} must be ${keyBytes} random bytes in base64. ${what} Make one with: openssl rand -base64 32`,
-  );
 }

@@ -2,8 +2,9 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { openStore } from "../../../open-store.ts";
 import { beginPage, json, openServer, type TestServer } from "../server.test-support.ts";
-import { readPageKey } from "./page-endpoints.ts";
-import { PageSeal, PageSessions, pageSessionMs } from "./page-sessions.ts";
+import { readPageKey, storedPageKey } from "./page-key.ts";
+import { PageSeal } from "./page-seal.ts";
+import { PageSessions, pageSessionMs } from "./page-sessions.ts";
 
 function exchange(http: TestServer, code: string, headers: Readonly<Record<string, string>> = {}) {
   const origin = http.server.url;
@@ -58,12 +59,12 @@ describe("a page", () => {
     const { code } = pages.createCode(http.token, "/runs/r1");
     expect((await exchange(http, code, forwarded)).json()).toEqual({ path: "/runs/r1" });
     for (const [sent, reason] of [
-      [code, "This link was used already."],
-      [code.slice(0, 20), "This link is not complete: copy the whole address."],
+      [code, "This link was already used."],
+      [code.slice(0, 20), "This link is not complete."],
       [`${code.slice(0, 3)}${"A".repeat(22)}`, "This link is not valid."],
       [
         `${code.startsWith("AAA") ? "BBB" : "AAA"}${code.slice(3)}`,
-        "This link belongs to another server, or to one that has ended.",
+        "This link belongs to another server, or to one that was stopped.",
       ],
     ] as const) {
       const refused = await exchange(http, sent, forwarded);
@@ -86,6 +87,38 @@ describe("a page", () => {
     const headers = { authorization: undefined, cookie, origin: url };
     expect((await http.send({ method: "POST", path, headers })).status).toBe(403);
     expect((await http.send({ method: "POST", path })).status).toBe(201);
+  });
+
+  it("is signed in with a viewer's token alone, and wrong tokens are refused and counted", async () => {
+    await using http = await openServer({ failureRate: { perSecond: 0.1, burst: 3 } });
+    const begin = (token: string) =>
+      http.send({
+        method: "POST",
+        path: "/api/v1/page-session",
+        headers: { authorization: undefined, origin: http.server.url, ...json },
+        body: JSON.stringify({ token }),
+      });
+    const token = await http.tokenFor("viewer");
+    const begun = await begin(token);
+    expect([begun.status, begun.json()]).toEqual([200, { path: "/" }]);
+    const cookie = begun.headers["set-cookie"]?.[0]?.split(";")[0] ?? "";
+    expect(cookie).not.toContain(token);
+    const headers = { authorization: undefined, cookie, origin: http.server.url };
+    const ask = async () => (await http.send({ path: "/api/v1/things", headers })).status;
+    expect(await ask()).toBe(200);
+    const wrong = await begin(`${token.slice(0, -1)}${token.endsWith("A") ? "B" : "A"}`);
+    expect([wrong.status, wrong.json()["detail"]]).toEqual([
+      401,
+      "This token is unknown, expired or revoked.",
+    ]);
+    const guesses: number[] = [];
+    for (let n = 0; n < 4; n++) guesses.push((await begin(`mnd_viewer_${n}`)).status);
+    expect(guesses).toEqual([401, 401, 429, 429]);
+    // A right one is not delayed by the guesses of others at the same address.
+    expect((await begin(token)).status).toBe(200);
+    await http.tokens.revoke("viewer", { id: "test", role: "admin" });
+    // What is revoked is refused; this address has guessed too often to be told why.
+    expect([await ask(), (await begin(token)).status]).toEqual([429, 429]);
   });
 
   it("leaves, and its cookie is worth nothing", async () => {
@@ -166,7 +199,9 @@ describe("PageSessions", () => {
     const begun = (await session(other)) ?? "";
     expect(await other.tokenOf(begun)).toBe("t");
     now += 600_000;
-    expect(await other.exchange(late.code, { isLocal: true })).toEqual({ refused: "expired" });
+    expect(await other.exchange(late.code, { isLocal: true })).toMatchObject({
+      refused: "expired",
+    });
     expect(await session(local, kept.code)).toEqual(expect.any(String));
     now += pageSessionMs - 600_001;
     expect(await other.tokenOf(begun)).toBe("t");
@@ -183,28 +218,78 @@ describe("PageSessions", () => {
     const elsewhere = { isLocal: false };
     expect(await pages.exchange(code, elsewhere)).toHaveProperty("session");
     const next = pages.createCode("t").code;
-    expect(await pages.exchange(code, elsewhere)).toEqual({ refused: "used" });
+    expect(await pages.exchange(code, elsewhere)).toMatchObject({ refused: "used" });
     now += 600_000;
     const last = pages.createCode("t").code;
     expect(new Set([code, next, last]).size).toBe(3);
-    expect(await pages.exchange(next, elsewhere)).toEqual({ refused: "expired" });
+    expect(await pages.exchange(next, elsewhere)).toMatchObject({ refused: "expired" });
     await pages.end((await session(pages, last)) ?? "");
     for (const each of [code, next, last]) expect(await session(pages, each)).toBeUndefined();
     expect(await session(pages, others)).toEqual(expect.any(String));
     await store.close();
   });
 
-  it("takes a code once, whichever of several servers is asked, and however often at once", async () => {
+  it("takes a link or a typed code once, whichever of several servers is asked, and however often at once", async () => {
     const store = await openStore({ database: ":memory:" });
     const servers = [1, 2, 3].map(() => new PageSessions({ now: Date.now, store, key }));
-    const { code } = servers[0]?.createCode("t") ?? { code: "" };
-    const sessions = await Promise.all(
-      [...servers, ...servers].map((server) => session(server, code)),
-    );
-    expect(sessions.filter((each) => each !== undefined)).toHaveLength(1);
-    const begun = sessions.find((each) => each !== undefined) ?? "";
-    for (const server of servers) expect(await server.tokenOf(begun)).toBe("t");
+    const [first] = servers;
+    const link = (await first?.createLink("t"))?.code ?? "";
+    const short = (await first?.createShortCode("t"))?.code ?? "";
+    expect(short).toMatch(/^[0-9A-HJKMNP-TV-Z]{5}-[0-9A-HJKMNP-TV-Z]{5}$/);
+    for (const code of [link, short.replace("-", " ").toLowerCase()]) {
+      const sessions = await Promise.all(servers.map((server) => session(server, code)));
+      expect(sessions.filter((each) => each !== undefined)).toHaveLength(1);
+      const begun = sessions.find((each) => each !== undefined) ?? "";
+      for (const server of servers) expect(await server.tokenOf(begun)).toBe("t");
+      expect(await first?.exchange(code, { isLocal: true })).toMatchObject({ refused: "used" });
+    }
     expect(new Set(servers.map((server) => server.cookieName(1))).size).toBe(1);
+    const stored = JSON.stringify(await store.listRecords("page-code"));
+    for (const secret of [short.slice(2, 5), short.slice(6), link.slice(2)]) {
+      expect(stored).not.toContain(secret);
+    }
+    await store.close();
+  });
+
+  it("takes a typed code for ten minutes, and after five wrong attempts not at all", async () => {
+    let now = 1e12;
+    const store = await openStore({ database: ":memory:" });
+    const pages = new PageSessions({ now: () => now, store, key });
+    const of = (code: string) => pages.exchange(code, { isLocal: true });
+    const { code } = await pages.createShortCode("t");
+    const other = (await pages.createShortCode("u")).code;
+    const wrong = `${code.slice(0, -1)}${code.endsWith("0") ? "1" : "0"}`;
+    // At the same time, so that no attempt goes uncounted.
+    const guesses = await Promise.all([1, 2, 3, 4, 5, 6, 7].map(() => of(wrong)));
+    const refusals = guesses.map((guess) => "refused" in guess && guess.refused);
+    expect(refusals.toSorted()).toEqual([...Array(2).fill("tries"), ...Array(5).fill("wrong")]);
+    expect(await of(code)).toEqual({ refused: "tries", isTyped: true });
+    expect(await of("12345")).toEqual({ refused: "incomplete", isTyped: true });
+    now += 600_000;
+    expect(await of(other)).toEqual({ refused: "expired", isTyped: true });
+    const last = (await pages.createShortCode("t")).code;
+    expect(await store.listRecords("page-code")).toHaveLength(1);
+    // A used code takes no more of them: each is a slow hash, and an entry in the log.
+    expect(await of(last)).toMatchObject({ path: "/" });
+    const [before] = await store.listRecords("page-code");
+    for (let count = 0; count < 10; count++) await of(`${last.slice(0, 2)}${"0".repeat(8)}`);
+    const [after] = await store.listRecords("page-code");
+    expect((after?.version ?? 0) - (before?.version ?? 0)).toBe(4);
+    await store.close();
+  });
+
+  it("keeps sessions over a restart with the key of the database, and ended ones ended", async () => {
+    const store = await openStore({ database: ":memory:" });
+    const [one, same] = await Promise.all([storedPageKey(store), storedPageKey(store)]);
+    expect(one).toEqual(same);
+    const start = async () =>
+      new PageSessions({ now: Date.now, store, key: await storedPageKey(store), isLocal: true });
+    const before = await start();
+    const [kept, ended] = [before.begin("t"), before.begin("t")];
+    await before.end(ended);
+    before.close();
+    const after = await start();
+    expect([await after.tokenOf(kept), await after.tokenOf(ended)]).toEqual(["t", undefined]);
     await store.close();
   });
 
@@ -242,6 +327,7 @@ describe("PageSessions", () => {
     for (const other of others) {
       expect(await other.tokenOf(begun)).toBeUndefined();
       expect(await session(other, keyed.createCode("t").code)).toBeUndefined();
+      expect(await session(other, (await keyed.createLink("t")).code)).toBeUndefined();
       expect(other.cookieName(4848)).not.toBe(keyed.cookieName(4848));
     }
     expect(await keyed.tokenOf(begun)).toBe("t");
@@ -250,7 +336,7 @@ describe("PageSessions", () => {
 });
 
 describe("PageSeal", () => {
-  const seal = new PageSeal();
+  const seal = new PageSeal(randomBytes(32));
   const sealed = { token: "mnd_ann_secret", until: 1.5e12 };
 
   it("opens what it sealed as what it was sealed as, and nothing that was changed", () => {

@@ -33,9 +33,11 @@ test("who reads needs to be a viewer; who changes anything needs to be more", ()
   const own = ["markInboxRead", "executeCommand", "putPin", "deletePin"];
   // What lies in a folder, and what a repository would have agents told, is not for whoever looks.
   const guarded = ["findFiles", "getWaiting"];
+  // They bind operators.
+  const limits = ["putLimit", "deleteLimit"];
   for (const { id, method, role, tag } of routes) {
     const least =
-      tag === "tokens"
+      tag === "tokens" || limits.includes(id)
         ? "admin"
         : (method === "GET" && !guarded.includes(id)) || own.includes(id)
           ? "viewer"

@@ -5,7 +5,10 @@ import { delegationRoutes } from "./delegations.ts";
 import { fileRoutes } from "./files.ts";
 import { inboxRoutes } from "./inbox.ts";
 import { keptWorkRoutes } from "./kept-work.ts";
+import { limitRoutes } from "./limits.ts";
 import { memoryRoutes } from "./memory.ts";
+import { modelRequestRoutes } from "./model-requests.ts";
+import { overviewRoutes } from "./overview.ts";
 import { profileRoutes } from "./profiles.ts";
 import { recordRoutes } from "./records.ts";
 import { runRoutes } from "./runs.ts";
@@ -20,6 +23,7 @@ export const routes: readonly Route[] = [
   ...runRoutes,
   ...delegationRoutes,
   ...keptWorkRoutes,
+  ...modelRequestRoutes,
   ...agentRoutes,
   ...profileRoutes,
   ...trustRoutes,
@@ -30,6 +34,8 @@ export const routes: readonly Route[] = [
   ...fileRoutes,
   ...memoryRoutes,
   ...tokenRoutes,
+  ...overviewRoutes,
   ...systemRoutes,
   ...workerRoutes,
+  ...limitRoutes,
 ];

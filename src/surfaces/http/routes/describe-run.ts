@@ -2,6 +2,7 @@ import { z } from "zod";
 import { type CloseReason, closeReasons } from "../../../events/close-reason.ts";
 import type { Delegation } from "../../../events/delegation.ts";
 import { type AskWorkers, isRunInterrupted } from "../../../events/is-worked-on.ts";
+import { noRootFacts, rootFactsOf } from "../../../events/root-facts.ts";
 import { childrenByParent, type RunState } from "../../../events/run-state.ts";
 import { spentIn } from "../../../events/spent.ts";
 import type { RunRow, Store } from "../../../ports/store.ts";
@@ -26,6 +27,9 @@ export const runRow = z.object({
   title: z.string().meta({ description: "The task in one line." }),
   application: z.string(),
   workspace: z.string().nullable(),
+  profile: z.string().nullable().meta({ description: "Of the root; null: not created yet." }),
+  model: z.string().nullable().meta({ description: "`provider/model` of the root." }),
+  startedBy: z.string().nullable().meta({ description: "The token that started it." }),
   state: z.enum(runStates),
   closeReason: z
     .enum(closeReasons)
@@ -34,6 +38,10 @@ export const runRow = z.object({
   startedAt: moment,
   finishedAt: moment.nullable(),
   delegations: z.number(),
+  failed: z.number().meta({ description: "Delegations that failed; cancelled ones do not count." }),
+  kept: z
+    .number()
+    .meta({ description: "Failed delegations whose working copy waits for a merge or a discard." }),
   tokens: z.number(),
   cost: z.number(),
   estimated,
@@ -58,23 +66,33 @@ const mostInTree = 1000;
 /** The models of open delegations are only in events; longer logs are not read for them. */
 const mostEventsRead = 5000;
 
+/** What the rows of a page share. */
+export interface RowsSurroundings {
+  readonly workers: AskWorkers;
+  /** The ids of the delegations that have a working copy. */
+  readonly copies: ReadonlySet<string>;
+}
+
 export async function describeRow(
   store: Store,
   listed: RunRow,
-  workers: AskWorkers,
+  { copies, workers }: RowsSurroundings,
 ): Promise<z.infer<typeof runRow>> {
-  const { row, spent, state } = await listedRun(store, listed, workers);
+  const { row, run, spent, state } = await listedRun(store, listed, workers);
+  const ends = run === undefined ? await endsOf(store, row) : endsIn(run);
   const { application, delegations, finishedAt, id, startedAt, task, workspace } = row;
+  const { model, profile, startedBy } = row;
   return {
     runId: id,
     title: harmlessLine(task, titleLength),
-    application,
-    workspace,
+    ...{ application, workspace, profile, model, startedBy },
     state,
-    closeReason: await closeReasonOf(store, row),
+    closeReason: ends.closeReason,
     startedAt,
     finishedAt,
     delegations,
+    failed: ends.failed.length - ends.cancelled,
+    kept: ends.failed.filter((each) => copies.has(each)).length,
     ...spent,
   };
 }
@@ -82,10 +100,15 @@ export async function describeRow(
 export async function describeRun(
   store: Store,
   run: RunState,
-  now: number,
+  { copies, now }: { readonly copies: ReadonlySet<string>; readonly now: number },
 ): Promise<z.infer<typeof runDetail>> {
+  const ends = endsIn(run);
   const isInterrupted = await isRunInterrupted(store, run);
   const root = rootOf(run);
+  const contract = root && (await store.readContract(root.id).catch(() => undefined));
+  const { model, profile, startedBy } = contract
+    ? rootFactsOf(JSON.stringify(contract))
+    : noRootFacts;
   const result = root && resultOf(run, root.id);
   const about = { isInterrupted, now, served: await servedIn(store, run) };
   const tree = [];
@@ -98,13 +121,16 @@ export async function describeRun(
     task: run.task,
     application: run.application,
     workspace: run.workspace,
+    ...{ profile, model, startedBy },
     state: run.outcome ?? (isInterrupted ? "interrupted" : "running"),
-    closeReason: closeReasonIn(run),
+    closeReason: ends.closeReason,
     startedAt: run.startedAt,
     finishedAt: run.finishedAt,
     elapsedMs: (run.finishedAt ?? now) - run.startedAt,
     budgetTokens: run.budgetTokens,
     delegations: run.delegations.size,
+    failed: ends.failed.length - ends.cancelled,
+    kept: ends.failed.filter((each) => copies.has(each)).length,
     ...spentIn(run),
     rootId: root?.id ?? null,
     tree,
@@ -150,22 +176,49 @@ async function servedIn(
   return served;
 }
 
-/** The close reason of a finished run never changes, so its log is folded once. */
-const known = new StoreMemory<CloseReason | null>(10_000);
+/** How the delegations of a run ended. */
+interface Ends {
+  /** Why the run failed or was cancelled; null otherwise. */
+  readonly closeReason: CloseReason | null;
+  /** The ids of those that did not complete. */
+  readonly failed: readonly string[];
+  /** So many of them were cancelled. */
+  readonly cancelled: number;
+}
 
-/** Why a run failed or was cancelled; its stored row does not have this. */
-async function closeReasonOf(
+const noEnds: Ends = { closeReason: null, failed: [], cancelled: 0 };
+
+/** A finished run never changes, so its log is folded once. */
+const known = new StoreMemory<Ends>(10_000);
+
+/** The stored row of a finished run does not have this. */
+async function endsOf(
   store: Store,
   { id, outcome }: Pick<RunRow, "id" | "outcome">,
-): Promise<CloseReason | null> {
-  if (outcome === null || outcome === "succeeded") return null;
+): Promise<Ends> {
+  if (outcome === null) return noEnds;
   const kept = known.get(store, id);
   if (kept !== undefined) return kept;
   // A damaged log is reported where the run itself is shown; a list shows the stored row.
   const run = await store.readRun(id).catch(() => undefined);
-  const reason = run === undefined ? null : closeReasonIn(run);
-  known.keep(store, id, reason);
-  return reason;
+  const ends = run === undefined ? noEnds : endsIn(run);
+  known.keep(store, id, ends);
+  return ends;
+}
+
+function endsIn(run: RunState): Ends {
+  const failed: string[] = [];
+  let cancelled = 0;
+  for (const delegation of run.delegations.values()) {
+    if (delegation.status !== "closed" || delegation.finalStatus !== "failed") continue;
+    failed.push(delegation.id);
+    if (isCancellation(delegation.closeReason)) cancelled += 1;
+  }
+  return { closeReason: closeReasonIn(run), failed, cancelled };
+}
+
+function isCancellation(reason: CloseReason): boolean {
+  return reason === "cancelled" || reason === "parent_closed";
 }
 
 function closeReasonIn(run: RunState): CloseReason | null {

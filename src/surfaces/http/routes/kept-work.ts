@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { keptWorkIn } from "../../../application/kept-copies.ts";
 import type { KeptWork, MergedWork } from "../../../application/kept-work/kept-work.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { headOf } from "../../../text.ts";
 import { defineRoute, type Host, type Route } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
-import { delegationId, listOf, plainData } from "./shared-schemas.ts";
+import { delegationId, listOf, plainData, runId } from "./shared-schemas.ts";
 
 /** What a delegation changed in its working copy. */
 export const delegationDiff = z.object({
@@ -61,11 +62,51 @@ export const discardReply = z.object({
   sentence: z.string().nullable(),
 });
 
+/** What a run changed in its folder, and what is still in working copies. */
+export const runChanges = z.object({
+  files: listOf(
+    z.object({
+      path: z.string(),
+      change: z.enum(["added", "removed", "changed"]),
+      lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
+    }),
+  ),
+  total: z.number().meta({ description: "Of files; the list has at most 2000." }),
+  hasCommands: z
+    .boolean()
+    .meta({ description: "Commands ran in the folder, and may have changed other files." }),
+  kept: listOf(z.string()).meta({
+    description: "The failed delegations whose changes wait for a merge or a discard.",
+  }),
+});
+
 const tag = "delegations";
+const mostFiles = 2000;
 const params = z.object({ delegationId });
 const longestDiff = 4 * 1024 * 1024;
 
 export const keptWorkRoutes: readonly Route[] = [
+  defineRoute({
+    id: "getRunChanges",
+    method: "GET",
+    path: "/runs/:runId/changes",
+    summary: "Lists the files that a run changed, and the changes that were kept and not merged.",
+    tag: "runs",
+    role: "viewer",
+    cost: 10,
+    params: z.object({ runId }),
+    reply: runChanges,
+    async handle({ params: { runId: id } }, { runtime }) {
+      const { store, workFolder: home } = runtime;
+      const run = await readRunOf(store, id);
+      // Loaded on demand: most servers never use git.
+      const { changesOfRun } = await import("../../../application/kept-work/changes-of-run.ts");
+      await runtime.settleCopies();
+      const { files, hasCommands } = await changesOfRun({ store, home }, run);
+      const kept = await keptWorkIn({ store, home }, run.delegations.values());
+      return { files: files.slice(0, mostFiles), total: files.length, hasCommands, kept };
+    },
+  }),
   defineRoute({
     id: "diffDelegation",
     method: "GET",

@@ -1,10 +1,14 @@
 import { z } from "zod";
+import { copiesIn } from "../../../application/kept-copies.ts";
 import { compareStoredRuns, type ForkPlace, Forks, replay } from "../../../application/replay.ts";
+import { readWorkflowRun } from "../../../application/workflow-runs.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { ForkRequest } from "../../../delegations/replay/plan-fork.ts";
 import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
+import { MandateError } from "../../../ports/mandate-error.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
+import type { WorkflowCallView } from "../../../sessions/workflow-view.ts";
 import { defineRoute, type Host, type Route } from "../route.ts";
 import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
 import { eventPage, eventRow } from "./event-page.ts";
@@ -16,6 +20,7 @@ import {
   listOf,
   longestWaitMs,
   plainData,
+  profileName,
   runId,
   whoever,
 } from "./shared-schemas.ts";
@@ -31,6 +36,9 @@ import {
   cancelBody,
   cancelReply,
   cancelWork,
+  interruptBody,
+  interruptReply,
+  interruptWork,
   resumeBody,
   resumedRun,
   resumeWork,
@@ -45,6 +53,23 @@ export const verification = z.object({
       "{ invariant, runId?, delegationId?, seq?, message }",
     ),
   ),
+});
+
+export const workflowDetail = z.object({
+  runId: z.string(),
+  outcome: z.enum(["succeeded", "failed", "cancelled"]).nullable(),
+  delegationId: z.string(),
+  name: z.string(),
+  description: z.string(),
+  document: z.string().meta({ description: "The hash of the stored script." }),
+  resumes: z.string().nullable(),
+  phases: listOf(z.string()),
+  calls: listOf(
+    plainData<WorkflowCallView>(
+      "{ key, kind, label, phase, state, why?, delegation?, usage?, error? }",
+    ),
+  ),
+  lines: listOf(z.string()),
 });
 
 const differences = listOf(
@@ -108,22 +133,28 @@ export const runRoutes: readonly Route[] = [
       open: flag.optional().meta({ description: "Only open runs." }),
       outcome: z.enum(["succeeded", "failed", "cancelled"]).optional(),
       application: z.string().max(200).optional(),
+      profile: profileName.optional(),
+      model: z.string().max(400).optional().meta({ description: "`provider/model` of the root." }),
+      startedBy: z.string().max(200).optional().meta({ description: "The name of a token." }),
+      workspace: z.string().max(4096).optional(),
     }),
     reply: pageSchema(runRow),
-    async handle({ query }, { runtime: { store } }) {
-      const { application, open, outcome } = query;
+    async handle({ query }, { runtime: { store, workFolder } }) {
+      const { cursor: _, limit: __, open, ...filters } = query;
       const before = readCursor("runs", query, runId);
       const rows = await store.listRuns({
         limit: limitOf(query) + 1,
         ...(before !== undefined && { before }),
         ...(open === true && { open }),
-        ...(outcome !== undefined && { outcome }),
-        ...(application !== undefined && { application }),
+        ...withoutAbsent(filters),
       });
       const page = pageOf("runs", rows, query, ({ id }) => id);
-      const workers = askWorkersOnce(store);
+      const around = {
+        workers: askWorkersOnce(store),
+        copies: new Set(await copiesIn(workFolder)),
+      };
       const items = [];
-      for (const row of page.items) items.push(await describeRow(store, row, workers));
+      for (const row of page.items) items.push(await describeRow(store, row, around));
       return { items, nextCursor: page.nextCursor };
     },
   }),
@@ -131,7 +162,7 @@ export const runRoutes: readonly Route[] = [
     id: "startRun",
     method: "POST",
     path: "/runs",
-    summary: "Starts a run from a task or a plan.",
+    summary: "Starts a run from a task, a plan or a workflow script.",
     tag,
     role: "operator",
     body: startRunBody,
@@ -154,11 +185,30 @@ export const runRoutes: readonly Route[] = [
     query: z.strictObject({ wait: countIn(0, longestWaitMs).optional() }),
     reply: runDetail,
     async handle({ params: { runId: id }, query: { wait = 0 }, signal }, { runtime }) {
-      const { clock, store } = runtime;
+      const { clock, store, workFolder } = runtime;
       const run = await readRunOf(store, id);
-      if (wait === 0 || run.outcome !== null) return describeRun(store, run, clock.now());
-      await untilFinished(runtime, id, { waitMs: wait, signal });
-      return describeRun(store, await readRunOf(store, id), clock.now());
+      const isOver = wait === 0 || run.outcome !== null;
+      if (!isOver) await untilFinished(runtime, id, { waitMs: wait, signal });
+      const shown = isOver ? run : await readRunOf(store, id);
+      const copies = new Set(await copiesIn(workFolder));
+      return describeRun(store, shown, { copies, now: clock.now() });
+    },
+  }),
+  defineRoute({
+    id: "getWorkflow",
+    method: "GET",
+    path: "/runs/:runId/workflow",
+    summary: "Shows the workflow of a run: phases, calls, which were replayed, which ran and why.",
+    tag,
+    role: "viewer",
+    cost: 5,
+    params,
+    reply: workflowDetail,
+    async handle({ params: { runId: id } }, { runtime: { store } }) {
+      await readRunOf(store, id);
+      const found = await readWorkflowRun(store, id);
+      if (found !== undefined) return { runId: id, outcome: found.run.outcome, ...found.view };
+      throw new MandateError("unknown-run", `Run ${id} carries out no workflow.`);
     },
   }),
   defineRoute({
@@ -173,6 +223,20 @@ export const runRoutes: readonly Route[] = [
     reply: cancelReply,
     handle: ({ body, params: { runId: id }, principal }, host) =>
       cancelWork(host, id, principal, body.reason),
+  }),
+  defineRoute({
+    id: "interruptRun",
+    method: "POST",
+    path: "/runs/:runId/interrupt",
+    summary:
+      "Interrupts a run that this server works on: its main agent stops, its sub-agents by their contracts, or the run after them.",
+    tag,
+    role: "operator",
+    params,
+    body: interruptBody,
+    reply: interruptReply,
+    handle: ({ body, params: { runId: id }, principal }, host) =>
+      interruptWork(host, id, principal, body),
   }),
   defineRoute({
     id: "resumeRun",
@@ -280,6 +344,16 @@ export const runRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/** Without the filters that were not given. */
+function withoutAbsent<Filters extends object>(
+  filters: Filters,
+): {
+  readonly [Name in keyof Filters]: NonNullable<Filters[Name]>;
+} {
+  const given = Object.entries(filters).filter(([, value]) => value !== undefined);
+  return Object.fromEntries(given) as ReturnType<typeof withoutAbsent<Filters>>;
+}
 
 /** Forks a run for the caller, if this server serves its folder. */
 async function forkRun(

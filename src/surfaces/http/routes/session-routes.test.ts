@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { scriptedModel } from "../../../models/scripted/scripted-model.ts";
 import { type EngineOptions, testProfile } from "../../../testing/engine-fixture.ts";
 import { openApi, refusal } from "./api.test-support.ts";
 
@@ -14,6 +15,18 @@ const options: EngineOptions = {
 };
 
 describe("sessions over HTTP", () => {
+  it("continue with another model on request", async () => {
+    const other = scriptedModel(() => ({ text: "the other model" }));
+    await using api = await openApi({ ...options, models: { other } });
+    const first = await api.client.startRun({ task: "hello", profile: "writer", wait: 20_000 });
+    const sessionId = first.delegationId;
+    const say = (modelOverride: string) =>
+      api.client.continueSession({ sessionId, message: "again", modelOverride, wait: 20_000 });
+    expect((await say("other/one")).result?.result).toBe("the other model");
+    // An empty name means that none is given.
+    expect((await say("")).result?.result).toBe("said: again");
+  });
+
   it("are listed, named, continued and exported", async () => {
     await using api = await openApi(options);
     const first = await api.client.startRun({ task: "hello", profile: "writer", wait: 20_000 });

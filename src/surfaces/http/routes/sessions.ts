@@ -71,6 +71,12 @@ export const exportedSession = z.object({
 
 export const continueBody = z.strictObject({
   message: z.string().min(1).max(1_000_000),
+  modelOverride: z
+    .string()
+    .min(1)
+    .max(200)
+    .optional()
+    .meta({ description: "Another model from here on: provider/model, or a pool." }),
   readOnly: z.boolean().optional(),
   session: sessionName.optional(),
   wait: waitMs,
@@ -166,9 +172,9 @@ export const sessionRoutes: readonly Route[] = [
     async handle({ body, isPage, params: { sessionId: id }, principal, signal }, host) {
       const { engine, store } = host.runtime;
       await requireServed(host, (await readRunOf(store, id)).workspace);
-      const { message, readOnly, session, wait = 0 } = body;
+      const { message, modelOverride, readOnly, session, wait = 0 } = body;
       const place = { by: principal, session: sessionOf(principal, session) };
-      const options = { ...place, readOnly, isTyped: isPage };
+      const options = { ...place, modelOverride, readOnly, isTyped: isPage };
       const started = await engine.continueSession(id, message, options);
       return describeStarted(host, started, wait, signal);
     },

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { planToRun } from "../../../application/plan-files.ts";
+import { requestedWorkflow } from "../../../application/workflow-runs.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { DelegationResult } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
@@ -23,6 +24,21 @@ export const startRunBody = z.strictObject({
     .record(z.string(), z.unknown())
     .optional()
     .meta({ description: "Steps to execute, in place of a task." }),
+  workflow: z
+    .strictObject({
+      name: z.string().min(1).max(200).optional().meta({ description: "A trusted script." }),
+      script: z.string().min(1).max(524_288).optional(),
+      args: z.unknown().optional(),
+      limits: z
+        .strictObject({
+          outputTokens: z.int().min(1).optional(),
+          maxConcurrent: z.int().min(1).optional(),
+          maxAgents: z.int().min(1).max(1000).optional(),
+        })
+        .optional(),
+    })
+    .optional()
+    .meta({ description: "A workflow script, in place of a task." }),
   profile: whoever.optional().meta({ description: "A profile, or a handle." }),
   agent: agentId.optional().meta({ description: "A handle, in place of a profile." }),
   context: z.string().max(1_000_000).optional(),
@@ -67,19 +83,20 @@ export async function startRun(
   requireAtMost("budgetTokens", budgetTokens, runtime.config.limits.runTokens);
   const workspace = await folderOf(host, body.workspace);
   return runtime.engine.startRun({
-    ...(await whatToDo(host, body)),
+    ...(await whatToDo(host, body, workspace ?? null)),
     ...{ budgetTokens, by, maxCost, maxDepth, maxTokens, readOnly, watchers, workspace },
     isRealWorkspace: true,
-    isTyped: isTyped && body.plan === undefined,
+    isTyped: isTyped && body.plan === undefined && body.workflow === undefined,
     timeoutMs: timeout,
     session: sessionOf(by, body.session),
   });
 }
 
-async function whatToDo(host: Host, body: StartRunBody) {
+async function whatToDo(host: Host, body: StartRunBody, workspace: string | null) {
   const { agent, context, forwardSkills, modelOverride, plan, profile, task, title, tools } = body;
-  if (plan === undefined) {
-    if (task === undefined) throw usage("A run needs a task or a plan.");
+  const { workflow } = body;
+  if (plan === undefined && workflow === undefined) {
+    if (task === undefined) throw usage("A run needs a task, a plan or a workflow.");
     if (profile !== undefined && agent !== undefined) {
       throw usage("Name a profile or an agent, not both.");
     }
@@ -88,8 +105,15 @@ async function whatToDo(host: Host, body: StartRunBody) {
   const said = { task, profile, agent, context, title, tools, forwardSkills, modelOverride };
   const [one] = Object.entries(said).filter(([, value]) => value !== undefined);
   if (one !== undefined) {
-    throw usage(`"${one[0]}" cannot be combined with a plan, which names the profiles itself.`);
+    const what = plan === undefined ? "workflow" : "plan";
+    throw usage(`"${one[0]}" cannot be combined with a ${what}, which names the profiles itself.`);
   }
+  if (workflow !== undefined) {
+    if (plan !== undefined) throw usage("Give a plan or a workflow, not both.");
+    await host.runtime.control.view.refresh(true);
+    return requestedWorkflow(host.runtime, workflow, workspace);
+  }
+  if (plan === undefined) throw usage("A run needs a task, a plan or a workflow.");
   const { config, control, profiles, store } = host.runtime;
   await control.view.refresh(true);
   const behind = (handle: string) => control.view.entry(handle)?.profileId;

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { cancelAfterChildren } from "../../../application/cancel-after-children.ts";
 import { EngineSteering } from "../../../application/engine-steering.ts";
 import type { ResumedRunWork } from "../../../application/steering.ts";
 import type { Principal } from "../../../control/records/principal.ts";
@@ -69,6 +70,38 @@ export async function cancelWork(
     ? (["unknown-run", "run"] as const)
     : (["unknown-delegation", "delegation"] as const);
   throw new MandateError(code, `There is no ${what} ${id}.`);
+}
+
+export const interruptBody = z.strictObject({
+  how: z.enum(["by-contract", "after-children"]).optional().meta({
+    description:
+      "by-contract (default): each sub-agent's contract says whether it stops, pauses or continues; after-children: the run is cancelled when no sub-agent is open.",
+  }),
+});
+
+export const interruptReply = z.object({
+  id: z.string(),
+  outcome: z.enum(["cancelled", "continuing", "paused", "waiting", "already_terminal"]).meta({
+    description:
+      "continuing: some sub-agents work to their end; waiting: it ends after its sub-agents.",
+  }),
+});
+
+/** Interrupts a run, as Esc does in a chat. */
+export async function interruptWork(
+  { runtime: { engine, store } }: Host,
+  id: string,
+  by: Principal,
+  { how = "by-contract" }: z.infer<typeof interruptBody>,
+): Promise<z.infer<typeof interruptReply>> {
+  await readRunOf(store, id);
+  if (how === "after-children") {
+    const outcome = await cancelAfterChildren({ engine, store }, id, `interrupted by ${by.id}`);
+    if (outcome === "not_found") throw new MandateError("unknown-run", `There is no run ${id}.`);
+    return { id, outcome };
+  }
+  const { outcome } = await engine.interrupt(id, `interrupted by ${by.id}`);
+  return { id, outcome };
 }
 
 /**

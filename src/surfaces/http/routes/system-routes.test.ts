@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type EngineOptions, testProfile } from "../../../testing/engine-fixture.ts";
+import { until } from "../../../testing/until.ts";
 import { openApi, refusal } from "./api.test-support.ts";
 
 const options: EngineOptions = {
@@ -69,9 +70,61 @@ describe("the server about itself", () => {
     expect((await of("model")).items).toHaveLength(1);
     const today = new Date().toISOString().slice(0, 10);
     expect((await api.client.getCosts()).items.map(({ key }) => key)).toEqual([today]);
+    const people = await api.client.getCosts({ by: "person", daily: true });
+    expect(people.items.map(({ key }) => key)).toEqual(["local"]);
+    expect(people.days).toMatchObject([{ key: "local", day: today, prompt: 210, completion: 15 }]);
+    const folders = await api.client.getCosts({ by: "workspace", daily: true, limit: 1 });
+    expect(folders.days.map(({ key }) => key)).toEqual([api.engine.workspace]);
     const none = await api.client.getCosts({ by: "run", since: Date.now() + 60_000 });
     expect(none).toMatchObject({ items: [], runs: 0 });
     const wrong = api.client.getCosts({ by: "moon" as "day" });
     expect(await refusal(wrong)).toBe("400 request-invalid");
+  });
+
+  it("shows in one reply what runs, waits, failed and was spent, of the caller's runs only", async () => {
+    await using api = await openApi({
+      profiles: [
+        testProfile("writer", { tools: [] }),
+        testProfile("asker", { tools: ["ask_user"] }),
+      ],
+      model({ caller, messages }) {
+        if (caller.task === "break") return { fault: "rejected" };
+        const ask = { tool: "ask_user", input: { message: "Which one?" } };
+        const isNew = messages.at(-1)?.role === "user";
+        return caller.profile === "asker" && isNew ? { calls: [ask] } : "done";
+      },
+    });
+    const ann = await api.as("operator", "ann");
+    const { runId } = await ann.startRun({ task: "ask me", profile: "asker" });
+    await api.client.startRun({ task: "write", profile: "writer", wait: 20_000 });
+    await api.client.startRun({ task: "break", profile: "writer", wait: 20_000 });
+    await until("it asks", async () => (await ann.listInbox({ openOnly: true })).items[0]);
+    const all = await api.client.getOverview();
+    expect(all.open).toMatchObject({
+      items: [{ runId, profile: "asker", startedBy: "ann", state: "running" }],
+      total: 1,
+    });
+    expect(all.waiting).toMatchObject({ items: [{ runId, ask: { default: null } }], total: 1 });
+    expect(all.failed.map(({ title }) => title)).toEqual(["break"]);
+    expect(all.recent.map(({ title }) => title)).toEqual(["break", "write"]);
+    const [today] = all.spent.days;
+    expect([today?.day, all.spent.isComplete]).toEqual([
+      new Date(all.at).toISOString().slice(0, 10),
+      true,
+    ]);
+    const own = await ann.getOverview();
+    expect([own.open.total, own.waiting.total, own.failed, own.recent]).toEqual([1, 1, [], []]);
+    expect(own.spent.days[0]?.tokens).toBeLessThan(today?.tokens ?? 0);
+    const { items } = await api.client.listRuns({ startedBy: "ann", profile: "asker" });
+    expect(items.map(({ runId: id }) => id)).toEqual([runId]);
+    const [first] = (await api.client.listRuns({ profile: "writer" })).items;
+    const { startedBy, model, workspace } = first ?? {};
+    expect([startedBy, workspace]).toEqual(["local", api.engine.workspace]);
+    const filters = { model: model ?? "", workspace: workspace ?? "" };
+    expect((await api.client.listRuns(filters)).items).toHaveLength(3);
+    expect((await api.client.listRuns({ ...filters, startedBy: "nobody" })).items).toEqual([]);
+    expect((await ann.listRuns({ startedBy: "local" })).items).toEqual([]);
+    await api.client.cancelRun({ runId });
+    expect((await api.client.getOverview()).failed).toHaveLength(1);
   });
 });

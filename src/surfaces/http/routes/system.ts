@@ -8,7 +8,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { costGroups, costReport as reportCosts } from "../../../sessions/cost-report.ts";
 import { defineRoute, type Route } from "../route.ts";
 import { estimated } from "./describe-delegation.ts";
-import { countIn, listOf, moment, plainData } from "./shared-schemas.ts";
+import { countIn, flag, listOf, moment, plainData } from "./shared-schemas.ts";
 
 export const me = z.object({
   id: z.string(),
@@ -75,7 +75,12 @@ export const costGroup = z.enum(costGroups);
 
 export const costReport = z.object({
   by: costGroup,
-  items: listOf(z.object({ key: z.string(), ...amounts })),
+  items: listOf(z.object({ key: z.string(), ...amounts })).meta({
+    description: "The key is empty where it is not known, as for the person of a deleted run.",
+  }),
+  days: listOf(z.object({ key: z.string(), day: z.string(), ...amounts })).meta({
+    description: "With `daily`: what each of these items spent on each day in UTC, latest first.",
+  }),
   total: z.object(amounts),
   runs: z.number().meta({ description: "The number of runs that were read, newest first." }),
   isComplete: z.boolean().meta({ description: "False: older runs are missing." }),
@@ -157,7 +162,7 @@ export const systemRoutes: readonly Route[] = [
     id: "getCosts",
     method: "GET",
     path: "/costs",
-    summary: "Sums up costs by run, profile, model or day.",
+    summary: "Sums up costs by run, profile, model, day, folder or person.",
     tag,
     role: "viewer",
     cost: 20,
@@ -167,11 +172,12 @@ export const systemRoutes: readonly Route[] = [
         description: "Only runs that started at this time or later, in milliseconds since 1970.",
       }),
       limit: countIn(1, 200).optional(),
+      daily: flag.optional().meta({ description: "Also by day." }),
     }),
     reply: costReport,
-    async handle({ query: { by = "day", limit = 50, since } }, { runtime: { store } }) {
-      const { isComplete, lines, runs, total } = await reportCosts(store, { by, limit, since });
-      return { by, items: lines, total, runs, isComplete };
+    async handle({ query: { by = "day", limit = 50, ...query } }, { runtime: { store } }) {
+      const { lines, ...report } = await reportCosts(store, { by, limit, ...query });
+      return { by, items: lines, ...report };
     },
   }),
 ];

@@ -1,5 +1,6 @@
 import { hostname } from "node:os";
 import { z } from "zod";
+import type { ControlPlane } from "../../../control/records/control-plane.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { WorkerRow } from "../../../ports/workers.ts";
 import { defineRoute, type Route } from "../route.ts";
@@ -9,6 +10,11 @@ const worker = z.object({
   worker: z.string(),
   isSelf: z.boolean().meta({ description: "True for the process that answers." }),
   isAlive: z.boolean().meta({ description: "False: other processes recover its work." }),
+  executor: z.string().nullable().meta({
+    description: "Its name as a queue worker, which `worker/NAME` of a stop names; null: none.",
+  }),
+  version: z.string().nullable().meta({ description: "Of its program; null: not known." }),
+  isDrained: z.boolean().meta({ description: "A stop keeps it from taking new work." }),
   takesWork: z.boolean().meta({ description: "It takes delegations from queues." }),
   host: z.string().nullable(),
   pid: z.number().nullable(),
@@ -32,11 +38,14 @@ const most = z.number().nullable();
 const queue = z.object({
   name: z.string(),
   waiting: z.number(),
-  working: z.number(),
+  working: z.number().meta({ description: "With a place in a worker." }),
+  suspended: z.number().meta({
+    description: "Taken by a worker, without a place: they wait for others, a person or a budget.",
+  }),
   waitingSince: moment.nullable().meta({ description: "The start of the longest wait." }),
   limits: z
     .object({ all: most, worker: most, tenant: most })
-    .meta({ description: "Most delegations at work at each depth of a tree; null: no limit." }),
+    .meta({ description: "Most delegations with a place; null: no limit." }),
 });
 
 export const queueList = z.object({
@@ -59,7 +68,8 @@ export const workerRoutes: readonly Route[] = [
     role: "viewer",
     cost: 5,
     reply: workerList,
-    async handle(_request, { runtime: { config, queues, store } }) {
+    async handle(_request, { runtime: { config, control, queues, store } }) {
+      const stopped = await stoppedScopes(control.plane);
       const [runs, overview] = await Promise.all([
         store.listRuns({ open: true, limit: mostRuns }),
         queues?.overview(),
@@ -72,6 +82,9 @@ export const workerRoutes: readonly Route[] = [
         worker: id,
         isSelf: id === self,
         isAlive: row.isAlive || id === self,
+        executor,
+        version: row.version,
+        isDrained: stopped.has(`worker/${executor}`) || stopped.has(`version/${row.version}`),
         takesWork: executor !== null,
         host: row.host,
         pid: row.pid,
@@ -86,7 +99,7 @@ export const workerRoutes: readonly Route[] = [
       return {
         engine: queues === null ? ("local" as const) : config.engine.kind,
         items: shown.slice(0, mostWorkers),
-        isComplete: isAll && overview?.isComplete !== false,
+        isComplete: isAll,
       };
     },
   }),
@@ -99,13 +112,19 @@ export const workerRoutes: readonly Route[] = [
     role: "viewer",
     cost: 5,
     reply: queueList,
-    async handle(_request, { runtime: { queues } }) {
+    async handle(_request, { runtime: { control, queues } }) {
       if (queues === null) return { items: [], isComplete: true };
-      const { isComplete, queues: items } = await queues.overview();
-      return { items, isComplete };
+      const stopped = await stoppedScopes(control.plane);
+      const { queues: found } = await queues.overview();
+      const items = found.map((one) => ({ ...one, isPaused: stopped.has(`queue/${one.name}`) }));
+      return { items, isComplete: true };
     },
   }),
 ];
+
+async function stoppedScopes(plane: Pick<ControlPlane, "stops">): Promise<ReadonlySet<string>> {
+  return new Set((await plane.stops()).map(({ scope }) => scope));
+}
 
 type KnownWorker = Omit<WorkerRow, "host" | "pid" | "startedAt"> &
   Pick<z.infer<typeof workerList>["items"][number], "host" | "pid" | "startedAt">;
@@ -116,7 +135,14 @@ async function knownByRuns(
   owners: Iterable<string>,
 ): Promise<readonly KnownWorker[]> {
   const self = store.ownership.worker;
-  const unknown = { executor: null, aliveUntil: null, host: null, pid: null, startedAt: null };
+  const unknown = {
+    executor: null,
+    version: null,
+    aliveUntil: null,
+    host: null,
+    pid: null,
+    startedAt: null,
+  };
   const here = { host: hostname(), pid: process.pid, isAlive: true };
   const others = [...owners].filter((id) => id !== self);
   return [

@@ -2,12 +2,13 @@ import { useState } from "react";
 import { describeResumed } from "../../../../../src/application/commands/describe-run.ts";
 import { Button } from "../../../components/button.tsx";
 import { Confirm } from "../../../components/confirm.tsx";
+import { ResumeDialog, type ResumeLimits } from "../../../components/resume-dialog.tsx";
 import { showToast } from "../../../components/toast.tsx";
 import { client } from "../../../data/client.ts";
 import { useAction } from "../../../data/use-action.ts";
 import { navigate } from "../../../router/router.ts";
 import { useKeys } from "../../../shell/keys.ts";
-import type { DelegationDiff } from "../delegation-detail.ts";
+import { type DelegationDiff, reloadDelegation } from "../delegation-detail.ts";
 import { DiscardDialog } from "./discard-dialog.tsx";
 import { MergeDialog } from "./merge-dialog.tsx";
 import type { OfferedActions } from "./offered-actions.ts";
@@ -16,12 +17,13 @@ interface DelegationActionsProps {
   readonly delegationId: string;
   readonly offered: OfferedActions;
   readonly diff: DelegationDiff | null | undefined;
-  readonly onDone: () => void;
+  /** The folder that a merge changes; null: not known. */
+  readonly into: string | null;
 }
 
-type Asked = "cancel" | "merge" | "discard" | null;
+type Asked = "cancel" | "merge" | "discard" | "resume" | null;
 
-export function DelegationActions({ delegationId, offered, diff, onDone }: DelegationActionsProps) {
+export function DelegationActions({ delegationId, offered, diff, into }: DelegationActionsProps) {
   const [asked, setAsked] = useState<Asked>(null);
   const { canCancel, canDecide, canResume } = offered;
   const close = (): void => setAsked(null);
@@ -30,14 +32,15 @@ export function DelegationActions({ delegationId, offered, diff, onDone }: Deleg
     close();
     showToast(
       outcome === "cancelled"
-        ? `${delegationId} is cancelled.`
-        : `${delegationId} had ended already.`,
+        ? `Cancelled ${delegationId}.`
+        : `${delegationId} had finished already.`,
     );
-    onDone();
+    await reloadDelegation(delegationId);
   });
-  const resume = useAction(async () => {
-    const resumed = await client.resumeDelegation({ delegationId });
-    onDone();
+  const resume = useAction(async (limits: ResumeLimits) => {
+    const resumed = await client.resumeDelegation({ delegationId, ...limits });
+    close();
+    await reloadDelegation(delegationId);
     showToast(describeResumed(resumed, delegationId));
     const [next, ...others] = resumed.runs;
     if (next?.as === "new" && others.length === 0) navigate(`/delegations/${next.delegationId}`);
@@ -47,18 +50,14 @@ export function DelegationActions({ delegationId, offered, diff, onDone }: Deleg
       ? [{ keys: "x", label: "Cancel the delegation", run: () => setAsked("cancel") }]
       : []),
     ...(canResume
-      ? [{ keys: "e", label: "Resume the delegation", run: () => void resume.run() }]
+      ? [{ keys: "e", label: "Resume the delegation", run: () => setAsked("resume") }]
       : []),
     ...(canDecide ? [{ keys: "m", label: "Merge its changes", run: () => setAsked("merge") }] : []),
   ]);
   if (!canCancel && !canDecide && !canResume) return null;
   return (
     <div className="flex shrink-0 flex-wrap justify-end gap-2">
-      {canResume && (
-        <Button disabled={resume.isBusy} onClick={() => void resume.run()}>
-          Resume
-        </Button>
-      )}
+      {canResume && <Button onClick={() => setAsked("resume")}>Resume</Button>}
       {canDecide && (
         <>
           <Button tone="main" onClick={() => setAsked("merge")}>
@@ -83,15 +82,22 @@ export function DelegationActions({ delegationId, offered, diff, onDone }: Deleg
           onConfirm={() => void cancel.run()}
           onClose={close}
         >
-          It stops, with all agents below it. What it did is kept, its caller is told, and it can be
-          resumed.
+          It stops, with all its sub-agents. Its work so far is kept, and it can be resumed.
         </Confirm>
       )}
+      {asked === "resume" && (
+        <ResumeDialog
+          id={delegationId}
+          isBusy={resume.isBusy}
+          onResume={(limits) => void resume.run(limits)}
+          onClose={close}
+        />
+      )}
       {asked === "merge" && diff && (
-        <MergeDialog delegationId={delegationId} diff={diff} onDone={onDone} onClose={close} />
+        <MergeDialog delegationId={delegationId} diff={diff} into={into} onClose={close} />
       )}
       {asked === "discard" && diff && (
-        <DiscardDialog delegationId={delegationId} diff={diff} onDone={onDone} onClose={close} />
+        <DiscardDialog delegationId={delegationId} diff={diff} onClose={close} />
       )}
     </div>
   );

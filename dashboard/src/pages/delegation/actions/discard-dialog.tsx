@@ -4,19 +4,18 @@ import { Text } from "../../../components/text.tsx";
 import { showToast } from "../../../components/toast.tsx";
 import { client } from "../../../data/client.ts";
 import { useAction } from "../../../data/use-action.ts";
-import type { DelegationDiff } from "../delegation-detail.ts";
+import { type DelegationDiff, reloadDelegation } from "../delegation-detail.ts";
 
 interface DiscardDialogProps {
   readonly delegationId: string;
   readonly diff: DelegationDiff;
-  readonly onDone: () => void;
   readonly onClose: () => void;
 }
 
 const mostNamed = 8;
 
 /** Says what is lost, by name. */
-export function DiscardDialog({ delegationId, diff, onDone, onClose }: DiscardDialogProps) {
+export function DiscardDialog({ delegationId, diff, onClose }: DiscardDialogProps) {
   const discard = useAction(async () => {
     const { sentence, status } = await client.discardDelegation({
       delegationId,
@@ -25,24 +24,24 @@ export function DiscardDialog({ delegationId, diff, onDone, onClose }: DiscardDi
     onClose();
     showToast(
       status === "discarded"
-        ? `The copy of ${delegationId} is gone.`
-        : (sentence ?? "It was kept."),
+        ? `Discarded the changes of ${delegationId}.`
+        : (sentence ?? "The changes were kept."),
     );
-    onDone();
+    await reloadDelegation(delegationId);
   });
   const { added, files, removed } = diff;
   return (
     <Confirm
-      title={`Discard what ${delegationId} changed?`}
-      action="Discard for good"
+      title={`Discard the changes of ${delegationId}?`}
+      action="Delete the changes"
       isDangerous
       isBusy={discard.isBusy}
       onConfirm={() => void discard.run()}
       onClose={onClose}
     >
       <p>
-        Its copy is removed. Changes to {countOf(files.length, "file")} are lost for good: {added}{" "}
-        lines added, {removed} removed. Its log, result and evidence stay.
+        Deletes its working copy with the changes of {countOf(files.length, "file")} (+{added} −
+        {removed}). This cannot be undone. The log, the result and the evidence stay.
       </p>
       <ul className="mt-2 max-h-40 overflow-y-auto">
         {files.slice(0, mostNamed).map(({ path }) => (

@@ -6,27 +6,27 @@ import { Text } from "../../../components/text.tsx";
 import { showToast } from "../../../components/toast.tsx";
 import { client } from "../../../data/client.ts";
 import { useAction } from "../../../data/use-action.ts";
-import type { DelegationDiff } from "../delegation-detail.ts";
+import { type DelegationDiff, reloadDelegation } from "../delegation-detail.ts";
 
 interface MergeDialogProps {
   readonly delegationId: string;
   readonly diff: DelegationDiff;
-  readonly onDone: () => void;
+  readonly into: string | null;
   readonly onClose: () => void;
 }
 
 type Merged = Operations["mergeDelegation"]["reply"];
 
 const liftable = [
-  ["anyPath", "Also paths that its contract does not let it change"],
-  ["skipChecks", "Without the checks of its contract"],
-  ["withConfiguration", "Also files that configure tools and agents"],
+  ["anyPath", "Allow paths outside its contract"],
+  ["skipChecks", "Skip the contract's check commands"],
+  ["withConfiguration", "Allow files that configure tools and agents"],
 ] as const;
 
 type Lifted = (typeof liftable)[number][0];
 
 /** By the rules of its contract, unless a person lifts one. What stands against it is said here. */
-export function MergeDialog({ delegationId, diff, onDone, onClose }: MergeDialogProps) {
+export function MergeDialog({ delegationId, diff, into, onClose }: MergeDialogProps) {
   const [lifted, setLifted] = useState<ReadonlySet<Lifted>>(new Set());
   const [refused, setRefused] = useState<Merged | null>(null);
   const merge = useAction(async () => {
@@ -37,8 +37,8 @@ export function MergeDialog({ delegationId, diff, onDone, onClose }: MergeDialog
       return;
     }
     onClose();
-    showToast(`${countOf(merged.files.length, "file")} merged into ${merged.into}.`);
-    onDone();
+    showToast(`Merged ${countOf(merged.files.length, "file")} into ${merged.into}.`);
+    await reloadDelegation(delegationId);
   });
   const toggle = (name: Lifted): void => {
     const next = new Set(lifted);
@@ -47,19 +47,25 @@ export function MergeDialog({ delegationId, diff, onDone, onClose }: MergeDialog
   };
   return (
     <Confirm
-      title={`Merge what ${delegationId} changed?`}
+      title={`Merge the changes of ${delegationId}?`}
       action="Merge"
       isBusy={merge.isBusy}
       onConfirm={() => void merge.run()}
       onClose={onClose}
     >
       <p>
-        {countOf(diff.files.length, "file")} ({diff.added} lines added, {diff.removed} removed) are
-        taken over into the folder that it was copied from, all or nothing, by the rules of its
-        contract.
+        Merge {countOf(diff.files.length, "file")} (+{diff.added} −{diff.removed}) into{" "}
+        {into === null ? (
+          "the folder that it was copied from"
+        ) : (
+          <Text className="font-mono text-xs text-ink" most={400}>
+            {into}
+          </Text>
+        )}
+        . All files are merged or none, under the rules of its contract.
       </p>
       <fieldset className="mt-2">
-        <legend className="text-xs">You may lift</legend>
+        <legend className="text-xs">Override checks</legend>
         {liftable.map(([name, label]) => (
           <label key={name} className="flex items-center gap-2 text-ink">
             <input type="checkbox" checked={lifted.has(name)} onChange={() => toggle(name)} />

@@ -3,7 +3,7 @@ import { harmlessText } from "../../../../../src/sessions/harmless-text.ts";
 import { Button } from "../../../components/button.tsx";
 import { Problem } from "../../../components/problem.tsx";
 import { client } from "../../../data/client.ts";
-import { useResource } from "../../../data/use-resource.ts";
+import { useLiveQuery } from "../../../data/use-live-query.ts";
 import { Pane } from "../pane.tsx";
 
 interface ArtifactViewProps {
@@ -23,15 +23,15 @@ export function ArtifactView({ delegationId, hash }: ArtifactViewProps) {
   const [wanted, setWanted] = useState<Wanted>({ view: "peek" });
   const [line, setLine] = useState("1");
   const [text, setText] = useState("");
-  const piece = useResource(
-    `artifact ${delegationId} ${hash} ${JSON.stringify(wanted)}`,
-    (signal) => {
+  const piece = useLiveQuery({
+    key: ["artifact", delegationId, hash, JSON.stringify(wanted)],
+    load: (signal) => {
       const { view: _view, ...asked } = wanted;
       const lines = wanted.view === "peek" ? undefined : linesAtOnce;
       return client.readArtifact({ delegationId, hash, lines, ...asked }, { signal });
     },
-  );
-  const { value } = piece;
+  });
+  const { data: value } = piece;
   const goTo = (from: number): void => {
     setLine(String(from));
     setWanted({ view: "slice", from });
@@ -80,7 +80,7 @@ export function ArtifactView({ delegationId, hash }: ArtifactViewProps) {
           </span>
         )}
       </div>
-      {piece.error !== undefined && <Problem error={piece.error} />}
+      {piece.error !== null && <Problem error={piece.error} />}
       {value && (
         <Pane label="Artifact">
           <div className="px-4 py-2">

@@ -1,9 +1,9 @@
+import type { UseQueryResult } from "@tanstack/react-query";
 import { useMemo, useState } from "react";
 import { Empty } from "../../../components/empty.tsx";
-import { Problem, tellProblem } from "../../../components/problem.tsx";
+import { Problem } from "../../../components/problem.tsx";
 import { Text } from "../../../components/text.tsx";
-import type { Resource } from "../../../data/use-resource.ts";
-import type { DelegationDiff } from "../delegation-detail.ts";
+import type { DelegationChanges, DelegationDiff } from "../delegation-detail.ts";
 import { Pane } from "../pane.tsx";
 import { FileDiff } from "./file-diff.tsx";
 import { type ChangedFile, changedFiles } from "./match-sections.ts";
@@ -13,29 +13,29 @@ const usualLines = 400;
 const mostLinesAtFirst = 3000;
 
 /** What it changed, by file and line. */
-export function ChangesTab({ diff }: { readonly diff: Resource<DelegationDiff | null> }) {
-  const { error, reload, value } = diff;
+export function ChangesTab({ changes }: { readonly changes: UseQueryResult<DelegationChanges> }) {
+  const { data, error, refetch } = changes;
+  const value = data?.diff;
   const files = useMemo(() => (value ? changedFiles(value) : []), [value]);
   const [toggled, setToggled] = useState<ReadonlySet<string>>(new Set());
-  if (error !== undefined && value === undefined) {
-    const { code, detail } = tellProblem(error);
-    if (code !== "no-kept-work") return <Problem error={error} onRetry={reload} />;
+  if (error !== null && data === undefined) return <Problem error={error} onRetry={refetch} />;
+  if (data !== undefined && data.why !== "") {
     return (
       <Empty title="No changes are kept">
-        <Text most={600}>{detail}</Text>
+        <Text most={600}>{data.why}</Text>
       </Empty>
     );
   }
-  if (value === undefined) return <p className="px-4 py-6 text-soft">Reading what it changed…</p>;
+  if (value === undefined) return <p className="px-4 py-6 text-soft">Reading the changes…</p>;
   if (value === null) {
     return (
-      <Empty title="It had no copy of its own">
-        Who may write works in a copy of the folder, and its changes are merged as a whole. This one
-        worked in its caller's folder, or could not write; its evidence names the files.
+      <Empty title="No working copy">
+        This agent worked in its caller's folder, or could not write. The Evidence tab lists the
+        files that it changed.
       </Empty>
     );
   }
-  if (files.length === 0) return <Empty title="It changed nothing">{problems(value)}</Empty>;
+  if (files.length === 0) return <Empty title="No changes">{problems(value)}</Empty>;
   const open = openAtFirst(files);
   const isOpen = (path: string): boolean => open.has(path) !== toggled.has(path);
   const toggle = (path: string): void => {
@@ -51,7 +51,7 @@ export function ChangesTab({ diff }: { readonly diff: Resource<DelegationDiff | 
           <span className="text-good">+{value.added}</span>{" "}
           <span className="text-bad">−{value.removed}</span>
           <span className="ml-2 text-soft">
-            {value.source === "copy" ? "as its copy is now" : "as it was handed in"}
+            {value.source === "copy" ? "in its working copy" : "as merged"}
           </span>
         </p>
         {problems(value)}
@@ -77,7 +77,7 @@ function problems({ problems: told, truncated }: DelegationDiff) {
   if (told.length === 0 && !truncated) return null;
   return (
     <ul className="mt-1 text-warn wrap-anywhere">
-      {truncated && <li>It is too large to be shown as a whole.</li>}
+      {truncated && <li>The diff is too large: only its beginning is shown.</li>}
       {told.map((problem) => (
         <li key={problem}>
           <Text most={600}>{problem}</Text>

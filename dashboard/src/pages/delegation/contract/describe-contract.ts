@@ -17,11 +17,11 @@ export interface ContractGroup {
 /** A contract in words: one row for each thing that it grants or limits. */
 export function describeContract(contract: PublicContract): readonly ContractGroup[] {
   return [
-    { title: "What it may use", rows: mayUse(contract) },
-    { title: "Where it works", rows: whereIt(contract) },
-    { title: "How much", rows: howMuch(contract) },
-    { title: "How it ends", rows: howItEnds(contract) },
-    { title: "Who it is", rows: whoItIs(contract) },
+    { title: "Permissions", rows: mayUse(contract) },
+    { title: "Workspace", rows: whereIt(contract) },
+    { title: "Limits", rows: howMuch(contract) },
+    { title: "Completion", rows: howItEnds(contract) },
+    { title: "Identity", rows: whoItIs(contract) },
   ];
 }
 
@@ -34,9 +34,9 @@ function mayUse({ model, permissions, servers }: PublicContract): ContractRow[] 
   return [
     selection("Tools", permissions.allowed_tools),
     { label: "Delegates", text: delegates },
-    ...(hands === undefined ? [] : [selection("May hand on", hands)]),
+    ...(hands === undefined ? [] : [selection("Tools it may grant", hands)]),
     { label: "Model", text: `${model.provider}/${model.model}` },
-    selection("Models it may be given", model.allow),
+    selection("Allowed models", model.allow),
     ...(model.fallbacks?.length ? [selection("Fallbacks, in order", model.fallbacks)] : []),
     ...some("Skills", permissions.skills),
     ...some("MCP servers", permissions.mcp_servers),
@@ -52,9 +52,9 @@ function mayUse({ model, permissions, servers }: PublicContract): ContractRow[] 
 
 function whereIt({ permissions, workspace }: PublicContract): ContractRow[] {
   const where = {
-    shared: "in its caller's folder",
-    sandbox: "in a copy of its own",
-    custom: "in a part of its caller's folder",
+    shared: "its parent's folder",
+    sandbox: "own working copy",
+    custom: "part of its parent's folder",
   }[workspace.isolation];
   if (workspace.root === null) {
     return [{ label: "Workspace", text: "none" }, selection("Network", permissions.network)];
@@ -67,21 +67,22 @@ function whereIt({ permissions, workspace }: PublicContract): ContractRow[] {
       : { label: "May write", text: "nothing" },
     ...(workspace.owns.length > 0 ? [selection("May change only", workspace.owns)] : []),
     selection("Network", permissions.network),
+    ...(permissions.unsandboxed ? [selection("Without a sandbox", permissions.unsandboxed)] : []),
     ...(workspace.checks?.length ? [selection("Checked before merging", workspace.checks)] : []),
-    ...(workspace.approval ? [{ label: "Merging", text: "a person is asked before" }] : []),
+    ...(workspace.approval ? [{ label: "Merging", text: "needs a person's approval" }] : []),
   ];
 }
 
 function howMuch({ budget, deadlines, execution, join, model }: PublicContract): ContractRow[] {
   const tokens = budget.tokens.toLocaleString("en");
   return [
-    { label: "Tokens", text: `${tokens} for it and all agents below it` },
+    { label: "Tokens", text: `${tokens}, including sub-agents` },
     { label: "Cost", text: budget.cost === null ? "no limit" : `$${budget.cost} at most` },
-    { label: "Kept for a last turn", text: `${budget.reserve.toLocaleString("en")} tokens` },
+    { label: "Reserved for final answer", text: `${budget.reserve.toLocaleString("en")} tokens` },
     { label: "One answer", text: `${model.max_output_tokens.toLocaleString("en")} tokens at most` },
     {
       label: "Its result",
-      text: `${join.max_tokens.toLocaleString("en")} tokens at most to its caller`,
+      text: `${join.max_tokens.toLocaleString("en")} tokens at most`,
     },
     { label: "Time", text: `${formatSpan(deadlines.total)} in all` },
     { label: "One attempt", text: formatSpan(execution.attempt_timeout_ms) },
@@ -97,7 +98,7 @@ function howMuch({ budget, deadlines, execution, join, model }: PublicContract):
 }
 
 const evidence = {
-  none: "none is asked for",
+  none: "none required",
   tool_calls: "at least one completed tool call",
   files: "at least one changed file",
 };
@@ -114,7 +115,7 @@ function howItEnds({
     },
     ...(exit.output_schema === null
       ? []
-      : [{ label: "Its output fits", text: JSON.stringify(exit.output_schema) }]),
+      : [{ label: "Output schema", text: JSON.stringify(exit.output_schema) }]),
     { label: "Evidence", text: evidence[exit.evidence] },
     ...(exit.review
       ? [
@@ -125,12 +126,12 @@ function howItEnds({
         ]
       : []),
     {
-      label: "If its caller stops",
+      label: "If its parent stops",
       text: { cancel: "it is cancelled", pause: "it is paused", continue: "it continues" }[
         interrupted
       ],
     },
-    { label: "Its transcript", text: outputs.transcript ? "its caller may read it" : "sealed" },
+    { label: "Its transcript", text: outputs.transcript ? "readable by its parent" : "sealed" },
   ];
 }
 

@@ -1,7 +1,8 @@
 import type { ReactNode } from "react";
 import type { SessionEntry } from "../../../../../src/sessions/session-entry.ts";
 import { Clock } from "../../../components/amounts.tsx";
-import { LongText, Text } from "../../../components/text.tsx";
+import { Markdown } from "../../../components/markdown/markdown.tsx";
+import { Text } from "../../../components/text.tsx";
 import { Link } from "../../../router/link.tsx";
 import { CallLine } from "./call-line.tsx";
 
@@ -20,7 +21,7 @@ export function Entry({ entry, isWaiting, onArtifact, onFork }: EntryProps) {
     case "person":
       return (
         <Spoken who="Caller" at={entry.at} tone="border-l-accent">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Spoken>
       );
     case "agent":
@@ -32,7 +33,7 @@ export function Entry({ entry, isWaiting, onArtifact, onFork }: EntryProps) {
           tone="border-l-edge"
           action={onFork && <ForkButton onFork={onFork} />}
         >
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Spoken>
       );
     case "remark":
@@ -43,13 +44,13 @@ export function Entry({ entry, isWaiting, onArtifact, onFork }: EntryProps) {
           at={entry.at}
           tone="border-l-warn"
         >
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
         </Spoken>
       );
     case "question":
       return (
         <Spoken who="Asks" at={entry.at} tone="border-l-warn">
-          <LongText>{entry.text}</LongText>
+          <Markdown>{entry.text}</Markdown>
           <p className={`mt-1 ${isWaiting ? "text-warn" : "text-soft"}`}>
             {isWaiting ? (
               "Waits for your answer."

@@ -4,7 +4,7 @@ import { Confirm } from "../../../components/confirm.tsx";
 import { showToast } from "../../../components/toast.tsx";
 import { client } from "../../../data/client.ts";
 import { useAction } from "../../../data/use-action.ts";
-import { useResource } from "../../../data/use-resource.ts";
+import { useLiveQuery } from "../../../data/use-live-query.ts";
 import { navigate } from "../../../router/router.ts";
 
 interface ForkDialogProps {
@@ -21,7 +21,10 @@ export function ForkDialog({ runId, at, onClose }: ForkDialogProps) {
   const [task, setTask] = useState("");
   const [profile, setProfile] = useState("");
   const base = useId();
-  const profiles = useResource("profiles", (signal) => client.listProfiles({}, { signal }));
+  const profiles = useLiveQuery({
+    key: ["profiles"],
+    load: (signal) => client.listProfiles({}, { signal }),
+  });
   const fork = useAction(async () => {
     const said = task.trim();
     const { runId: next, turns } = await client.forkRun({
@@ -42,23 +45,23 @@ export function ForkDialog({ runId, at, onClose }: ForkDialogProps) {
       onClose={onClose}
     >
       <p>
-        A new run begins with what the agent at the top of {runId} knew by then, up to its last
-        whole turn. The old run stays as it is.
+        Starts a new run with the conversation of {runId} up to this point. The old run is not
+        changed.
       </p>
       <label className="mt-3 block text-xs" htmlFor={`${base}-task`}>
-        What you say next
+        Message
       </label>
       <textarea
         id={`${base}-task`}
         rows={3}
         maxLength={1_000_000}
-        placeholder="Nothing: it continues where it was"
+        placeholder="Optional: new instruction"
         className={`${look} resize-y py-1`}
         value={task}
         onChange={({ target }) => setTask(target.value)}
       />
       <label className="mt-2 block text-xs" htmlFor={`${base}-profile`}>
-        Who continues
+        Agent
       </label>
       <select
         id={`${base}-profile`}
@@ -66,8 +69,8 @@ export function ForkDialog({ runId, at, onClose }: ForkDialogProps) {
         value={profile}
         onChange={({ target }) => setProfile(target.value)}
       >
-        <option value="">Who it was</option>
-        {profiles.value?.items.map(({ name }) => (
+        <option value="">Same as before</option>
+        {profiles.data?.items.map(({ name }) => (
           <option key={name} value={name}>
             {harmlessLine(name, 64)}
           </option>

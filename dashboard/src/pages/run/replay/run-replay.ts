@@ -1,5 +1,10 @@
 import type { StoredEvent } from "../../../../../src/events/event.ts";
-import { applyToRun, emptyRun, type RunState } from "../../../../../src/events/run-state.ts";
+import {
+  applyToRun,
+  Delegations,
+  emptyRun,
+  type RunState,
+} from "../../../../../src/events/run-state.ts";
 import { type DelegationNotes, noteEvent } from "../../../data/delegation-notes.ts";
 
 /** A run as it was after so many of its events. */
@@ -67,5 +72,7 @@ function applyTolerantly(state: RunState, event: StoredEvent): void {
 function copyOf({ count, notes, state }: Place): Place {
   const copies = new Map<string, DelegationNotes>();
   for (const [id, one] of notes) copies.set(id, { ...one, served: [...one.served] });
-  return { count, state: { ...state, delegations: new Map(state.delegations) }, notes: copies };
+  const delegations = new Delegations();
+  for (const [id, one] of state.delegations) delegations.set(id, one);
+  return { count, state: { ...state, delegations }, notes: copies };
 }

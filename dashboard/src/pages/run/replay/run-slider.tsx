@@ -80,8 +80,8 @@ export function RunSlider({ events, position, onPosition }: RunSliderProps) {
       </span>
       {position === null ? (
         <span className="w-56 shrink-0 truncate text-xs text-soft max-md:hidden">
-          Drag, or <kbd className="font-mono">,</kbd> <kbd className="font-mono">.</kbd>: the run as
-          it was
+          Replay: drag, or press <kbd className="font-mono">,</kbd> and{" "}
+          <kbd className="font-mono">.</kbd>
         </span>
       ) : (
         <span className="w-56 shrink-0 truncate text-xs max-md:hidden" title={words}>
