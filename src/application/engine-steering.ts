@@ -20,15 +20,14 @@ import type {
   ResumedWork,
   StartedWork,
   Steering,
+  WorkflowWork,
   WorkLimits,
   WorkRequest,
 } from "./steering.ts";
+import { requestedWorkflow, type WorkflowParts } from "./workflow-runs.ts";
 
 /** The part of a runtime that steering uses. */
-export interface SteeredRuntime extends Pick<EngineParts, "copies"> {
-  readonly engine: Engine;
-  readonly store: Store;
-}
+export interface SteeredRuntime extends Pick<EngineParts, "copies">, WorkflowParts {}
 
 /** The place of a person, as the surface knows it. */
 export interface CommandPlace {
@@ -62,8 +61,11 @@ export class EngineSteering implements Steering {
   readonly #runs: KnownRuns;
   readonly #inbox: Inbox;
   readonly #place: CommandPlace;
+  readonly #workflows: WorkflowParts;
 
-  constructor({ copies, engine, store }: SteeredRuntime, place: CommandPlace) {
+  constructor(runtime: SteeredRuntime, place: CommandPlace) {
+    const { copies, engine, store } = runtime;
+    this.#workflows = runtime;
     this.#engine = engine;
     this.#store = store;
     this.#copies = copies;
@@ -78,6 +80,12 @@ export class EngineSteering implements Steering {
     await this.#place.requireFolder?.(workspace ?? null);
     // Commands come only from text that a person typed.
     return this.#started(await this.#engine.startRun({ ...request, ...place, isTyped: true }));
+  }
+
+  async startWorkflow({ args, command, name }: WorkflowWork): Promise<StartedWork> {
+    const { workspace = null } = this.#place;
+    const request = await requestedWorkflow(this.#workflows, { args, name }, workspace);
+    return this.startRun({ ...request, command });
   }
 
   async resume(id: string, limits: WorkLimits = {}): Promise<ResumedWork> {

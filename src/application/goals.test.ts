@@ -78,7 +78,7 @@ test("goals are worked off one after the other, each with a plan, a result and a
   }
   const inbox = await hear(engine, "/inbox all");
   for (const goal of ["one", "two", "three"]) {
-    expect(inbox).toContain(`- orchestrator finished: ${goal}: Plan completed`);
+    expect(inbox).toContain(`- Run succeeded: ${goal}: Plan completed`);
   }
 });
 

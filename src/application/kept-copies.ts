@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { Contract } from "../contracts/contract.ts";
 import type { Delegation } from "../events/delegation.ts";
+import type { RunState } from "../events/run-state.ts";
 import type { Store } from "../ports/store.ts";
 
 /**
@@ -25,6 +26,25 @@ export async function keptWorkIn(
     if (copies.has(copy) && (await hasChanges(home, copy))) kept.push(delegation.id);
   }
   return kept;
+}
+
+/** Runs with changes that wait for a decision, latest first; `most` bounds the copies that are read. */
+export async function runsWithKeptWork(
+  parts: { readonly store: Store; readonly home: string },
+  most: number,
+): Promise<readonly { readonly run: RunState; readonly delegationIds: readonly string[] }[]> {
+  const found = [];
+  const runs: RunState[] = [];
+  for (const id of await runsWithCopies(parts)) {
+    const run = await parts.store.readRun(id).catch(() => undefined);
+    if (run !== undefined) runs.push(run);
+  }
+  runs.sort((one, other) => other.startedAt - one.startedAt);
+  for (const run of runs.slice(0, most)) {
+    const delegationIds = await keptWorkIn(parts, run.delegations.values());
+    if (delegationIds.length > 0) found.push({ run, delegationIds });
+  }
+  return found;
 }
 
 /** True for an unreadable copy: the person decides about it. */
@@ -56,7 +76,7 @@ export async function runsWithCopies({
 }
 
 /** The ids of copies. Without copies no module for copies is loaded, which keeps the start fast. */
-async function copiesIn(home: string): Promise<readonly string[]> {
+export async function copiesIn(home: string): Promise<readonly string[]> {
   if (!existsSync(join(home, "copies"))) return [];
   const module = await import("../workspaces/git/copies/list-working-copies.ts");
   return module.listWorkingCopies(home);

@@ -90,7 +90,11 @@ describe("retention", () => {
     const said: string[] = [];
     const { home, store } = mandate;
     const configured = (retention: { days?: number; keepFailed: boolean }) =>
-      startRetention({ config: { retention }, clock, store }, home, (line) => said.push(line));
+      startRetention(
+        { config: { retention }, clock, store },
+        home,
+        ({ message }) => void said.push(message),
+      );
     configured({ keepFailed: false });
     expect(clock.waiting).toBe(0);
     const retention = configured({ days: 1, keepFailed: false });

@@ -1,5 +1,7 @@
 import type { RetentionConfig } from "../control/config.ts";
 import type { Clock } from "../ports/clock.ts";
+import { codeOf } from "../ports/database-fault.ts";
+import type { Log } from "../ports/log.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { PruneReport, PruneRequest, Store } from "../ports/store.ts";
@@ -26,14 +28,19 @@ export function startRetention(
   {
     clock,
     config,
+    queues,
     store,
   }: {
+    /** Where runs are distributed. */
+    readonly queues?: {
+      readonly rows: { removeEnded(before: number, most: number): Promise<number> };
+    } | null;
     readonly clock: Clock;
     readonly config: { readonly retention: RetentionConfig };
     readonly store: Store;
   },
   home: string,
-  log: (line: string) => void,
+  log: Log,
 ): Retention {
   const { days, keepFailed } = config.retention;
   if (days === undefined) return { stop: () => undefined };
@@ -46,12 +53,18 @@ export function startRetention(
           finishedBefore: clock.now() - days * dayMs,
         },
       );
-      if (runs.length > 0) log(`Pruned: ${runs.length} old runs, ${artifacts} artifacts.`);
+      await queues?.rows.removeEnded(clock.now() - days * dayMs, mostAtOnce);
+      if (runs.length > 0) {
+        const message = `Pruned: ${runs.length} old runs, ${artifacts} artifacts.`;
+        log({ level: "info", code: "runs_pruned", message });
+      }
       if (damaged.length > 0) {
-        log(`${damaged.join(", ")} cannot be pruned: their logs are damaged. See mandate verify.`);
+        const message = `${damaged.join(", ")} cannot be pruned: their logs are damaged. See mandate verify.`;
+        log({ level: "warn", code: "prune_failed", message });
       }
     } catch (error) {
-      log(`Old runs could not be pruned: ${messageOf(error)}`);
+      const message = `Old runs could not be pruned: ${messageOf(error)}`;
+      log({ level: "warn", code: "prune_failed", message, error: codeOf(error) });
     }
   };
   void prune();

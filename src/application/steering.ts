@@ -14,6 +14,7 @@ import type { WorkspaceMode } from "../sessions/session-records.ts";
 export interface Steering {
   /** Starts a run in the workspace of this place. When this resolves, the run is in the log. */
   startRun(request: WorkRequest): Promise<StartedWork>;
+  startWorkflow(request: WorkflowWork): Promise<StartedWork>;
   /** Resumes what was paused, interrupted, cancelled or failed. */
   resume(id: string, limits?: WorkLimits): Promise<ResumedWork>;
   /** Cancels a run or a delegation, with everything below it. */
@@ -70,6 +71,14 @@ export interface WorkRequest {
   readonly command: string;
   /** The run waits until earlier goals in this workspace are done. */
   readonly isGoal?: boolean | undefined;
+}
+
+/** A listed workflow that a person starts by its name. */
+export interface WorkflowWork {
+  readonly name: string;
+  readonly args?: unknown;
+  /** The typed command, without its arguments. */
+  readonly command: string;
 }
 
 export interface StartedWork {

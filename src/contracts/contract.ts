@@ -84,6 +84,8 @@ export interface Contract {
     readonly network: Selection;
     /** The egress allowlist: hosts and tools that need no approval even when tainted; absent: none. */
     readonly ways_out?: Selection;
+    /** Tools that run programs without a sandbox, as the operator said; absent: none. */
+    readonly unsandboxed?: readonly string[];
     /** The widest scope in which it may save memories; absent in contracts that are older than the field. */
     readonly memory?: MemoryPermission;
     /** Rules that every call must pass: its own and those of all its ancestors. */
@@ -130,6 +132,8 @@ export interface Contract {
     readonly checks?: readonly string[];
     /** A person must approve the merge of its changes. */
     readonly approval?: true;
+    /** Its changes stay in its copy, for a person to merge. */
+    readonly keep?: true;
   };
   readonly exit: {
     readonly tools: readonly string[];

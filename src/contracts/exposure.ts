@@ -8,10 +8,10 @@ export interface Exposure {
   /** Its results can contain private data; `workspace`: only where there is a workspace. */
   readonly private: boolean | "workspace";
   /**
-   * Whether its input can leave the machine. `any_host`: only where the contract allows every host.
+   * Whether its input can leave the machine. `granted_hosts`: to the hosts that the contract grants.
    * `address`: only as a request for the addresses in its `destinations`.
    */
-  readonly wayOut: boolean | "any_host" | "address";
+  readonly wayOut: boolean | "granted_hosts" | "address";
 }
 
 /** A tool without any of the three. */

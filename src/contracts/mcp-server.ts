@@ -23,8 +23,18 @@ export interface StdioServer extends Common {
   readonly env?: Readonly<Record<string, string>>;
   /** Its current directory; absent: an empty private folder. Ignored in a project's file. */
   readonly cwd?: string;
+  /** Runs in a sandbox; absent: with the rights of the person. */
+  readonly sandbox?: true | ServerSandbox;
   /** Declared by the user's own file or program. Set by the reader of the file, never by its content. */
   readonly isOwn?: true;
+}
+
+/** What a server in a sandbox reaches in addition to its own empty folder. */
+export interface ServerSandbox {
+  /** Hosts, where the contract grants them too; absent: none. */
+  readonly network?: readonly string[];
+  /** Absolute folders and files that it can read. Ignored in a project's file. */
+  readonly read?: readonly string[];
 }
 
 export interface HttpServer extends Common {

@@ -59,6 +59,15 @@ const server = z.discriminatedUnion("kind", [
     args: z.array(z.string()).optional(),
     env: texts.optional(),
     cwd: z.string().optional(),
+    sandbox: z
+      .union([
+        z.literal(true),
+        z.strictObject({
+          network: z.array(z.string()).optional(),
+          read: z.array(z.string()).optional(),
+        }),
+      ])
+      .optional(),
     isOwn: z.literal(true).optional(),
     ...serverBase,
   }),
@@ -121,6 +130,7 @@ const contractSchema = z.strictObject({
     write_roots: z.array(z.string()),
     network: selection,
     ways_out: selection.optional(),
+    unsandboxed: z.array(z.string()).optional(),
     memory: z.enum(memoryPermissions).optional(),
     rules: rules.optional(),
     may_delegate: authority.nullable(),
@@ -148,6 +158,7 @@ const contractSchema = z.strictObject({
     copy: z.strictObject({ id: z.string(), of: z.string() }).optional(),
     checks: z.array(z.string()).optional(),
     approval: z.literal(true).optional(),
+    keep: z.literal(true).optional(),
   }),
   exit: z.strictObject({
     tools: z.array(z.string()),

@@ -10,7 +10,7 @@ const kinds: Readonly<Record<string, Exposure>> = {
   read_file: { untrusted: true, private: "workspace", wayOut: false },
   web_fetch: { untrusted: true, private: false, wayOut: "address" },
   ledger: { untrusted: false, private: true, wayOut: false },
-  shell: { untrusted: true, private: "workspace", wayOut: "any_host" },
+  shell: { untrusted: true, private: "workspace", wayOut: "granted_hosts" },
   complete_task: noExposure,
   own: fullExposure,
 };
@@ -57,7 +57,8 @@ describe("a contract", () => {
     expect(marked({ tools: ["web_fetch"], carries: ["untrusted", "private"] })).toBe(true);
     expect(marked({ tools: ["mcp__docs__*"], root: null })).toBe(true);
     expect(marked({ tools: ["shell"] })).toBe(true);
-    expect(marked({ tools: ["shell"], network: ["a.example"] })).toBe(false);
+    expect(marked({ tools: ["shell"], network: ["a.example"] })).toBe(true);
+    expect(marked({ tools: ["shell"], network: [] })).toBe(false);
   });
 
   it("holds what those below it can read", () => {

@@ -1,7 +1,7 @@
 import { coversHost } from "./addresses.ts";
 import { type Contract, mayDelegate } from "./contract.ts";
 import { type Exposure, fullExposure, noExposure } from "./exposure.ts";
-import { includes, type Selection } from "./selection.ts";
+import { includes, isSubset, type Selection } from "./selection.ts";
 
 /**
  * Untrusted input, private data and egress: an agent that holds all three can be talked into
@@ -49,7 +49,7 @@ export function trifectaOf(contract: Contract, exposureOf: FindExposure): Trifec
 
 /** Whether a tool is egress under this contract. */
 export function isEgress({ permissions }: Contract, { wayOut }: Exposure): boolean {
-  return wayOut === "any_host" ? permissions.network === "*" : wayOut !== false;
+  return wayOut === "granted_hosts" ? permissions.network.length > 0 : wayOut !== false;
 }
 
 /**
@@ -67,8 +67,12 @@ export function isEgressOpen(
   const { ways_out: open = [] } = contract.permissions;
   if (includes(open, call.tool)) return true;
   const { destinations = [], isKnown } = call;
+  const { wayOut } = exposureFor(call.tool, exposureOf);
+  const granted = contract.permissions.network;
+  // Where the call goes is unknown; it reaches no other host than these.
+  if (wayOut === "granted_hosts" && granted !== "*" && isSubset(granted, open)) return true;
   // A tool that sends more than the address could leak data to a known address.
-  const sendsAddress = exposureFor(call.tool, exposureOf).wayOut === "address";
+  const sendsAddress = wayOut === "address";
   const leadsToOpen = destinations.every(
     (url) =>
       coversHost(open, url) ||

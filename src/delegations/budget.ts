@@ -66,7 +66,7 @@ export class Budget {
 
   /** What can be reserved now: the least that this budget and those above it have free. */
   get available(): Amount {
-    return this.#least((one) => plus(this.#own, freeOf(one)));
+    return this.#least((caps, spent) => plus(this.#own, freeOf(caps, spent)));
   }
 
   /** What can be reserved whatever other processes reserve before it is written. */
@@ -76,7 +76,7 @@ export class Budget {
 
   /** What is free once every request under way turns out to have cost nothing. */
   get unspent(): Amount {
-    return this.#least((one) => plus(this.#own, unspentOf(one)));
+    return this.#least((caps, spent) => plus(this.#own, unspentOf(caps, spent)));
   }
 
   /** The same without what its delegation keeps back for itself. */
@@ -91,6 +91,7 @@ export class Budget {
 
   /** A delegation moved from one state to another: the difference counts in this budget and above. */
   follow(before: Delegation | null, after: Delegation): void {
+    if (before !== null && spendsAlike(before, after)) return;
     const is = ownOf(after);
     this.#isOverrun = after.overrun === true;
     this.#own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
@@ -103,18 +104,9 @@ export class Budget {
     }
   }
 
-  /** What is spent from this budget and from each above it. */
-  #spending(): readonly Spending[] {
-    const { execution, id } = this.#of;
-    const { log } = execution;
-    if (log === null) {
-      const line: Spending[] = [];
-      for (let one: Budget | null = this; one !== null; one = one.#above) {
-        const { cost: costCap, tokens: cap } = one;
-        line.push({ cap, costCap, isOverrun: one.#isOverrun, ...one.#spent });
-      }
-      return line;
-    }
+  /** What is spent from this budget and from each above it, in a run of which the log has a part. */
+  #spendingIn(log: RunState): readonly Spending[] {
+    const { id } = this.#of;
     const known = log.delegations.get(id ?? "");
     // What was just reserved or reported here may not be written yet.
     const unwritten = known && differenceOf(ownOf(known), this.#spent);
@@ -126,27 +118,50 @@ export class Budget {
     });
   }
 
-  #least(amountOf: (spending: Spending) => Amount): Amount {
+  #least(amountOf: (caps: Caps, spent: Readonly<Amounts>) => Amount): Amount {
     let tokens = Number.POSITIVE_INFINITY;
     let cost = Number.POSITIVE_INFINITY;
-    for (const one of this.#spending()) {
-      const amount = amountOf(one);
-      tokens = Math.min(tokens, one.isOverrun ? Math.min(0, amount.tokens) : amount.tokens);
+    const consider = (caps: Caps, spent: Readonly<Amounts>, isOverrun: boolean): void => {
+      const amount = amountOf(caps, spent);
+      tokens = Math.min(tokens, isOverrun ? Math.min(0, amount.tokens) : amount.tokens);
       cost = Math.min(cost, amount.cost);
-    }
+    };
+    const { log } = this.#of.execution;
+    if (log === null) {
+      for (let one: Budget | null = this; one !== null; one = one.#above) {
+        consider({ cap: one.tokens, costCap: one.cost }, one.#spent, one.#isOverrun);
+      }
+    } else for (const one of this.#spendingIn(log)) consider(one, one, one.isOverrun);
     return { tokens, cost };
   }
 }
 
-function freeOf({ cap, cost, costCap, kept, keptCost, ...one }: Spending): Amount {
+/** Most events of a delegation change nothing of what its budget counts. */
+function spendsAlike(before: Delegation, after: Delegation): boolean {
+  return (
+    before.status === "running" &&
+    after.status === "running" &&
+    before.usage === after.usage &&
+    before.reservations === after.reservations &&
+    before.keeps === after.keeps &&
+    before.overrun === after.overrun
+  );
+}
+
+type Caps = Pick<Spending, "cap" | "costCap">;
+
+function freeOf({ cap, costCap }: Caps, spent: Readonly<Amounts>): Amount {
   return {
-    tokens: cap - one.settled - one.reserved - kept,
-    cost: costCap - cost - one.reservedCost - keptCost,
+    tokens: cap - spent.settled - spent.reserved - spent.kept,
+    cost: costCap - spent.cost - spent.reservedCost - spent.keptCost,
   };
 }
 
-function unspentOf(one: Spending): Amount {
-  return plus(freeOf(one), { tokens: one.reserved, cost: one.reservedCost });
+function unspentOf({ cap, costCap }: Caps, spent: Readonly<Amounts>): Amount {
+  return {
+    tokens: cap - spent.settled - spent.kept,
+    cost: costCap - spent.cost - spent.keptCost,
+  };
 }
 
 function plus(one: Amount, other: Amount): Amount {

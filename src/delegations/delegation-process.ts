@@ -4,7 +4,7 @@ import type { NewEvent } from "../events/event.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
-import type { Estimate } from "./budget.ts";
+import type { Estimate, Used } from "./budget.ts";
 import type { MergeOrder } from "./changes/merge-order.ts";
 import { Stopped, Suspended } from "./ends/ending.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
@@ -22,6 +22,8 @@ export class DelegationProcess {
   children: readonly LiveDelegation[] = noChildren;
   /** Children that are being created; null until the first. */
   making: Set<Promise<unknown>> | null = null;
+  /** What each request of another program has used if it is cut now, by number; null until the first. */
+  cuts: Map<number, () => Used> | null = null;
   /** The order in which its children's work is merged; null until the first copy. */
   merges: MergeOrder | null = null;
   /** Questions of its own that wait for an answer. */
@@ -34,6 +36,8 @@ export class DelegationProcess {
   lastActivity = 0;
   /** How often it had to start from its log again because others wrote. */
   reconciliations = 0;
+  /** How far the log of its run had come then. */
+  reconciledAt = -1;
 
   constructor(live: LiveDelegation) {
     this.time = new WorkingTime(live);
@@ -150,6 +154,8 @@ class UnsettledAppends {
   count = 0;
   /** Why one of them was refused; null: none was. */
   refusal: unknown = null;
+  /** Something is on disk, so other processes may know the delegation. */
+  isKnown = false;
   #unsettled: Promise<unknown>[] = [];
   #settling: Promise<unknown> = settled;
 
@@ -158,7 +164,7 @@ class UnsettledAppends {
     // Nearly always one: a list that is made for it holds no room for more.
     if (this.#unsettled.length === 0) this.#unsettled = [append];
     else this.#unsettled.push(append);
-    append.catch(this.breakOff);
+    append.then(this.#written, this.breakOff);
   }
 
   /** What follows from an append that was refused must not be written either. */
@@ -182,6 +188,10 @@ class UnsettledAppends {
     await settling;
     if (this.#settling === settling) this.#settling = settled;
   }
+
+  readonly #written = (): void => {
+    this.isKnown = true;
+  };
 
   /** The delegation's own work writes nothing more; its close is still written. */
   readonly breakOff = (error: unknown): void => {

@@ -1,12 +1,7 @@
-import {
-  type ChildName,
-  describeCause,
-  describeReminder,
-  labelOfCause,
-  type Reminder,
-} from "../events/cause.ts";
+import { describeCause, labelOfCause } from "../events/cause.ts";
 import type { SentMessage } from "../events/event.ts";
 import { sha256 } from "../events/hash-chain.ts";
+import { type ChildName, describeReminder, type Reminder } from "../events/reminder.ts";
 import type { SessionChildren } from "../sessions/session-children.ts";
 import { closeWith } from "./ends/close.ts";
 import { unfinished } from "./ends/closing-events.ts";
@@ -51,7 +46,7 @@ export async function drive(live: LiveDelegation): Promise<void> {
         delay_ms: Math.round(delay),
       }),
     );
-    if (!isCut) await live.work.sleep(delay);
+    if (!isCut) await live.process.time.withoutSlot(live.work.sleep(delay));
     live.work.cut = null;
     live.record(event(live, "agent.subagent_attempt", { attempt: attempt + 1, of }));
     live.process.time.nextAttempt();
@@ -131,12 +126,8 @@ const none: readonly never[] = Object.freeze([]);
 /** A delegation that does not keep its exit rule: a person says what to do, or it fails. */
 async function askWhatNext(live: LiveDelegation, question: string): Promise<Ending | null> {
   const callId = `exit-${live.state.turns}`;
-  const { time } = live.process;
   const waiting = askPerson(live, { callId, about: sha256(callId), question });
-  time.giveSlot();
-  const outcome = await waiting;
-  const back = time.takeSlot();
-  if (back) await live.work.interruptible(back);
+  const outcome = await live.process.time.withoutSlot(waiting);
   // A default answers a question of the agent; here it does not keep its exit rule.
   if (!outcome.answered || outcome.by !== "person") {
     const { tools } = live.contract.exit;
@@ -197,7 +188,9 @@ async function deliverMail(live: LiveDelegation, isAnswered = false): Promise<bo
   return true;
 }
 
-async function mailInLog({ id, run }: LiveDelegation): Promise<readonly SentMessage[]> {
+async function mailInLog({ id, process, run }: LiveDelegation): Promise<readonly SentMessage[]> {
+  // A message needs a delegation that its sender can find in the log.
+  if (!process.appends.isKnown) return none;
   // If the log cannot be read, it cannot be written either: the next append reports that.
   const state = await run.parts.store.readRun(run.id).catch(() => undefined);
   return state?.delegations.get(id)?.mail ?? none;

@@ -1,7 +1,7 @@
 import type { ModelPolicy } from "../agents/profiles/profile.ts";
 import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { SkillRegistry } from "../agents/skills/skill.ts";
-import type { MemoryPermission } from "../contracts/contract.ts";
+import type { Contract, MemoryPermission } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { NarrowingRules } from "../contracts/narrow.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
@@ -22,7 +22,8 @@ import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/prepare-merge.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { Middleware } from "./middleware.ts";
-import type { Scheduler } from "./working-time.ts";
+import type { Scheduler } from "./scheduler.ts";
+import type { AdmissionGate } from "./turns/admission-gate.ts";
 
 /** Everything the engine is made of; put together in one place, `runtime.ts`. */
 export interface EngineParts {
@@ -54,6 +55,8 @@ export interface EngineParts {
   readonly middleware: Middleware;
   readonly clock: Clock;
   readonly scheduler: Scheduler;
+  /** The lane of the scheduler in which a delegation works; absent: all are in one. */
+  laneOf?(contract: Contract): string;
   /** Absent: this process works on what it starts. */
   readonly dispatcher?: Dispatcher | undefined;
   readonly limits: EngineLimits;
@@ -75,6 +78,8 @@ export interface EngineParts {
   endsWithAnswer?(delegationId: string): boolean;
   /** Of a replay: the messages that were delivered at this place in the recording. Absent: the mail. */
   mailOf?(agent: LiveDelegation): Promise<readonly SentMessage[]>;
+  /** Admits model requests under stored limits; absent: there are none, as in a replay. */
+  readonly admission?: AdmissionGate | undefined;
   /** Streams what models say while they say it; never stored. */
   readonly onDelta?: (delegationId: string, text: string) => void;
 }
@@ -114,6 +119,8 @@ export interface ModelSource {
   resolve(name: string): Model;
   /** Tokens of prompt and answer together; undefined when it is not known. */
   contextWindow?(name: string): number | undefined;
+  /** The models of a pool; undefined: there is no pool of that name. */
+  pool?(name: string): readonly string[] | undefined;
   /** Null: no model is configured. */
   readonly defaultModel: string | null;
   /** The models that a policy allows to run on, in the order in which they are tried. */

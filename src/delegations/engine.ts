@@ -17,6 +17,7 @@ import { answerAsk } from "../sessions/answer-ask.ts";
 import { resultOf } from "../sessions/delegation-result.ts";
 import { type ContinueOptions, continuation, type ResumeLimits } from "../sessions/resumption.ts";
 import { type SentTo, sendMessage } from "../sessions/send-message.ts";
+import { workOf } from "./distributed/distributed-execution.ts";
 import { cancelStored } from "./ends/cancel-stored.ts";
 import { endWatcher } from "./ends/close.ts";
 import type { EngineParts } from "./engine-parts.ts";
@@ -29,6 +30,7 @@ import { resumeRun } from "./runs/resume-run.ts";
 import { openSession, startContinuation, startRun } from "./runs/start-run.ts";
 import type { Session } from "./session.ts";
 import { type Interrupted, interruptRoot } from "./suspend/interrupt.ts";
+import { interruptStored, isOfProgram } from "./suspend/suspend-stored.ts";
 import { startWatcher, watchersOf } from "./watchers.ts";
 
 /**
@@ -214,32 +216,48 @@ function notLive(id: string): MandateError {
 }
 
 async function interruptRun(
-  { parts: { store }, runs }: EngineState,
+  { parts, runs }: EngineState,
   id: string,
   reason: string,
 ): Promise<Interrupted> {
+  const { store } = parts;
   const runId = (await store.findRun(id)) ?? id;
   const root = runs.get(runId)?.delegations.root;
-  if (root == null) return interruptedBefore(store, runId, id);
+  if (root == null) return interruptElsewhere(parts, runId, id, reason);
   if (id === runId || id === root.id) {
     return interruptRoot(root, { code: "cancelled", text: reason });
   }
-  throw new MandateError(
-    "usage",
-    `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`,
-  );
+  throw notAlone(id, runId);
 }
 
-/** The outcome of an interrupt for a run that this process does not work on. */
-async function interruptedBefore(store: Store, runId: string, id: string): Promise<Interrupted> {
+/** Interrupts a run that this process does not work on: workers have it, or it was interrupted. */
+async function interruptElsewhere(
+  parts: EngineParts,
+  runId: string,
+  id: string,
+  text: string,
+): Promise<Interrupted> {
+  const { dispatcher, store } = parts;
   const settled = Promise.resolve();
   const state = await store.readRun(runId);
   if (state && isPaused(state)) return { outcome: "paused", settled };
   if (state && state.outcome !== null) return { outcome: "already_terminal", settled };
-  if (!state?.spread) throw notLive(id);
-  throw new MandateError(
+  const [root] = state?.delegations.values() ?? [];
+  if (!state?.spread || root === undefined || (await isOfProgram(store, state))) throw notLive(id);
+  if (id !== runId && id !== root.id) throw notAlone(id, runId);
+  return interruptStored(parts, state, {
+    cause: { code: "cancelled", text },
+    async dispatchRoot() {
+      const contract = await store.readContract(root.id);
+      await dispatcher?.dispatch(workOf({ contract, id: root.id }));
+    },
+  });
+}
+
+function notAlone(id: string, runId: string): MandateError {
+  return new MandateError(
     "usage",
-    `Run ${runId} is distributed over workers, and cannot be paused there. To end it: mandate cancel ${runId}`,
+    `${id} works for another agent, which alone can be interrupted with all that it does: run ${runId}. To end ${id}, cancel it.`,
   );
 }
 

@@ -1,6 +1,6 @@
 import { type Contract, externalProvider, modelName } from "../contracts/contract.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
-import type { Delegation, OpenAsk } from "../events/delegation.ts";
+import type { Delegation, OpenAsk, Reservation } from "../events/delegation.ts";
 import type { EventPayloads, NewEvent } from "../events/event.ts";
 import { apply, askOf } from "../events/lifecycle.ts";
 import { Evidence } from "../events/seal.ts";
@@ -102,8 +102,9 @@ export class LiveDelegation {
     this.process.time.consider();
     if (before === this.#state) return;
     this.budget.follow(before, this.#state);
-    const hadRequest = before.status === "running" && before.reservation !== null;
-    if (hadRequest && heldBy(this) === nothing) this.run.funds.notify();
+    if (openRequestsOf(this).length < openRequestsOf({ state: before }).length) {
+      this.run.funds.notify();
+    }
   }
 }
 
@@ -150,10 +151,17 @@ export function requestsOf({ state }: LiveDelegation): number {
   return state.status === "running" ? state.requests : 0;
 }
 
-/** What the request under way may cost at most. */
-export function heldBy({ state }: Pick<LiveDelegation, "state">): Held {
-  const held = state.status === "running" ? state.reservation : null;
-  if (held === null) return nothing;
+/** The requests under way; several only where another program makes them. */
+export function openRequestsOf({ state }: Pick<LiveDelegation, "state">): readonly Reservation[] {
+  return state.status === "running" ? state.reservations : noRequests;
+}
+
+const noRequests: readonly Reservation[] = Object.freeze([]);
+
+/** What the request of that number, or the latest one, may cost at most while it is under way. */
+export function heldBy(live: LiveDelegation, request = requestsOf(live)): Held {
+  const held = openRequestsOf(live).find((one) => one.request === request);
+  if (held === undefined) return nothing;
   const amount = { tokens: held.tokens, cost: billionths(held.cost ?? 0) };
   return held.prompt === undefined ? amount : { ...amount, prompt: held.prompt };
 }

@@ -5,6 +5,7 @@ import { type Delegation, openAskOf } from "../events/delegation.ts";
 import type { ArtifactReference, EventPayloads, NewEvent, StoredEvent } from "../events/event.ts";
 import { describeLateCause, type LateCause } from "../events/run-cause.ts";
 import type { RunState } from "../events/run-state.ts";
+import type { Clock } from "../ports/clock.ts";
 import type { AskOutcome, CancelOutcome } from "../ports/delegator.ts";
 import type { Append, Ownership } from "../ports/store.ts";
 import type { SessionChildren } from "../sessions/session-children.ts";
@@ -153,15 +154,23 @@ const none: readonly string[] = Object.freeze([]);
 
 /** Wakes what waits for the next change. */
 class Notifier {
-  #waiting: (() => void)[] = [];
+  #waiting = new Set<() => void>();
 
-  next(): Promise<void> {
-    return new Promise((resolve) => this.#waiting.push(resolve));
+  /** `within`: resolves after so long without a change. */
+  next(within?: { readonly clock: Clock; readonly ms: number }): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = within?.clock.after(within.ms, () => resume());
+      const resume = (): void => {
+        timer?.cancel();
+        this.#waiting.delete(resume);
+        resolve();
+      };
+      this.#waiting.add(resume);
+    });
   }
 
   notify(): void {
-    if (this.#waiting.length === 0) return;
-    for (const resume of this.#waiting.splice(0)) resume();
+    for (const resume of [...this.#waiting]) resume();
   }
 }
 

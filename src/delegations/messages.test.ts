@@ -3,7 +3,6 @@ import type { StoredEvent } from "../events/event.ts";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../ports/model.ts";
 import { readSession } from "../sessions/read-session.ts";
-import { isDistributed, notOffered } from "../testing/alter-database.test-support.ts";
 import {
   type EngineOptions,
   ofType,
@@ -184,8 +183,7 @@ describe("a message to a running agent", () => {
     expect(second.map(said)).toEqual([[fromCaller("mind the gap")]]);
   });
 
-  it("waits with one that is paused, and is read when that is resumed", async ({ skip }) => {
-    skip(isDistributed, notOffered.interrupt);
+  it("waits with one that is paused, and is read when that is resumed", async () => {
     const scene = new Scene(delegate("rester", "a"));
     await using mandate = await openWith(scene);
     const { runId } = await startScene(mandate, 2);

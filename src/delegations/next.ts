@@ -1,8 +1,9 @@
 import { z } from "zod";
 import { describeIssues } from "../agents/documents/describe-problem.ts";
 import { type Contract, modelName } from "../contracts/contract.ts";
-import type { Cause, ChildName, Reminder } from "../events/cause.ts";
+import type { Cause } from "../events/cause.ts";
 import type { NewEvent } from "../events/event.ts";
+import type { ChildName, Reminder } from "../events/reminder.ts";
 import { isSameModel } from "../models/candidate-models.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Transcript } from "../sessions/transcript.ts";

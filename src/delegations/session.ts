@@ -1,9 +1,14 @@
+import type { Cause } from "../events/cause.ts";
+import type { DelegationResult } from "../ports/delegator.ts";
 import type { ToolCall } from "../ports/model.ts";
 import type { ToolResult } from "../tools/tool.ts";
+import { closeWith } from "./ends/close.ts";
+import { failure } from "./ends/ending.ts";
 import { event, type LiveDelegation } from "./live-delegation.ts";
+import { ProgramRequests } from "./program-requests.ts";
 import { interruptRoot } from "./suspend/interrupt.ts";
 import { performCall } from "./turns/perform-calls.ts";
-import { forgetUnwritten } from "./work.ts";
+import { endWork, forgetUnwritten } from "./work.ts";
 
 export interface SessionCallOptions {
   readonly signal?: AbortSignal | undefined;
@@ -12,14 +17,21 @@ export interface SessionCallOptions {
 }
 
 /**
- * An agent that another program runs, as the root of a run of ours. We see its calls, not its turns.
+ * An agent that another program runs, as the root of a run of ours. We see its calls, and its turns only
+ * where its requests to models pass through Mandate.
  */
 export class Session {
+  readonly requests: ProgramRequests;
   readonly #live: LiveDelegation;
   #calls = 0;
 
   constructor(live: LiveDelegation) {
     this.#live = live;
+    this.requests = new ProgramRequests(live);
+    live.work.onStop((reason) => {
+      // Whatever else stops it closes it as well.
+      if (reason.cause.code === "total_deadline") void endWork(live, reason);
+    });
     live.process.time.begin();
     live.record(
       event(live, "agent.subagent_started", { strategy: "external" }),
@@ -33,6 +45,11 @@ export class Session {
 
   get delegationId(): string {
     return this.#live.id;
+  }
+
+  /** Resolves when the session has closed. */
+  get closed(): Promise<DelegationResult> {
+    return this.#live.process.end.whenClosed();
   }
 
   /** The tools that the session's contract grants. */
@@ -94,5 +111,30 @@ export class Session {
   async close(): Promise<void> {
     await forgetUnwritten(this.#live);
     await interruptRoot(this.#live, { code: "session_closed" });
+  }
+
+  /**
+   * Ends the session because the program has ended: with what it said of its end, or with the cause of
+   * its failure. A budget that refused a request is the reason of either.
+   */
+  async end(outcome: { readonly said: string } | { readonly failed: Cause }): Promise<void> {
+    const live = this.#live;
+    await forgetUnwritten(live);
+    const { exhaustedBy } = this.requests;
+    const isExhausted = exhaustedBy !== null || live.state.overrun === true;
+    if ("said" in outcome) {
+      const reason = isExhausted ? ("budget_exhausted" as const) : null;
+      const output = {
+        kind: "output",
+        text: outcome.said,
+        truncated: isExhausted,
+        reason,
+      } as const;
+      await closeWith(live, output);
+    } else {
+      const spent: Cause | null = live.state.overrun ? { code: "budget_overrun" } : exhaustedBy;
+      await closeWith(live, failure(spent ?? outcome.failed));
+    }
+    await live.process.end.closing;
   }
 }

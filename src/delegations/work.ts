@@ -21,20 +21,21 @@ import { watch } from "./watchers.ts";
 
 /** Works on a delegation as soon as there is a slot. */
 export function queue(live: LiveDelegation): void {
-  const { scheduler } = live.run.parts;
+  const { laneOf, scheduler } = live.run.parts;
   // A watcher mostly waits, and must not take a slot from those that it watches.
   if (isWatcher(live)) {
     void work(live);
     return;
   }
+  const lane = laneOf?.(live.contract) ?? "";
   scheduler.enter(() => {
     if (live.process.end.isEnding || live.work.isParked || live.run.lost) {
-      scheduler.leave();
+      scheduler.leave(lane);
       return;
     }
     live.process.time.hasSlot = true;
     void work(live);
-  });
+  }, lane);
 }
 
 /**
@@ -169,14 +170,21 @@ async function reconcile(live: LiveDelegation): Promise<void> {
   const { id, process, run } = live;
   const state = await run.parts.store.readRun(run.id);
   const delegation = state?.delegations.get(id);
-  if (!state || !delegation || !owns(run.settings.ownership, state, id)) {
+  const { ownership } = run.settings;
+  // This process was declared dead, and has another name now.
+  const isDead = ownership.worker !== run.parts.store.ownership.worker;
+  if (!state || !delegation || isDead || !owns(ownership, state, id)) {
     run.lost = true;
     process.end.isEnding = true;
     run.changed.notify();
     return;
   }
   const result = resultOf(state, id);
-  if (result || ++process.reconciliations > patience) {
+  // What others wrote explains a refusal, such as a reservation that came second.
+  const isExplained = state.lastRunSeq !== process.reconciledAt;
+  process.reconciliations = isExplained ? 0 : process.reconciliations + 1;
+  process.reconciledAt = state.lastRunSeq;
+  if (result || process.reconciliations > patience) {
     process.end.isEnding = true;
     process.end.closed(result ?? failedResult(live, { code: "log_conflict" }));
     if (result) retireCopy(live);

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Script } from "../models/scripted/scripted-model.ts";
 import { isDistributed, notOffered } from "../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
-import { Scheduler } from "./working-time.ts";
+import { Scheduler } from "./scheduler.ts";
 
 const tools = ["delegate_task", "spawn", "spawn_await"];
 const profiles = [testProfile("agent", { tools }), testProfile("leaf", { tools: [] })];

@@ -2,6 +2,8 @@ import { type Delegation, openAskOf } from "../events/delegation.ts";
 import type { Timer } from "../ports/clock.ts";
 import type { LiveDelegation, OpenCalls } from "./live-delegation.ts";
 
+const recheckMs = 1000;
+
 /**
  * The time and the slot of a delegation. The total deadline runs from beginning to end; the time of
  * an attempt runs only while it has a slot. Neither runs while the delegation, or all that it waits
@@ -19,7 +21,6 @@ export class WorkingTime {
   readonly #live: LiveDelegation;
   #countedAt = 0;
   #isStill = false;
-  /** How many of its children stand still. */
   #below = 0;
   #timer: Timer | undefined;
   #isWatching = false;
@@ -59,23 +60,29 @@ export class WorkingTime {
 
   /** After every event: whether time runs now, which may decide the same for the parent. */
   consider(): void {
-    const { parent, said, state } = this.#live;
+    const { parent, run, said, state } = this.#live;
     const isStill = standsStill(state, said.openCalls, this.#below);
     if (isStill === this.#isStill) return;
     this.#count();
     this.#isStill = isStill;
     // The timer did not wait for a deadline that stood still.
     if (!isStill && this.#isWatching) this.#restart();
-    if (parent === null) return;
-    parent.process.time.#below += isStill ? 1 : -1;
-    parent.process.time.consider();
+    // Of a distributed run, the log says it of every delegation: see `StillBelow`.
+    if (parent === null || run.execution.log !== null) return;
+    parent.process.time.countBelow(parent.process.time.#below + (isStill ? 1 : -1));
+  }
+
+  /** How many of its children stand still. */
+  countBelow(below: number): void {
+    this.#below = below;
+    this.consider();
   }
 
   giveSlot(): void {
     if (!this.hasSlot) return;
     this.#count();
     this.hasSlot = false;
-    this.#live.run.parts.scheduler.leave();
+    this.#live.run.parts.scheduler.leave(this.#lane);
   }
 
   /** Undefined when it has a slot again at once. */
@@ -83,7 +90,7 @@ export class WorkingTime {
     const { contract, process, run, work } = this.#live;
     // A watcher works without one: it must not take slots from those that it watches.
     if (this.hasSlot || contract.profile.capability === "watcher") return undefined;
-    const waiting = run.parts.scheduler.comeBack();
+    const waiting = run.parts.scheduler.comeBack(this.#lane);
     if (waiting === undefined) this.#gotSlot();
     return waiting?.then(() => {
       this.#gotSlot();
@@ -92,9 +99,29 @@ export class WorkingTime {
     });
   }
 
-  /** Resolves when a request of the run was settled: what it had reserved may be free now. */
+  /** Waits without its slot, which others may use until then. */
+  async withoutSlot<Value>(waiting: Promise<Value>): Promise<Value> {
+    this.giveSlot();
+    try {
+      return await this.#live.work.interruptible(waiting);
+    } finally {
+      const back = this.#live.work.interruption === null ? this.takeSlot() : undefined;
+      if (back) await this.#live.work.interruptible(back);
+    }
+  }
+
+  /**
+   * Resolves when a request of the run was settled, so that what it had reserved may be free, and after
+   * a second anyway: the event that would say so may have been written before this process listened.
+   */
   untilReleased(): Promise<void> {
-    return this.#live.run.funds.next();
+    const { funds, parts } = this.#live.run;
+    return funds.next({ clock: parts.clock, ms: recheckMs });
+  }
+
+  get #lane(): string {
+    const { contract, run } = this.#live;
+    return run.parts.laneOf?.(contract) ?? "";
   }
 
   #gotSlot(): void {
@@ -161,94 +188,7 @@ export function standsStill(state: Delegation, openCalls: OpenCalls, below: numb
   if (below === 0) return false;
   // It has answered, and waits for its background children.
   if (state.status === "waiting_for_merge") return true;
-  if (state.status !== "running" || state.reservation !== null) return false;
+  if (state.status !== "running" || state.reservations.length > 0) return false;
   for (const { joins } of openCalls.values()) if (!joins) return false;
   return openCalls.size > 0;
-}
-
-/**
- * Gives out slots, first come first served. An agent that only waits (for children, for a person)
- * hands its slot back and queues again at the front when it can go on, so a tree of any shape
- * cannot lock itself up.
- */
-export class Scheduler {
-  readonly #limit: number;
-  #running = 0;
-  #isGiving = false;
-  readonly #queue = new Queue<() => void>();
-  readonly #returning = new Queue<() => void>();
-
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
-
-  get running(): number {
-    return this.#running;
-  }
-
-  get queued(): number {
-    return this.#queue.length + this.#returning.length;
-  }
-
-  /** Calls `start` now if there is a slot, later otherwise. */
-  enter(start: () => void): void {
-    if (this.#running < this.#limit && this.#returning.length === 0 && this.#queue.length === 0) {
-      this.#running++;
-      start();
-    } else {
-      this.#queue.push(start);
-    }
-  }
-
-  leave(): void {
-    this.#running--;
-    this.#next();
-  }
-
-  /** For one that waited without a slot; undefined when it has one again at once. */
-  comeBack(): Promise<void> | undefined {
-    if (this.#running < this.#limit) {
-      this.#running++;
-      return undefined;
-    }
-    return new Promise((resolve) => this.#returning.push(resolve));
-  }
-
-  #next(): void {
-    // A delegation that closed before it began leaves inside this loop; ten thousand must not nest.
-    if (this.#isGiving) return;
-    this.#isGiving = true;
-    while (this.#running < this.#limit) {
-      const start = this.#returning.shift() ?? this.#queue.shift();
-      if (start === undefined) break;
-      this.#running++;
-      start();
-    }
-    this.#isGiving = false;
-  }
-}
-
-/** Array.shift moves every element; a queue of ten thousand should not. */
-class Queue<Item> {
-  #items: Item[] = [];
-  #head = 0;
-
-  get length(): number {
-    return this.#items.length - this.#head;
-  }
-
-  push(item: Item): void {
-    this.#items.push(item);
-  }
-
-  shift(): Item | undefined {
-    const item = this.#items[this.#head];
-    if (item === undefined) return undefined;
-    this.#head++;
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
-      this.#items = this.#items.slice(this.#head);
-      this.#head = 0;
-    }
-    return item;
-  }
 }

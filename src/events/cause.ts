@@ -70,9 +70,27 @@ export type Cause =
   // The budget. Amounts of money in dollars.
   | { readonly code: "model_unpriced"; readonly model: string; readonly cost: number }
   | { readonly code: "budget_overrun" }
+  /** The quota of the installation or tenant for one day UTC. */
+  | {
+      readonly code: "quota_spent";
+      readonly scope: string;
+      readonly most: number;
+      readonly spent: number;
+      readonly needed: number;
+    }
   | { readonly code: "cost_spent" }
   | { readonly code: "cost_too_small"; readonly needed: number; readonly left: number }
   | { readonly code: "tokens_too_small"; readonly needed: number }
+
+  // A program that makes its own requests.
+  | { readonly code: "program_failed"; readonly program: string; readonly exit: number | string }
+  | {
+      readonly code: "model_not_granted";
+      readonly model: string;
+      readonly granted: readonly string[];
+    }
+  /** `field`: the part of the request that no contract grants, or that this one does not. */
+  | { readonly code: "request_not_granted"; readonly field: string; readonly needs: GrantedBy }
 
   // The exit rule. `text` is the model's last answer, where the sentence ends with it.
   | { readonly code: "exit_missing"; readonly tools: readonly string[]; readonly text: string }
@@ -84,12 +102,14 @@ export type Cause =
   | { readonly code: "plan_incomplete"; readonly steps: readonly string[] }
   /** `refused`: by a rule or a person; otherwise the plan itself is invalid. */
   | { readonly code: "plan_not_run"; readonly refused: boolean; readonly text: string }
+  | { readonly code: "workflow_failed"; readonly refused: boolean; readonly text: string }
 
   // Its changes to files.
   | { readonly code: "wrote_outside"; readonly paths: readonly string[]; readonly total: number }
   | { readonly code: "wrote_protected"; readonly paths: readonly string[]; readonly total: number }
   /** `answered`: a person said no; otherwise the question expired. */
-  | { readonly code: "merge_not_approved"; readonly answered: boolean }
+  /** `said`: the reason that the person gave. */
+  | { readonly code: "merge_not_approved"; readonly answered: boolean; readonly said?: string }
   | { readonly code: "changes_too_many"; readonly files: number }
   | { readonly code: "changes_not_packed"; readonly text: string }
   | { readonly code: "changes_not_merged"; readonly text: string }
@@ -101,6 +121,9 @@ export type Cause =
 
   /** A sentence of an earlier version that matches none of the codes above. */
   | { readonly code: "unclassified"; readonly closed_as: CloseReason; readonly text: string };
+
+/** What lets a part of a request pass. */
+type GrantedBy = "network" | "network_without_cost_cap" | "nothing";
 
 /** The reason of a cancel: a text, or a cause where the product itself cancels. */
 export type Cancellation = string | CauseOf<"call_withdrawn" | "token_revoked">;
@@ -198,6 +221,11 @@ const causes: {
     "budget_exhausted",
     "The provider reported more tokens than were reserved, so no further request is sent, and there is no answer yet.",
   ],
+  quota_spent: [
+    "budget_exhausted",
+    ({ most, needed, scope, spent }) =>
+      `A single answer may cost ${dollars(needed)} here, and ${dollars(spent)} of the ${dollars(most)} a day of the limit "${scope}" are spent. Resume it tomorrow (UTC), or raise the limit: mandate limits.`,
+  ],
   cost_spent: ["budget_exhausted", "Its cost cap is spent, and there is no answer yet."],
   cost_too_small: [
     "budget_exhausted",
@@ -208,6 +236,21 @@ const causes: {
     "budget_exhausted",
     ({ needed }) =>
       `The budget is too small for a single answer, which may take ${needed} tokens here.`,
+  ],
+
+  program_failed: [
+    "exit_rule_unmet",
+    ({ exit, program }) =>
+      `${program} ${typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`}.`,
+  ],
+  model_not_granted: [
+    "policy_denied",
+    ({ granted, model }) =>
+      `The model ${JSON.stringify(model)} is not granted here. Granted: ${firstNames(granted) || "none"}.`,
+  ],
+  request_not_granted: [
+    "policy_denied",
+    ({ field, needs }) => `${field} is not granted: ${grantedBy[needs]}`,
   ],
 
   exit_missing: [
@@ -245,6 +288,7 @@ const causes: {
     ({ steps }) => `Steps of the plan that were not completed: ${firstNames(steps)}.`,
   ],
   plan_not_run: [({ refused }) => (refused ? "policy_denied" : "invalid_model_output"), textOf],
+  workflow_failed: [({ refused }) => (refused ? "policy_denied" : "exit_rule_unmet"), textOf],
 
   wrote_outside: [
     "policy_denied",
@@ -258,9 +302,9 @@ const causes: {
   ],
   merge_not_approved: [
     "policy_denied",
-    ({ answered }) =>
+    ({ answered, said }) =>
       answered
-        ? "A person rejected the merge of its changes."
+        ? `A person rejected the merge of its changes.${describeSaid(said)}`
         : "No person approved the merge of its changes in time.",
   ],
   changes_too_many: [
@@ -283,6 +327,13 @@ const causes: {
   merge_refused: ["merge_interrupted", textOf],
 
   unclassified: [({ closed_as: reason }) => reason, textOf],
+};
+
+const grantedBy: Readonly<Record<GrantedBy, string>> = {
+  network: "it reaches the network through the provider, and the contract grants no network.",
+  network_without_cost_cap:
+    "the provider bills it in addition to tokens, so no cost cap can hold it.",
+  nothing: "its cost or its effect cannot be held by a contract.",
 };
 
 /**
@@ -382,68 +433,19 @@ export function describeCallCause(
   }
 }
 
-/** A message of the runtime to a model. */
-export type Reminder =
-  | { readonly code: "answer_empty" }
-  | { readonly code: "answer_cut" }
-  | { readonly code: "exit_required"; readonly tools: readonly string[] }
-  | { readonly code: "schema_unmet"; readonly text: string }
-  /** Before its first final answer. */
-  | { readonly code: "children_running"; readonly children: readonly ChildName[] }
-  /** A background child of an earlier message. */
-  | {
-      readonly code: "child_ended";
-      readonly child: ChildName;
-      readonly outcome: "completed" | "failed";
-    }
-  | {
-      readonly code: "server_unavailable";
-      /** Absent in logs of earlier versions. */
-      readonly server?: string;
-      readonly text: string;
-    };
-
 /** Causes by which a background child is ended on purpose: its failure need not reach its caller. */
 export const givenUp: ReadonlySet<string> = new Set<Cause["code"]>([
   "cancelled",
   "caller_interrupted",
 ]);
 
-export interface ChildName {
-  readonly id: string;
-  readonly profile: string;
-  readonly title: string;
-}
-
-export function describeReminder(reminder: Reminder): string {
-  switch (reminder.code) {
-    case "answer_empty":
-      return "Your answer was empty. Continue, or give your result.";
-    case "answer_cut":
-      return "Your answer was cut at the length limit. Give it again, shorter.";
-    case "exit_required":
-      return `You may stop only by calling ${reminder.tools.join(" or ")}. Go on working, or call it.`;
-    case "schema_unmet":
-      return `Your result does not fit the schema it was asked for: ${reminder.text} Give it again as JSON only.`;
-    case "children_running": {
-      const names = reminder.children.map(
-        ({ id, profile, title }) => `${id} (${profile}: ${title})`,
-      );
-      return `Your answer does not end the sub-agents that still run: ${names.join("; ")}. You can wait for them, cancel them, or leave them: give your final answer again, and they continue. Their results reach the inbox, and you with the next message.`;
-    }
-    case "child_ended": {
-      const { id, profile, title } = reminder.child;
-      return `Your sub-agent ${id} (${profile}: ${title}) has ended: ${reminder.outcome}. You can ask for its result by its id.`;
-    }
-    case "server_unavailable":
-      return `${reminder.text} Its tools are not available to you.`;
-    default:
-      return reminder satisfies never;
-  }
-}
-
 function textOf({ text }: { readonly text: string }): string {
   return text;
+}
+
+/** The reason of a person's no, after another sentence; empty: they gave none. */
+export function describeSaid(said: string | undefined): string {
+  return said === undefined ? "" : ` The person says: ${said}`;
 }
 
 /** At most ten names. */

@@ -1,5 +1,6 @@
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Append, Ownership } from "../ports/store.ts";
+import type { Delegation } from "./delegation.ts";
 import type { NewEvent } from "./event.ts";
 import type { RunState } from "./run-state.ts";
 
@@ -14,6 +15,7 @@ export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): voi
       `Run ${run.id} has new events since it was read. Read it again.`,
     );
   }
+  if (run.spread !== null) requireOpenRequests(run, events);
   if (by === "operator" || events[0]?.type === "run.started") return;
   if (run.spread !== null) {
     checkShares(run, by, events);
@@ -22,6 +24,27 @@ export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): voi
   // A claim is itself an append of the new owner, with the next fence.
   if (events[0]?.type === "run.resumed" && by.fence === run.fence + 1) return;
   if (!isOwner(by, run)) throw fenced(`Run ${run.id}`);
+}
+
+/**
+ * In a distributed run any worker settles the request of a dead one, and a request is settled once:
+ * the second writer, the dead one included, reads the log again.
+ */
+function requireOpenRequests(run: RunState, events: readonly NewEvent[]): void {
+  const reserved = new Set<string>();
+  for (const { payload, sub_agent_id: id, type } of events) {
+    if (type !== "agent.budget_reserved" && type !== "agent.budget_settled") continue;
+    const { request } = payload;
+    if (type === "agent.budget_reserved") reserved.add(`${id} ${request}`);
+    if (type === "agent.budget_reserved" || reserved.has(`${id} ${request}`)) continue;
+    const delegation = run.delegations.get(id ?? "");
+    const open = delegation?.status === "running" ? delegation.reservations : [];
+    if (open.some((one) => one.request === request)) continue;
+    throw new MandateError(
+      "conflict",
+      `Request ${payload.request} of ${id} was settled by another process. Read the run again.`,
+    );
+  }
 }
 
 /** In a distributed run only the worker of a delegation may write events about it. */
@@ -33,7 +56,7 @@ function checkShares(run: RunState, by: Ownership, events: readonly NewEvent[]):
     const { sub_agent_id: id } = event;
     if (event.type === "agent.claimed" && id !== undefined) {
       // The fold checks that the fence is the next one, so the loser of a race is refused.
-      if (!isOwner(by, event.payload)) throw fenced(`Delegation ${id}`);
+      if (!isOwner(by, event.payload) || isSuspended(run, id)) throw fenced(`Delegation ${id}`);
       claimed.add(id);
       continue;
     }
@@ -43,8 +66,26 @@ function checkShares(run: RunState, by: Ownership, events: readonly NewEvent[]):
     const about = subjectOf(run, event);
     const named = about !== null && above.has(about) ? (above.get(about) ?? null) : about;
     if (named !== null && claimed.has(named)) continue;
-    if (!isOwner(by, ownerOf(run, named))) throw fenced(`Delegation ${named ?? id ?? run.id}`);
+    const isReleased = named !== null && wasReleased(run.delegations.get(named));
+    if (isReleased || !isOwner(by, ownerOf(run, named)))
+      throw fenced(`Delegation ${named ?? id ?? run.id}`);
   }
+}
+
+/** It was suspended or interrupted, and no worker has claimed it since. */
+function wasReleased(delegation: Delegation | undefined): boolean {
+  if (delegation?.status !== "running") return false;
+  return delegation.share?.worker === null && delegation.share.fence > 0;
+}
+
+/** Whether a delegation is suspended, or one above it: no worker works on it until a person resumes. */
+export function isSuspended(run: RunState, id: string): boolean {
+  for (let one = run.delegations.get(id); one !== undefined; ) {
+    if (one.status === "running" && one.waitingOn.on === "paused") return true;
+    if (one.status === "waiting_for_merge" && one.isPaused === true) return true;
+    one = one.parentId === null ? undefined : run.delegations.get(one.parentId);
+  }
+  return false;
 }
 
 /** The delegation whose worker may write the event; null: the root. */

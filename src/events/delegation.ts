@@ -88,8 +88,8 @@ export interface OpenAsk {
 export interface Running {
   readonly status: "running";
   readonly waitingOn: WaitingOn;
-  /** The reservation of the request under way; null: none. */
-  readonly reservation: Reservation | null;
+  /** The reservations of requests under way. Only another program makes several at once. */
+  readonly reservations: readonly Reservation[];
   readonly requests: number;
   /** Kept back to read results of children; absent: there are none. */
   readonly keeps?: Keeps;

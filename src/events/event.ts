@@ -4,11 +4,13 @@
  */
 import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
-import type { CallCause, Cause, Reminder } from "./cause.ts";
+import type { CallCause, Cause } from "./cause.ts";
 import type { CloseReason, RunOutcome } from "./close-reason.ts";
+import type { Reminder } from "./reminder.ts";
 import type { LateCause, RunCause } from "./run-cause.ts";
 import type { Seal } from "./seal.ts";
 import type { SpentLine } from "./spent.ts";
+import type { WorkflowPayloads } from "./workflow-payloads.ts";
 
 export interface TokenUsage {
   readonly prompt: number;
@@ -87,7 +89,7 @@ export interface PlannedStep {
   readonly done_by?: string;
 }
 
-export interface EventPayloads {
+export interface EventPayloads extends WorkflowPayloads {
   // A run: one request of a user, and the tree of its delegations.
   "run.started": {
     readonly task: string;
@@ -201,6 +203,8 @@ export interface EventPayloads {
 
   // What a running delegation does.
   "agent.model_turn": {
+    /** Of another program, which can make several requests at once: the request that was answered. */
+    readonly request?: number;
     readonly requested: string;
     readonly served: string | null;
     readonly usage: TokenUsage;
@@ -216,6 +220,8 @@ export interface EventPayloads {
   };
   "agent.budget_reserved": {
     readonly request: number;
+    /** Of another program: the model that it asks; absent: the one of the contract. */
+    readonly model?: string;
     readonly tokens: number;
     /** The part of `tokens` for the prompt. Absent in logs of earlier versions. */
     readonly prompt?: number;
@@ -269,6 +275,8 @@ export interface EventPayloads {
     readonly files?: readonly FileEvidence[];
     /** Of a command that the tool ran. */
     readonly exit_code?: number;
+    /** The hosts that the command asked the proxy of its sandbox for. */
+    readonly connections?: readonly ConnectionEvidence[];
     /** The memory that the call saved; absent in events of earlier versions. */
     readonly memory?: MemoryReference;
     /** The output may be untrusted input: the agent, and every agent that it sends text to, is tainted. */
@@ -284,12 +292,15 @@ export interface EventPayloads {
     /** A child could not be started because of the machine: no git, or a read-only folder. */
     readonly spawn_failed?: true;
     readonly exit_code?: number;
+    readonly connections?: readonly ConnectionEvidence[];
     readonly untrusted?: true;
   };
   "agent.tool_denied": {
     readonly call_id: string;
     readonly tool: string;
     readonly rule: string;
+    /** The reason that a person gave for a no. */
+    readonly said?: string;
     readonly error: string;
   };
   "agent.tool_outcome_unknown": {
@@ -362,7 +373,8 @@ export interface EventPayloads {
     };
   };
   /** Suspended: for `budget`, until other requests are settled; for `interrupt`, until the run is resumed. */
-  "agent.paused": { readonly reason: "budget" | "interrupt" };
+  /** limit: its next request waits under a stored limit of the installation. */
+  "agent.paused": { readonly reason: "budget" | "interrupt" | "limit" };
   /** Its caller was interrupted: it makes no further turn, and ends after its descendants. */
   "agent.interrupted": {
     readonly cause: Cause;
@@ -370,6 +382,14 @@ export interface EventPayloads {
     readonly closes_as: CloseReason;
     /** Only its descendants were resumed: they continue, whatever their contracts say. */
     readonly resumed?: true;
+  };
+
+  /** A request of another program to a model was not sent. Equal refusals are recorded once. */
+  "agent.request_refused": {
+    /** The model as the program named it; absent: the request names none. */
+    readonly model?: string;
+    readonly cause: Cause;
+    readonly error: string;
   };
 
   // Requests that were granted only in part.
@@ -433,6 +453,15 @@ export interface SentMessage {
 
 /** Numbers that follow each other: the first one, and how many. */
 export type NumberSpan = readonly [first: number, count: number];
+
+/** Connections of a program in a sandbox to one host. */
+export interface ConnectionEvidence {
+  /** Host and port. */
+  readonly host: string;
+  /** The rule that refused them, or `not_reachable`; absent: they were made. */
+  readonly refused?: string;
+  readonly times: number;
+}
 
 export interface FileEvidence {
   readonly path: string;

@@ -105,6 +105,17 @@ export const examplePayloads: EventPayloads = {
     closes_as: "cancelled",
   },
   "agent.paused": { reason: "budget" },
+  "agent.request_refused": { cause: { code: "cost_spent" }, error: "no" },
+  "agent.workflow_started": {
+    call_id: "1",
+    name: "w",
+    description: "d",
+    phases: [{ title: "P" }],
+    document: "h",
+  },
+  "agent.workflow_called": { call_id: "1", key: "k-1", kind: "agent", label: "l" },
+  "agent.workflow_settled": { call_id: "1", key: "k-1", outcome: "value", delegation: "c00000" },
+  "agent.workflow_noted": { call_id: "1", kind: "log", text: "t" },
   "agent.model_clamped": { requested: "m/x", granted: "m/m" },
   "agent.skills_clamped": { requested: ["a"], granted: [] },
   "control.record_changed": {

@@ -4,9 +4,10 @@ import { cases } from "../testing/cases.test-support.ts";
 import { storedLine } from "../text.ts";
 import type { EventType, NewEvent, StoredEvent } from "./event.ts";
 import { examplePayloads } from "./example-events.test-support.ts";
-import { inboxChangeOf } from "./inbox-change.ts";
+import { type InboxWords, inboxChangeOf } from "./inbox-change.ts";
 import { type InboxItem, isInboxType, touchesInbox } from "./inbox-item.ts";
 import { applyToRun, emptyRun } from "./run-state.ts";
+import { earlierInboxWords } from "./upcast.ts";
 
 const id = "c00000";
 
@@ -20,6 +21,10 @@ const asked = (payload: object = {}) => about("agent.asked", { ask_id: "q1", ...
 
 /** The inbox of a run that went like this, and which asks were closed, in order. */
 function inboxOf(...events: readonly NewEvent[]) {
+  return inboxOfWords(undefined, ...events);
+}
+
+function inboxOfWords(words: InboxWords | undefined, ...events: readonly NewEvent[]) {
   const run = emptyRun("r1");
   const items: InboxItem[] = [];
   const closed: string[] = [];
@@ -28,7 +33,7 @@ function inboxOf(...events: readonly NewEvent[]) {
     const stored = { ...event, seq, run_seq: seq, run_id: "r1", at: 1000 + seq, hash: "" };
     const before = run.delegations.get(event.sub_agent_id ?? "");
     applyToRun(run, stored as StoredEvent);
-    const { closes, item } = inboxChangeOf(stored as StoredEvent, run, before);
+    const { closes, item } = inboxChangeOf(stored as StoredEvent, run, before, words);
     if (item || closes !== undefined) expect(touchesInbox(event.type), event.type).toBe(true);
     if (item) expect(isInboxType(event.type), event.type).toBe(true);
     if (item) items.push(item);
@@ -130,7 +135,8 @@ describe("what is in the inbox", () => {
   });
 
   it.each([
-    [0, 1],
+    // The item of its run says how it ended.
+    [0, 0],
     [1, 1],
     [2, 0],
     [7, 0],
@@ -141,13 +147,29 @@ describe("what is in the inbox", () => {
     if (count > 0) expect(items[0]).toMatchObject({ ...item, text: "All done." });
   });
 
+  it("has one item for a run, with the result of its root, which released versions told twice", () => {
+    const events = [
+      ...running({ depth: 0, parent_id: null }),
+      ...completed("All done."),
+      ofRun("run.finished", { outcome: "succeeded", reason: "every delegation is closed" }),
+    ];
+    expect(inboxOf(...events).items).toMatchObject([
+      { kind: "run", severity: "info", title: "Run succeeded: the task", text: "All done." },
+    ]);
+    const title = ({ title }: InboxItem) => title;
+    expect(inboxOfWords(earlierInboxWords, ...events).items.map(title)).toEqual([
+      "coder finished: write it",
+      "The run succeeded: the task",
+    ]);
+  });
+
   it("is every failure, from any depth, with its error", () => {
     const { items } = inboxOf(...running({ depth: 9 }), ...failed());
     expect(items).toMatchObject([
       {
         kind: "finished",
         severity: "warn",
-        title: "coder failed (timeout): write it",
+        title: "coder failed (timed out): write it",
         text: "the error",
       },
     ]);
@@ -168,7 +190,7 @@ describe("what is in the inbox", () => {
     );
     expect(items).toMatchObject([
       { kind: "finished", severity: "warn", title: "coder was cancelled: write it" },
-      { kind: "run", severity: "warn", title: "The run was cancelled: the task" },
+      { kind: "run", severity: "warn", title: "Run was cancelled: the task" },
     ]);
   });
 
@@ -209,7 +231,7 @@ describe("what is in the inbox", () => {
     );
     expect(items).toMatchObject([
       { kind: "plan", title: "A plan of 2 steps", text: "cut; glue", delegationId: id },
-      { kind: "run", severity: "warn", title: "The run failed: the task", text: "it broke" },
+      { kind: "run", severity: "warn", title: "Run failed: the task", text: "it broke" },
     ]);
     expect(items[1]).not.toHaveProperty("delegationId");
   });

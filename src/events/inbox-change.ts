@@ -1,7 +1,9 @@
 import { storedLine } from "../text.ts";
+import { type CloseReason, closeReasonWords } from "./close-reason.ts";
 import { type Delegation, openAskOf, shownName } from "./delegation.ts";
 import type { StoredEvent } from "./event.ts";
 import type { InboxItem } from "./inbox-item.ts";
+import { rootIdOf } from "./root-facts.ts";
 import type { RunState } from "./run-state.ts";
 
 /** The change of the inbox by one event. */
@@ -14,9 +16,20 @@ export interface InboxChange {
 /** Words of an item that have changed since a released version; stored items keep those of their time. */
 export interface InboxWords {
   readonly queued: string;
+  /** Before the outcome of a run. */
+  readonly run: string;
+  /** Why an agent failed. */
+  readonly reason: (reason: CloseReason) => string;
+  /** Whether the end of the root has an item of its own, beside that of its run. */
+  readonly hasRoots: boolean;
 }
 
-const wordsNow: InboxWords = { queued: "A queued run waits" };
+const wordsNow: InboxWords = {
+  queued: "A queued run waits",
+  run: "Run",
+  reason: (reason) => closeReasonWords[reason] ?? reason,
+  hasRoots: false,
+};
 
 /**
  * The change of the inbox by one event, from the delegation `before` the event and the run after it. The
@@ -66,7 +79,7 @@ function say(
   event: StoredEvent,
   run: RunState,
   before: Delegation | undefined,
-  { queued }: InboxWords,
+  words: InboxWords,
 ): Said | undefined {
   const who = before === undefined ? "an agent" : shownName(before);
   switch (event.type) {
@@ -85,7 +98,7 @@ function say(
     case "agent.answered":
       return sayAnswer(event, before, who);
     case "agent.subagent_closed":
-      return before && sayEnd(event, before);
+      return before && sayEnd(event, before, words);
     case "agent.message_sent": {
       const { from, message } = event.payload;
       const title = `Message to ${who} from ${from === "person" ? "a person" : "its caller"}`;
@@ -101,7 +114,7 @@ function say(
       const { goal, task } = event.payload;
       if (goal == null || goal.behind === null) return undefined;
       const text = `It begins when run ${goal.behind} has ended.`;
-      return { kind: "run", severity: "info", title: `${queued}: ${task}`, text };
+      return { kind: "run", severity: "info", title: `${words.queued}: ${task}`, text };
     }
     case "run.planned": {
       const { by, steps } = event.payload;
@@ -116,11 +129,19 @@ function say(
       const { outcome, reason } = event.payload;
       const severity = outcome === "succeeded" ? "info" : "warn";
       const end = outcome === "cancelled" ? "was cancelled" : outcome;
-      return { kind: "run", severity, title: `The run ${end}: ${run.task}`, text: reason };
+      const title = `${words.run} ${end}: ${run.task}`;
+      return { kind: "run", severity, title, text: resultIn(run, words) || reason };
     }
     default:
       return undefined;
   }
+}
+
+/** The summary of a root that completed; empty: there is no result to show. */
+function resultIn(run: RunState, { hasRoots }: InboxWords): string {
+  const root = run.delegations.get(rootIdOf(run) ?? "");
+  const isCompleted = root?.status === "closed" && root.finalStatus === "completed";
+  return isCompleted && !hasRoots && run.outcome === "succeeded" ? root.seal.summary : "";
 }
 
 const watcherPrefix = "watcher:";
@@ -153,15 +174,19 @@ function sayEnd(
     payload: { close_reason: reason, final_status: status, seal },
   }: StoredEvent<"agent.subagent_closed">,
   before: Delegation,
+  { hasRoots, reason: wordsOf }: InboxWords,
 ): Said | undefined {
-  const { depth, mail = [], profile, title } = before;
+  const { depth, mail = [], parentId, profile, title } = before;
+  // The item of its run says how it ended, and comes right after it.
+  const isRoot = parentId === null && depth === 0;
+  if (isRoot && mail.length === 0 && !hasRoots) return undefined;
   const who = shownName(before);
   const isNews = (status === "failed" && !isConsequence(reason)) || mail.length > 0;
   if (depth > depthOfInterest && !isNews) return undefined;
   const unread = withoutReading(mail.length);
   const error = before.status === "failed" ? before.failure.error : "";
   if (status === "failed") {
-    const end = isConsequence(reason) ? "was cancelled" : `failed (${reason})`;
+    const end = isConsequence(reason) ? "was cancelled" : `failed (${wordsOf(reason)})`;
     const head = `${who} ${end}${unread}: ${title}`;
     return { kind: "finished", severity: "warn", title: head, text: error || seal.summary };
   }

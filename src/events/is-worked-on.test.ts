@@ -8,7 +8,7 @@ import { emptyRun, type RunState } from "./run-state.ts";
 function liveness(alive: readonly string[], executors: readonly string[] = []) {
   const asked: string[] = [];
   const row = (id: string, executor: string | null): WorkerRow => ({
-    ...{ id, executor, isAlive: alive.includes(id) },
+    ...{ id, executor, version: null, isAlive: alive.includes(id) },
     ...{ host: "here", pid: 1, startedAt: 0, aliveUntil: null },
   });
   const store: Liveness = {

@@ -20,11 +20,17 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     "agent.skills_clamped",
   ],
   running: [
+    "agent.workflow_started",
+    "agent.workflow_called",
+    "agent.workflow_settled",
+    "agent.workflow_noted",
     "agent.message_sent",
     "agent.subagent_attempt",
     "agent.subagent_waiting_for_merge",
     "agent.subagent_failed",
     ...activity,
+    "agent.model_clamped",
+    "agent.request_refused",
   ],
   waiting_for_merge: [
     "agent.budget_corrected",

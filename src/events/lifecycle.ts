@@ -9,6 +9,7 @@ import {
   mostMail,
   type OpenAsk,
   type Output,
+  type Reservation,
   type WaitingOn,
 } from "./delegation.ts";
 import type { EventPayloads, EventType, NewEvent, TokenUsage } from "./event.ts";
@@ -35,8 +36,15 @@ const activity: readonly EventType[] = [
   "agent.resumed",
   "agent.interjected",
   "agent.compacted",
+  // Of the requests that another program makes.
+  "agent.model_clamped",
+  "agent.request_refused",
   "agent.paused",
   "agent.interrupted",
+  "agent.workflow_started",
+  "agent.workflow_called",
+  "agent.workflow_settled",
+  "agent.workflow_noted",
 ];
 
 const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
@@ -74,6 +82,7 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
 };
 
 const noUsage: TokenUsage = { prompt: 0, completion: 0, cost: 0 };
+const noReservations: readonly Reservation[] = Object.freeze([]);
 const onRuntime: WaitingOn = { on: "runtime" };
 const onModel: WaitingOn = { on: "model" };
 const onBudget: WaitingOn = { on: "budget" };
@@ -153,7 +162,7 @@ function applyToCreated(delegation: In<"created">, event: TimedEvent): Delegatio
         status: "running",
         startedAt: event.at,
         waitingOn: onRuntime,
-        reservation: null,
+        reservations: noReservations,
         requests: 0,
         ask: null,
         resumptions: 0,
@@ -176,6 +185,13 @@ function applyToRunning(delegation: In<"running">, event: TimedEvent): Delegatio
 
 const wakes: ReadonlySet<EventType> = new Set(["agent.resumed", "agent.interrupted"]);
 
+/** Of a distributed run: its worker writes nothing more, and the next one claims it. */
+function released({ share }: Delegation): Pick<Delegation, "share"> | undefined {
+  return share === undefined || share.worker === null
+    ? undefined
+    : { share: { ...share, worker: null } };
+}
+
 function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
   const lastEventAt = event.at;
   switch (event.type) {
@@ -190,7 +206,7 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
       return {
         ...withoutKeeps(delegation),
         ...(event.payload.keeps && { keeps: event.payload.keeps }),
-        reservation: event.payload,
+        reservations: [...delegation.reservations, event.payload],
         requests: event.payload.request,
         waitingOn: onModel,
         lastEventAt,
@@ -198,7 +214,6 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
     case "agent.budget_settled":
       return {
         ...delegation,
-        reservation: null,
         ...settle(delegation, event.payload),
         lastEventAt,
       };
@@ -266,14 +281,14 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         lastEventAt,
       };
     case "agent.paused":
-      return {
-        ...delegation,
-        waitingOn: event.payload.reason === "budget" ? onBudget : onPause,
-        lastEventAt,
-      };
+      if (event.payload.reason !== "interrupt") {
+        return { ...delegation, waitingOn: onBudget, lastEventAt };
+      }
+      return { ...delegation, ...released(delegation), waitingOn: onPause, lastEventAt };
     case "agent.interrupted":
       return {
         ...delegation,
+        ...released(delegation),
         interruption: { cause: event.payload.cause, resumed: event.payload.resumed === true },
         waitingOn: onGoing,
         lastEventAt,
@@ -306,7 +321,7 @@ function applyToWaiting(delegation: In<"waiting_for_merge">, event: TimedEvent):
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null };
     case "agent.paused":
-      return { ...delegation, isPaused: true };
+      return { ...delegation, ...released(delegation), isPaused: true };
     case "agent.resumed": {
       const { isPaused: _, ...resumed } = delegation;
       return resumed;

@@ -27,11 +27,41 @@ export interface RunState {
   startedAt: number;
   outcome: RunOutcome | null;
   finishedAt: number | null;
-  readonly delegations: Map<string, Delegation>;
+  readonly delegations: Delegations;
   lastRunSeq: number;
   head: string;
   /** Only of a distributed run: what each subtree has spent; absent: not computed yet. */
   totals?: SpendingTotals | undefined;
+}
+
+/** The delegations of a run by id, in the order of their creation, with the children of each. */
+export class Delegations extends Map<string, Delegation> {
+  readonly #children = new Map<string | null, string[]>();
+  /** The highest index that a delegation ever had; -1: there was no delegation. */
+  highestStep = -1;
+
+  override set(id: string, delegation: Delegation): this {
+    if (!this.has(id)) {
+      const siblings = this.#children.get(delegation.parentId);
+      if (siblings) siblings.push(id);
+      else this.#children.set(delegation.parentId, [id]);
+      this.highestStep = Math.max(this.highestStep, delegation.stepIdx);
+    }
+    return super.set(id, delegation);
+  }
+
+  override delete(id: string): boolean {
+    const siblings = this.#children.get(this.get(id)?.parentId ?? null) ?? [];
+    // Only a creation that was refused is taken back, so it is one of the last.
+    const place = siblings.lastIndexOf(id);
+    if (place >= 0) siblings.splice(place, 1);
+    return super.delete(id);
+  }
+
+  /** In the order of their creation. */
+  childrenOf(parentId: string | null): Delegation[] {
+    return (this.#children.get(parentId) ?? []).flatMap((id) => this.get(id) ?? []);
+  }
 }
 
 export function emptyRun(id: string): RunState {
@@ -49,7 +79,7 @@ export function emptyRun(id: string): RunState {
     startedAt: 0,
     outcome: null,
     finishedAt: null,
-    delegations: new Map(),
+    delegations: new Delegations(),
     lastRunSeq: 0,
     head: genesis(id),
   };
@@ -162,8 +192,7 @@ export function childrenAfterAnswer(run: RunState, delegation: Delegation): read
 }
 
 export function childrenOf(run: RunState, parentId: string | null): readonly Delegation[] {
-  const children: Delegation[] = [];
-  for (const one of run.delegations.values()) if (one.parentId === parentId) children.push(one);
+  const children = run.delegations.childrenOf(parentId);
   return children.length > 1 ? children.sort(byStep) : children;
 }
 
@@ -177,21 +206,13 @@ function byStep(one: Delegation, other: Delegation): number {
   return one.stepIdx - other.stepIdx;
 }
 
-/** A fast test, because most delegations of a wide run are leaves. */
-function isLeaf({ delegations }: RunState, id: string): boolean {
-  for (const { parentId } of delegations.values()) if (parentId === id) return false;
-  return true;
-}
-
 /** A delegation and its descendants, children before their parents. */
 export function subtree(run: RunState, id: string): Delegation[] {
   const root = run.delegations.get(id);
   if (root === undefined) return [];
-  if (isLeaf(run, id)) return [root];
-  const children = childrenByParent(run);
   const found: Delegation[] = [];
   const visit = (delegation: Delegation): void => {
-    for (const child of children.get(delegation.id) ?? []) visit(child);
+    for (const child of childrenOf(run, delegation.id)) visit(child);
     found.push(delegation);
   };
   visit(root);

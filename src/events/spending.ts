@@ -99,13 +99,24 @@ export function followSpending(
   if (run.totals !== undefined) add(run, run.totals, after, before ? ownOf(before) : noAmounts);
 }
 
+/** Takes a change back; `before`: the delegation as it was, undefined where it did not exist. */
+export function undoSpending(
+  run: RunState,
+  now: Delegation | undefined,
+  before: Delegation | undefined,
+): void {
+  if (run.totals === undefined || now === undefined) return;
+  add(run, run.totals, now, ownOf(now), before ? ownOf(before) : noAmounts);
+}
+
 function add(
   run: RunState,
   totals: SpendingTotals,
   delegation: Delegation,
   before: Readonly<Amounts>,
+  after = ownOf(delegation),
 ): void {
-  const difference = differenceOf(before, ownOf(delegation));
+  const difference = differenceOf(before, after);
   if (difference === undefined) return;
   const grow = (id: string | null): void => {
     const known = totals.get(id);
@@ -120,16 +131,34 @@ function add(
 export function ownOf(delegation: Delegation): Amounts {
   const { usage } = delegation;
   const isRunning = delegation.status === "running";
-  const held = isRunning ? delegation.reservation : null;
+  const held = isRunning ? reservedBy(delegation) : noneReserved;
   const keeps = isRunning ? delegation.keeps : undefined;
   return {
     settled: usage.prompt + usage.completion,
-    reserved: held?.tokens ?? 0,
+    reserved: held.tokens,
     kept: keeps?.tokens ?? 0,
     cost: billionths(usage.cost),
-    reservedCost: billionths(held?.cost ?? 0),
+    reservedCost: held.cost,
     keptCost: billionths(keeps?.cost ?? 0),
   };
+}
+
+interface Reserved {
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+const noneReserved: Reserved = Object.freeze({ tokens: 0, cost: 0 });
+
+function reservedBy({ reservations }: Running): Reserved {
+  if (reservations.length === 0) return noneReserved;
+  let tokens = 0;
+  let cost = 0;
+  for (const one of reservations) {
+    tokens += one.tokens;
+    cost += billionths(one.cost ?? 0);
+  }
+  return { tokens, cost };
 }
 
 function at(run: RunState, id: string | null): Delegation | undefined {
@@ -190,15 +219,18 @@ function bytesOf(text: string): number {
 const encoder = new TextEncoder();
 
 type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
+type Settled = Spent & Pick<Running, "reservations">;
 
 export function settle(
-  { estimates = 0, reservation, usage }: Running,
-  { completion, cost, estimated, overrun, prompt }: EventPayloads["agent.budget_settled"],
-): Spent {
+  { estimates = 0, reservations, usage }: Running,
+  { completion, cost, estimated, overrun, prompt, request }: EventPayloads["agent.budget_settled"],
+): Settled {
+  const reservation = reservations.find((one) => one.request === request);
   // Earlier versions settled without a bound of the prompt, and marked nothing as an estimate.
   const isEstimate = estimated === true && reservation?.prompt !== undefined;
   const open = estimates + (isEstimate ? 1 : 0);
   return {
+    reservations: reservations.filter((one) => one !== reservation),
     usage: {
       prompt: usage.prompt + prompt,
       completion: usage.completion + completion,

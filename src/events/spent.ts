@@ -85,14 +85,23 @@ export class SpentLines {
   readonly #estimates = new Map<string, string>();
   readonly #profiles = new Map<string, string>();
   readonly #models = new Map<string, string>();
+  /** The models of open requests that name theirs, by delegation and request. */
+  readonly #requests = new Map<string, string>();
 
   see(event: StoredEvent): void {
     const { sub_agent_id: id = "" } = event;
     if (event.type === "agent.subagent_created") this.#profiles.set(id, event.payload.profile);
     // A settlement follows its turn. A failed request counts for the last model that answered.
     if (event.type === "agent.model_turn") this.#models.set(id, event.payload.requested);
+    if (event.type === "agent.budget_reserved" && event.payload.model !== undefined) {
+      this.#requests.set(`${id} ${event.payload.request}`, event.payload.model);
+    }
     if (event.type === "agent.budget_settled") {
       const { payload } = event;
+      const request = `${id} ${payload.request}`;
+      const asked = this.#requests.get(request);
+      if (asked !== undefined) this.#models.set(id, asked);
+      this.#requests.delete(request);
       const key = this.#add(id, event.at, payload, payload.estimated ? 1 : 0);
       if (payload.estimated) this.#estimates.set(`${id} ${payload.request}`, key);
     } else if (event.type === "agent.budget_corrected") {

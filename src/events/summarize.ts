@@ -66,6 +66,13 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.compacted": (p) => `conversation of ${p.before_messages} messages shortened`,
   "agent.interrupted": (p) => `interrupted: ${short(p.reason)}`,
   "agent.paused": (p) => `paused: ${short(p.reason)}`,
+  "agent.request_refused": (p) => `request refused: ${short(p.error)}`,
+  "agent.workflow_started": (p) => `workflow ${short(p.name)} started`,
+  "agent.workflow_called": (p) =>
+    `workflow calls ${short(p.label)}${p.taken_from === undefined ? "" : `, recorded by ${p.taken_from}`}`,
+  "agent.workflow_settled": (p) =>
+    `workflow call ${p.key}: ${p.error === undefined ? p.outcome : short(p.error.message)}`,
+  "agent.workflow_noted": (p) => `workflow ${p.kind}: ${short(p.text)}`,
   "agent.model_clamped": (p) => `model ${p.requested} clamped to ${p.granted}`,
   "agent.skills_clamped": (p) => `skills clamped to ${p.granted.join(", ") || "none"}`,
   "control.record_changed": (p) =>

@@ -5,14 +5,20 @@
  * stored rows applies this after it has taken the hash.
  */
 import { includes, type Selection } from "../contracts/selection.ts";
-import type { CallCause, Cause, Reminder } from "./cause.ts";
+import type { CallCause, Cause } from "./cause.ts";
 import { type CloseReason, closeReasons } from "./close-reason.ts";
 import type { EventPayloads, NewEvent, StartedTool } from "./event.ts";
 import type { InboxWords } from "./inbox-change.ts";
+import type { Reminder } from "./reminder.ts";
 import type { LateCause, RunCause } from "./run-cause.ts";
 
 /** Stored items of the inbox keep the words of the version that wrote them. */
-export const earlierInboxWords: InboxWords = { queued: "A goal waits" };
+export const earlierInboxWords: InboxWords = {
+  queued: "A goal waits",
+  run: "The run",
+  reason: (reason) => reason,
+  hasRoots: true,
+};
 
 /** The same event when nothing is missing in it. Never throws: a payload may be damaged. */
 export function upcast<Event extends Pick<NewEvent, "type" | "payload">>(event: Event): Event {
@@ -387,6 +393,7 @@ const earlierTools: { readonly [Name in string]?: StartedTool } = {
   spawn_subagent: { changes: "any", joins: true },
   request_review: { changes: "any", joins: true },
   submit_plan: { changes: "any", joins: true },
+  perform_workflow: { changes: "any", joins: true },
   spawn_await: { changes: "none", joins: true, polls: "results" },
   get_delegation_result: { changes: "none", polls: "results" },
   list_sub_agents: { changes: "none", polls: "state" },

@@ -7,10 +7,10 @@ import {
   type ModelReply,
   type ModelRequest,
 } from "../ports/model.ts";
+import { untilAborted } from "../ports/until-aborted.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
 import { readComplaint, toModelFault } from "./to-model-fault.ts";
-import { untilAborted } from "./until-aborted.ts";
 
 export interface AiSdkModelOptions {
   /** The request's settings as call options of the provider. `isBare`: only those that every model accepts. */

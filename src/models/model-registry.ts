@@ -19,7 +19,7 @@ import { aiSdkModel } from "./ai-sdk-model.ts";
 import { callSettings } from "./call-settings.ts";
 import { candidateModels, type ModelChoices, modelsOfPool } from "./candidate-models.ts";
 import { createProviderFetch, loadLanguageModel } from "./load-language-model.ts";
-import { planModel, planModelName } from "./plan-model.ts";
+import { runnerModels } from "./plan-model.ts";
 import { builtInProviders } from "./provider-catalog.ts";
 import { remedyFor } from "./remedy-for.ts";
 import {
@@ -90,11 +90,11 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const { clock = systemClock, environment, config = {}, scripted } = options;
   const named = environment["MANDATE_MODEL"] || config.default;
   const { pools = shippedPools } = config;
-  // The plan model belongs to no provider: it cannot be replaced, and allowlists do not apply to it.
-  const own = { ...options.models, [planModelName]: planModel };
+  // Runners belong to no provider: they cannot be replaced, and allowlists do not apply to them.
+  const own = { ...options.models, ...runnerModels };
   const resolved = new Map<string, Model>(Object.entries(own));
   const isListed = createModelAllowlist(config.allow);
-  const isAllowed = (name: string): boolean => name === planModelName || isListed(name);
+  const isAllowed = (name: string): boolean => isRunner(name) || isListed(name);
   const prices = new PriceList(config.prices ?? {});
   const choices: ModelChoices = {
     pools,
@@ -292,7 +292,11 @@ export class PriceList {
  * can be a proxy to a paid service.
  */
 function isOwn(name: string): boolean {
-  return name.startsWith("scripted/") || name === planModelName;
+  return name.startsWith("scripted/") || isRunner(name);
+}
+
+function isRunner(name: string): boolean {
+  return Object.hasOwn(runnerModels, name);
 }
 
 const nothing: PriceConfig = { input: 0, output: 0 };

@@ -2,8 +2,10 @@ import { describe, expect, it } from "vitest";
 import type { ModelRequest } from "../ports/model.ts";
 import { exampleRequest } from "./example-request.test-support.ts";
 import { createModelRegistry } from "./model-registry.ts";
-import { planModel, planModelName } from "./plan-model.ts";
+import { planModelName, runnerModels } from "./plan-model.ts";
 import { scriptedModel } from "./scripted/scripted-model.ts";
+
+const planModel = runnerModels[planModelName];
 
 const plan = { goal: "g", steps: [{ title: "t" }] };
 

@@ -4,7 +4,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 import type { RunRow, Store } from "../ports/store.ts";
 import { StoreMemory } from "./read-run.ts";
 
-export const costGroups = ["run", "profile", "model", "day"] as const;
+export const costGroups = ["run", "profile", "model", "day", "workspace", "person"] as const;
 
 export type CostGroup = (typeof costGroups)[number];
 
@@ -14,10 +14,15 @@ export interface CostQuery {
   readonly since?: number | undefined;
   /** The most groups. */
   readonly limit: number;
+  /** Also what each group spent on each day. */
+  readonly daily?: boolean | undefined;
 }
 
 export interface CostLine {
-  /** A run id, a profile, `provider/model`, or a day in UTC. */
+  /**
+   * A run id, a profile, `provider/model`, a day in UTC, a folder or the name of a token. Empty: not
+   * known, as of a pruned run.
+   */
   readonly key: string;
   readonly prompt: number;
   readonly completion: number;
@@ -29,6 +34,8 @@ export interface CostLine {
 export interface CostReport {
   /** Most expensive first; days latest first. */
   readonly lines: readonly CostLine[];
+  /** The days of the groups that are shown, latest first; empty unless they were asked for. */
+  readonly days: readonly (CostLine & { readonly day: string })[];
   /** The sum over all runs that were read, including groups beyond `limit`. */
   readonly total: Omit<CostLine, "key">;
   /** The number of runs that were read, newest first. */
@@ -44,15 +51,21 @@ const mostDelegations = 10_000;
 const finished = new StoreMemory<readonly SpentLine[]>(10_000);
 
 export async function costReport(store: Store, query: CostQuery): Promise<CostReport> {
-  const { by, limit, since = 0 } = query;
+  const { by, daily = false, limit, since = 0 } = query;
   const rows = await store.listRuns({ limit: mostRuns + 1 });
   const lines = new Map<string, CostLine>();
+  const days = new Map<string, CostLine & { readonly day: string }>();
   let total: Omit<CostLine, "key"> = { prompt: 0, completion: 0, cost: 0 };
   let [runs, delegations, isComplete] = [0, 0, true];
-  const add = (runId: string, spendings: readonly SpentLine[]): void => {
+  const add = (run: CostedRun, spendings: readonly SpentLine[]): void => {
     for (const spent of spendings) {
-      const key = by === "run" ? runId : spent[by];
+      const key = keyOf(by, run, spent);
       lines.set(key, { key, ...sum(lines.get(key) ?? nothing, spent) });
+      if (daily) {
+        const { day } = spent;
+        const place = JSON.stringify([day, key]);
+        days.set(place, { key, day, ...sum(days.get(place) ?? nothing, spent) });
+      }
       total = sum(total, spent);
     }
     runs++;
@@ -63,15 +76,34 @@ export async function costReport(store: Store, query: CostQuery): Promise<CostRe
       isComplete = false;
       break;
     }
-    add(row.id, await spendingsOf(store, row));
+    add(row, await spendingsOf(store, row));
     delegations += row.delegations;
   }
   // Pruned runs count by their receipts.
   for (const { payload } of (await readPrunedRuns(store)).all()) {
-    if (payload.started_at >= since) add(payload.run, payload.spent);
+    const run = { id: payload.run, workspace: null, startedBy: null };
+    if (payload.started_at >= since) add(run, payload.spent);
   }
-  const sorted = [...lines.values()].sort(by === "day" ? byKey : byCost);
-  return { lines: sorted.slice(0, limit), total, runs, isComplete };
+  const sorted = [...lines.values()].sort(by === "day" ? byKey : byCost).slice(0, limit);
+  const shown = new Set(sorted.map(({ key }) => key));
+  const ofShown = [...days.values()].filter(({ key }) => shown.has(key));
+  ofShown.sort((one, other) => (one.day < other.day ? 1 : one.day > other.day ? -1 : 0));
+  return { lines: sorted, days: ofShown, total, runs, isComplete };
+}
+
+type CostedRun = Pick<RunRow, "id" | "startedBy" | "workspace">;
+
+function keyOf(by: CostGroup, run: CostedRun, spent: SpentLine): string {
+  switch (by) {
+    case "run":
+      return run.id;
+    case "workspace":
+      return run.workspace ?? "";
+    case "person":
+      return run.startedBy ?? "";
+    default:
+      return spent[by];
+  }
 }
 
 const nothing = { prompt: 0, completion: 0, cost: 0 };

@@ -1,12 +1,16 @@
 import { expect, test } from "vitest";
 import { askWorkersOnce } from "../events/is-worked-on.ts";
+import { isDistributed, notOffered } from "../testing/alter-database.test-support.ts";
 import { openEngine, testProfile } from "../testing/engine-fixture.ts";
 import { until } from "../testing/until.ts";
 import { listedRun } from "./listed-run.ts";
 
 const profiles = [testProfile("talker", { tools: [], capabilities: ["primary"] })];
 
-test("a run that changes its worker and ends after its row was read is listed as it is then", async () => {
+test("a run that changes its worker and ends after its row was read is listed as it is then", async ({
+  skip,
+}) => {
+  skip(isDistributed, notOffered.ownership);
   const gate = Promise.withResolvers<string>();
   let asked = 0;
   const model = () => {

@@ -1,4 +1,5 @@
 import type { Contract } from "../contracts/contract.ts";
+import { closeReasonWords, describeStatus } from "../events/close-reason.ts";
 import type { EventPayloads, SentMessage, StoredEvent } from "../events/event.ts";
 import { foldRun, type RunState } from "../events/run-state.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -202,7 +203,10 @@ class SessionEntries {
         this.#note(at, "It was recovered after an interruption.");
         break;
       case "agent.subagent_failed":
-        this.#note(at, `It failed (${event.payload.code}): ${event.payload.error}`);
+        this.#note(
+          at,
+          `It failed (${closeReasonWords[event.payload.code]}): ${event.payload.error}`,
+        );
         break;
       case "agent.subagent_closed":
         this.#end(at, event.payload);
@@ -248,7 +252,7 @@ class SessionEntries {
       const sender = from === "person" ? "a person" : "its caller";
       this.#note(at, `It ended before it read this message from ${sender}: ${message}`);
     }
-    this.#add({ kind: "note", at, text: `It ended: ${end} (${reason}).`, end });
+    this.#add({ kind: "note", at, text: `It ended: ${describeStatus(end, reason)}.`, end });
   }
 
   /** Adds a breadcrumb when a child closes. */

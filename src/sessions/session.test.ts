@@ -148,8 +148,8 @@ describe("the context of a session", () => {
     expect(title).toBe("go");
     expect(context?.runIds).toEqual([first.runId, second.runId]);
     expect(entries.map((entry) => ("text" in entry ? entry.text : entry.kind))).toEqual([
-      ...["go", "Context: by night", "done", "It ended: completed (report_accepted)."],
-      ...["more", "done", "It ended: completed (report_accepted)."],
+      ...["go", "Context: by night", "done", "It ended: completed (report accepted)."],
+      ...["more", "done", "It ended: completed (report accepted)."],
     ]);
   });
 

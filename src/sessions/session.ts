@@ -3,6 +3,7 @@ import type { Selection } from "../contracts/selection.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
+import { rootIdOf } from "../events/root-facts.ts";
 import { childrenOf, type RunState } from "../events/run-state.ts";
 import { statusOf } from "./delegation-result.ts";
 import { harmlessLine } from "./harmless-text.ts";
@@ -115,7 +116,7 @@ export function sessionStatus(delegation: Delegation): SessionStatus {
 
 /** The root of a run, whose session a person sees. */
 export function rootOf(run: RunState): Delegation | undefined {
-  return run.delegations.values().find(({ depth, parentId }) => parentId === null && depth === 0);
+  return run.delegations.get(rootIdOf(run) ?? "");
 }
 
 export function lastActivity(delegation: Delegation): number {

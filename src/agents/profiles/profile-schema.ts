@@ -102,6 +102,15 @@ export const mcpServer = z.union([
     args: z.array(z.string()).optional(),
     env: texts.optional(),
     cwd: z.string().min(1).optional(),
+    sandbox: z
+      .union([
+        z.literal(true),
+        z.strictObject({
+          network: z.array(z.string().min(1).max(300)).max(1000).optional(),
+          read: z.array(z.string().startsWith("/")).max(100).optional(),
+        }),
+      ])
+      .optional(),
     ...serverBase,
   }),
   z.strictObject({

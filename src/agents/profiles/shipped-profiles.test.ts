@@ -12,7 +12,10 @@ const names = [
 ];
 
 /** Runs what is written down; no language model ever reads its prompt. */
-const runner = "plan-runner";
+const runners = {
+  "plan-runner": ["mandate/plan", "submit_plan"],
+  "workflow-runner": ["mandate/workflow", "perform_workflow"],
+} as const;
 
 /** Every tool there is or is to be, by its canonical name. */
 const knownTools: ReadonlySet<string> = new Set([
@@ -26,6 +29,7 @@ const knownTools: ReadonlySet<string> = new Set([
   ],
   ...["send_message", "peek_result", "search_result", "slice_result"],
   ...["complete_task", "submit_for_review", "ask_user", "interject", "submit_plan"],
+  ...["run_workflow", "perform_workflow"],
   ...["read_file", "write_file", "edit_file", "list_files", "glob", "grep", "shell"],
   ...["web_fetch", "web_search", "document_query", "memory_load", "memory_save", "search"],
   "load_skill",
@@ -46,7 +50,7 @@ function toolsOf({ tools }: Profile): readonly string[] {
 }
 
 test("the folder holds these profiles and nothing else", () => {
-  const all = [...names, runner].sort();
+  const all = [...names, ...Object.keys(runners)].sort();
   expect(readdirSync(shippedProfiles.path).sort()).toEqual(all.map((name) => `${name}.md`));
 });
 
@@ -112,13 +116,13 @@ describe.each(["analyst", "oracle", "pair", "planner", "researcher", "reviewer",
   },
 );
 
-describe(`the shipped profile ${runner}`, () => {
-  it("runs plans without a model, and is offered to nobody who chooses", () => {
-    const { description, hidden, model, tools } = shipped(runner);
-    expect({ hidden, model, tools }).toEqual({
+describe.each(Object.entries(runners))("the shipped profile %s", (name, [model, tool]) => {
+  it("runs what is written without a model, and is offered to no agent", () => {
+    const { description, hidden, model: its, tools } = shipped(name);
+    expect({ hidden, model: its, tools }).toEqual({
       hidden: true,
-      model: { model: "mandate/plan" },
-      tools: ["submit_plan"],
+      model: { model },
+      tools: [tool],
     });
     expect(description).toMatch(/without a language model/);
   });

@@ -19,7 +19,7 @@ import { answerAsk, showInbox } from "./inbox-commands.ts";
 import { pinAgent, showPins, unpinAgent } from "./pin-commands.ts";
 import { showBudget, showSessions, showStatus, showTree } from "./run-commands.ts";
 import { cancelWork, resumeWork, setWorkspace, tellAgent } from "./steer-commands.ts";
-import { askOracle, orchestrate, pair, review, spawnAgent } from "./work-commands.ts";
+import { askOracle, orchestrate, pair, review, runWorkflow, spawnAgent } from "./work-commands.ts";
 
 const mostLines = 200;
 
@@ -72,6 +72,7 @@ export const commandTable: readonly AnyCommand[] = [
   pair,
   orchestrate,
   spawnAgent,
+  runWorkflow,
   agents,
   listAgents,
   showAgent,

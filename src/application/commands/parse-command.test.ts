@@ -42,7 +42,7 @@ describe("what is a command", () => {
       'There is no command "/agents\\u200b". Did you mean /agents?',
     );
     const known =
-      "/help, /status, /tree, /budget, /cancel, /tell, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /agents";
+      "/help, /status, /tree, /budget, /cancel, /tell, /resume, /sessions, /workspace, /inbox, /answer, /oracle, /review, /pair, /orchestrate, /spawnagent, /workflow, /agents";
     expect(usage("/launch the rockets")).toBe(
       `There is no command "/launch". There are: ${known}.`,
     );

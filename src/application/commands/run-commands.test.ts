@@ -199,7 +199,7 @@ test("an agent is started by a word, works by itself, and its session says so", 
       text.slice(text.indexOf(who === "helper" ? "Count" : " ")).trim(),
     );
   }
-  expect(await hear(engine, "/inbox")).toContain("oracle finished: Why is it slow?");
+  expect(await hear(engine, "/inbox")).toContain("Run succeeded: Why is it slow?");
 });
 
 test("an agent that is registered by a command has the skills and servers of its profile", async () => {

@@ -163,7 +163,7 @@ test("a review is given what is not committed, or a range, and nothing where the
   await until("all runs end", isOver);
   expect((await engine.engine.resultOf(runId))?.result).toBe("VERDICT: approve");
   expect(seen[0]?.messages[0]?.text).toContain("+two");
-  expect(await hear(engine, "/inbox")).toContain("reviewer reviewed: Review this change.");
+  expect(await hear(engine, "/inbox")).toContain("Run succeeded: Review this change.");
 });
 
 test("a session's workspace is read-only when somebody says so, for all of its next runs", async () => {

@@ -166,6 +166,24 @@ export const review = defineCommand<{ readonly range?: string }>({
   },
 });
 
+export const runWorkflow = defineCommand<{ readonly name: string; readonly args: unknown }>({
+  name: "workflow",
+  form: "<name> [args]",
+  about: "Runs a workflow script by its name; args are JSON, or a text.",
+  takesLines: true,
+  parse(rest) {
+    const [name, said] = splitFirstWord(rest);
+    if (name === "") return { problem: "The name of the workflow is missing." };
+    return { name, args: said === "" ? undefined : said };
+  },
+  async execute({ args, name }, { steering }, principal) {
+    requireRole("start-work", principal);
+    const started = await steering.startWorkflow({ name, args, command: "/workflow" });
+    const reply = `Started the workflow ${quote(name)} in run ${started.runId}.`;
+    return { reply, data: { name, ...started } };
+  },
+});
+
 const profileForm = /^[a-z0-9][a-z0-9_:.-]{0,127}$/;
 
 export const spawnAgent = defineCommand<{ readonly agent: string; readonly task: string }>({

@@ -1,4 +1,5 @@
 import { sep } from "node:path";
+import type { Contract } from "../../contracts/contract.ts";
 import type { FileEvidence } from "../../events/event.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { NoKeptWork } from "../../ports/mandate-error.ts";
@@ -17,20 +18,36 @@ export interface ChangesOfRun {
  * What is only in a working copy is left out. A file that ended as it began is left out as well.
  */
 export async function changesOfRun(parts: KeptWorkParts, run: RunState): Promise<ChangesOfRun> {
+  const { store } = parts;
+  const merged = new Set<string>();
+  const types = ["agent.worktree_merged"] as const;
+  for await (const event of store.readEvents({ runId: run.id, types })) {
+    if (event.sub_agent_id !== undefined) merged.add(event.sub_agent_id);
+  }
+  const workspaceOf = async (id: string): Promise<Contract["workspace"] | undefined> =>
+    (await store.readContract(id).catch(() => undefined))?.workspace;
+  const isOwn = (workspace: Contract["workspace"] | undefined): boolean =>
+    workspace !== undefined &&
+    workspace.copy === undefined &&
+    isInside(workspace.root, run.workspace);
   const changes = new Map<string, Change>();
-  const own = new Set<string>();
   let hasCommands = false;
   for (const delegation of run.delegations.values()) {
-    const contract = await parts.store.readContract(delegation.id).catch(() => undefined);
-    if (contract === undefined || delegation.status !== "closed") continue;
-    const { copy, root } = contract.workspace;
-    if (copy === undefined && isInside(root, run.workspace)) {
-      own.add(delegation.id);
-      const { calls = {}, files = [] } = delegation.seal;
-      hasCommands ||= (calls["shell"] ?? 0) > 0;
+    if (delegation.status !== "closed") continue;
+    const { id, parentId, seal } = delegation;
+    const { calls = {}, files = [] } = seal;
+    const ranCommands = (calls["shell"] ?? 0) > 0;
+    // Contracts are read only where there is something to tell.
+    if (files.length === 0 && !ranCommands && !merged.has(id)) continue;
+    const workspace = await workspaceOf(id);
+    if (isOwn(workspace)) {
+      hasCommands ||= ranCommands;
       for (const file of files) add(changes, changeOf(file));
-    } else if (delegation.parentId === null || own.has(delegation.parentId)) {
-      for (const file of await mergedFiles(parts, delegation.id)) add(changes, fromDiff(file));
+    } else if (
+      workspace?.copy !== undefined &&
+      (parentId === null || isOwn(await workspaceOf(parentId)))
+    ) {
+      for (const file of await mergedFiles(parts, id)) add(changes, fromDiff(file));
     }
   }
   const files = [...changes.values()].filter(({ after, before }) => before !== after);

@@ -24,7 +24,7 @@ import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type Rejection, Stopped } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import { askPerson, isConsent } from "../turns/ask-person.ts";
+import { askPerson, consentOf } from "../turns/ask-person.ts";
 
 /** The outcome of integrating the changes that a child made in its copy. */
 export interface TakenOver {
@@ -44,7 +44,7 @@ export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promis
   try {
     const copies = await run.parts.copies();
     const received = await run.execution.transport?.receiveWork(child, copy);
-    const collected = await copies.collect(copy, contract.step.title);
+    const collected = received?.collected ?? (await copies.collect(copy, contract.step.title));
     const changes = withProblems(collected, received?.problems ?? []);
     const files = changes.files.map(({ path, before, after }) => ({ path, before, after }));
     const refused = judgeChanges(child, copy, files);
@@ -53,6 +53,9 @@ export async function takeOver(child: LiveDelegation, copy: WorkingCopy): Promis
     const cause = refused ?? (patch && (await approveChanges(child, files, patch)));
     const merge = { conflicted_files: [], commit: changes.commit, ...diff };
     if (cause) return { merge: { strategy: "refused", ...merge }, files, rejected: { cause } };
+    if (contract.workspace.keep === true && files.length > 0) {
+      return { merge: { strategy: "kept", ...merge }, files };
+    }
     const turn = child.parent?.process.merges?.turn(contract.parent.step_idx, child.id);
     if (turn) await child.work.interruptible(turn);
     child.work.throwIfStopped();
@@ -129,8 +132,11 @@ async function approveChanges(
   const about = sha256(JSON.stringify(files));
   const asked = { callId: "merge", kind: "approval", about, question } as const;
   const outcome = await askPerson(child, asked);
-  if (isConsent(outcome)) return undefined;
-  return { code: "merge_not_approved", answered: outcome.answered };
+  const consent = consentOf(outcome);
+  if (consent.approved) return undefined;
+  const { said } = consent;
+  const reason = said !== undefined && { said };
+  return { code: "merge_not_approved", answered: outcome.answered, ...reason };
 }
 
 /** The whole diff, or all file names and the command that shows the diff; undefined: too many. */
@@ -189,9 +195,10 @@ export function endMerging({ process }: LiveDelegation): void {
 }
 
 /** Gives the copy of a closed delegation back; changes that were not merged keep it. */
-export function retireCopy({ copy, process, run }: LiveDelegation): void {
+export function retireCopy({ contract, copy, process, run }: LiveDelegation): void {
   if (copy === null) return;
-  const isMerged = process.end.result?.status === "completed";
+  const isKept = contract.workspace.keep === true;
+  const isMerged = process.end.result?.status === "completed" && !isKept;
   void run.parts.copies().then((copies) => copies.retire(copy, isMerged));
 }
 
@@ -250,7 +257,11 @@ export async function writeReport(
     const isNew = isBelow(folder, ours) && mkdirSync(ours, { recursive: true }) !== undefined;
     mkdirSync(folder, { recursive: true });
     const write = async (into: string, name: string, content: string): Promise<boolean> => {
-      const place = bindWorkspace({ root: into, isolation: "custom", allowWrites: true });
+      // No agent can write in our own folder, and with thousands of reports a search for links that
+      // lead into it would take longer than everything else.
+      const isOurs = isBelow(into, ours);
+      const bound = bindWorkspace({ root: into, isolation: "custom", allowWrites: !isOurs });
+      const place = isOurs ? { ...bound, allowWrites: true, writeRoots: [bound.root] } : bound;
       // Checked again: a link can appear at any moment.
       if (!isBelow(place.root, workspace.root)) return false;
       await replaceFile(place, name, Buffer.from(content));

@@ -98,10 +98,16 @@ function see(all: Map<string, Said>, id: string, event: NewEvent): void {
 }
 
 /** Only the process that had sent the request knows how much of the answer had arrived. */
-function worstSettlement(state: Delegation): readonly NewEvent[] {
-  if (state.status !== "running" || state.reservation === null) return [];
-  const { request, tokens } = state.reservation;
-  const used = { reserved: tokens, ...worstCaseOf(state.reservation), estimated: true } as const;
-  const payload = { request, ...used };
-  return [{ type: "agent.budget_settled", sub_agent_id: state.id, payload }];
+export function worstSettlement(state: Delegation): readonly NewEvent[] {
+  if (state.status !== "running") return [];
+  return state.reservations.map((reservation): NewEvent => {
+    const { request, tokens } = reservation;
+    const payload = {
+      request,
+      reserved: tokens,
+      ...worstCaseOf(reservation),
+      estimated: true,
+    } as const;
+    return { type: "agent.budget_settled", sub_agent_id: state.id, payload };
+  });
 }

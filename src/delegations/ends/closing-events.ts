@@ -8,7 +8,7 @@ import { apply } from "../../events/lifecycle.ts";
 import { openSteps, standingPlans } from "../../events/planned-steps.ts";
 import { describeRunCause, type RunCause } from "../../events/run-cause.ts";
 import type { Evidence, Seal } from "../../events/seal.ts";
-import { planModelName } from "../../models/plan-model.ts";
+import { planModelName, workflowModelName } from "../../models/plan-model.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
@@ -116,7 +116,8 @@ export function conclude(
   accepted: Accepted,
 ): [events: readonly NewEvent[], result: DelegationResult] {
   const { contract, process, run } = live;
-  const isOurs = contract.model.provider !== externalProvider;
+  // Of another program: only where its requests pass through this process.
+  const isOurs = contract.model.provider !== externalProvider || process.cuts !== null;
   const { closed, events } = closingEvents(live, accepted, {
     toolbox: run.parts.toolbox,
     at: run.parts.clock.now(),
@@ -200,10 +201,12 @@ export function judgePlan(live: LiveDelegation, text: string): Rejection | undef
   const { contract, id, run, said } = live;
   const plan = standingPlans(run.history.plans).find(({ by }) => by === id);
   if (plan === undefined) {
-    if (modelName(contract) !== planModelName) return undefined;
     // By a rule or by a person: then nothing is wrong with the plan itself.
     const refused = said.transcript.deniedStreak > 0 || said.transcript.wasNotApproved;
-    return { cause: { code: "plan_not_run", refused, text } };
+    const model = modelName(contract);
+    if (model === planModelName) return { cause: { code: "plan_not_run", refused, text } };
+    const isFailed = model === workflowModelName && said.transcript.exit === null;
+    return isFailed ? { cause: { code: "workflow_failed", refused, text } } : undefined;
   }
   const open = stepsOpenIn(run, plan);
   return open.length === 0

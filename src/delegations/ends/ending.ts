@@ -20,7 +20,7 @@ export interface OutputEnding {
   readonly reason: CloseReason | null;
 }
 
-type FailedEnding = Extract<Ending, { kind: "failure" }>;
+export type FailedEnding = Extract<Ending, { kind: "failure" }>;
 
 export function failure(cause: Cause): FailedEnding {
   return { kind: "failure", cause, retry: false };

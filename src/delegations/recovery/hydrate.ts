@@ -41,7 +41,7 @@ export async function hydrate(run: LiveRun, state: RunState): Promise<void> {
     });
     if (live.copy !== null) announceMerge(live);
   }
-  countSteps(run, state);
+  countSteps(run, state, run.delegations.byId.values());
 }
 
 /** The events of these delegations, in order; the history of the run and `see` get all events. */
@@ -66,11 +66,15 @@ export function announceMerge({ contract, parent }: LiveDelegation): void {
   parent.process.merges.announce(contract.parent.step_idx, false);
 }
 
-/** No child gets an index that another one has, or that a plan keeps for its steps. */
-export function countSteps(run: LiveRun, { delegations }: RunState): void {
-  for (const { parentId, stepIdx } of delegations.values()) {
-    run.delegations.nextStep = Math.max(run.delegations.nextStep, stepIdx + 1);
-    if (parentId !== null) keepIndexes(run.delegations.byId.get(parentId), stepIdx + 1);
+/** No child of these callers gets an index that another has, or that a plan keeps for its steps. */
+export function countSteps(
+  run: LiveRun,
+  { delegations }: RunState,
+  callers: Iterable<LiveDelegation>,
+): void {
+  run.delegations.nextStep = Math.max(run.delegations.nextStep, delegations.highestStep + 1);
+  for (const caller of callers) {
+    for (const { stepIdx } of delegations.childrenOf(caller.id)) keepIndexes(caller, stepIdx + 1);
   }
   for (const { by, first_step: first, steps } of run.history.plans) {
     if (first !== undefined) keepIndexes(run.delegations.byId.get(by), first + steps.length);
@@ -127,6 +131,7 @@ export async function revive(
     said,
   );
   run.delegations.addStored(live, delegation);
+  live.process.appends.isKnown = true;
   // What had arrived of the answer to an open request is known to the process that had sent it.
   live.process.request.received = null;
   if (delegation.status === "closed") {
@@ -141,7 +146,10 @@ export async function revive(
   return live;
 }
 
-function timeOf({ parts }: LiveRun, contractOf: (id: string) => Contract | undefined): LoggedTime {
+export function timeOf(
+  { parts }: LiveRun,
+  contractOf: (id: string) => Contract | undefined,
+): LoggedTime {
   return new LoggedTime({
     longest: (id) => longestSilence(contractOf(id)?.deadlines.total ?? 0),
     isWaiting: (tool) => parts.toolbox.get(tool)?.waits === true,

@@ -38,8 +38,8 @@ interface TimeLimits {
 /**
  * How much of its deadlines each delegation has used, by the log of its run, whose events are seen
  * in order. Wall clocks jump, and those of several machines differ: a step back counts for nothing,
- * the time before a recovery for nothing either, and no silence for more than `longest`. So a
- * delegation may get too much time after a crash, and none ends because a clock was set. Time that
+ * the time before a recovery for nothing either, except in a distributed run, and no silence for more
+ * than `longest`. So a delegation may get too much time after a crash, and none ends because a clock was set. Time that
  * only waits for a person, or rests, does not count.
  */
 export class LoggedTime {
@@ -61,8 +61,12 @@ export class LoggedTime {
     }
     const known = this.#known.get(id);
     if (known === undefined) return;
-    const isTakeover = event.type === "agent.resumed" || event.type === "agent.claimed";
-    if (known.state.status === "running" && !isTakeover) this.#count(known, at);
+    const { longest } = this.#limits;
+    if (known.state.status === "running" && event.type !== "agent.resumed") {
+      // A worker of a distributed run died, and its fleet is still there: that time counts.
+      const isTakeover = event.type === "agent.claimed";
+      this.#count(known, at, isTakeover ? longestTakeover(10 * longest(id)) : longest(id));
+    }
     known.state = apply(known.state, event);
     if (event.type === "agent.subagent_attempt") known.attemptMs = 0;
     followCalls(known.openCalls, event);
@@ -83,13 +87,13 @@ export class LoggedTime {
     return known.totalMs + Math.min(silence(known, at), this.#limits.longest(id));
   }
 
-  #count(known: Known, at: number): void {
+  #count(known: Known, at: number, longest: number): void {
     if (isResting(known)) return;
     const { openCalls, state } = known;
-    const longest = this.#limits.longest(state.id);
     known.totalMs += Math.min(silence(known, at), longest);
     const isIdle =
       openAskOf(state) !== null ||
+      (state.status === "running" && state.waitingOn.on === "budget") ||
       (openCalls.size > 0 && openCalls.values().every(({ tool }) => this.#limits.isWaiting(tool)));
     if (!isIdle) known.attemptMs += Math.min(Math.max(0, at - known.last), longest);
   }
@@ -122,6 +126,11 @@ function considerStill(known: Known, at: number): void {
 /** The longest silence that is believed: a clock that was set by all of `total` ends no delegation. */
 export function longestSilence(total: number): number {
   return total / 10;
+}
+
+/** The same of the silence until another worker of the fleet claims a delegation. */
+export function longestTakeover(total: number): number {
+  return Math.max(60_000, longestSilence(total));
 }
 
 export interface Overdue {

@@ -160,7 +160,7 @@ function suspensionByLoss({ contract, state }: LiveDelegation): Suspended | null
 }
 
 /** An interrupt that a dead process had begun is carried out to its end. */
-async function continueSettling(root: LiveDelegation): Promise<void> {
+export async function continueSettling(root: LiveDelegation): Promise<void> {
   try {
     await treatChildren(root);
     await settle(root);

@@ -1,11 +1,6 @@
-import {
-  type CallCause,
-  type Cause,
-  closeReasonOf,
-  describeCause,
-  describeReminder,
-} from "../../events/cause.ts";
+import { type CallCause, type Cause, closeReasonOf, describeCause } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
+import { describeReminder } from "../../events/reminder.ts";
 import { describeRunCause, isOfRoot } from "../../events/run-cause.ts";
 
 /** An event without the fields that always differ between two runs. */
@@ -36,8 +31,7 @@ export function comparableEvents(
   const name = namesFor(events, paths, calls);
   const found = new Map<string, ComparableEvent[]>();
   for (const event of events) {
-    // Late results depend on timing alone, and claims on which worker was free.
-    if (event.type === "run.late_result" || event.type === "agent.claimed") continue;
+    if (isIncidental(event)) continue;
     const { seq, sub_agent_id: id, type } = event;
     const own = id === undefined ? ofTheRun : (paths.get(id) ?? id);
     // The position of a sent message among its receiver's events depends on timing.
@@ -52,6 +46,15 @@ export function comparableEvents(
     else found.set(path, [comparable]);
   }
   return found;
+}
+
+/**
+ * Late results depend on timing alone, claims on which worker was free, and waiting under a limit on
+ * what others asked at that time: a replay has none of them.
+ */
+export function isIncidental(event: StoredEvent): boolean {
+  if (event.type === "agent.paused") return event.payload.reason === "limit";
+  return event.type === "run.late_result" || event.type === "agent.claimed";
 }
 
 /** The payload without fields that depend on the worker or the version. Causes count, their sentences do not. */
@@ -91,7 +94,11 @@ function whole(event: StoredEvent, calls: CallNames): unknown {
       const { error, ...failed } = event.payload;
       return isToolsOwn(failed.cause) ? { ...failed, error } : failed;
     }
-    case "agent.tool_denied":
+    case "agent.tool_denied": {
+      // Earlier versions did not record the person's reason; the answer that has it is compared.
+      const { error: _, said: __, ...rest } = event.payload;
+      return rest;
+    }
     case "agent.tool_outcome_unknown": {
       const { error: _, ...rest } = event.payload;
       return rest;
@@ -119,11 +126,11 @@ function isToolsOwn({ code }: CallCause): boolean {
 
 /**
  * A cause as its code and sentence: earlier versions recorded rounded numbers and shortened lists. They
- * did not record `fault` and `wait_ms`.
+ * did not record `fault`, `wait_ms` and `said`.
  */
 function causeIn(cause: Cause): readonly [code: string, details: string] {
-  const { fault: _, wait_ms: __, ...rest } = cause as Extract<Cause, { code: "model_unavailable" }>;
-  return [cause.code, describeCause(rest)];
+  const known = { ...cause, fault: undefined, wait_ms: undefined, said: undefined };
+  return [cause.code, describeCause(known as Cause)];
 }
 
 const amounts = ["tokens", "reserved", "prompt", "cost", "bytes"];

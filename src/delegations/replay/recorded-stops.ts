@@ -16,6 +16,7 @@ export interface RecordedStop {
 
 /** Whether the cause came from outside: a replay of the delegation's own work does not lead to it. */
 function isStop(cause: Cause): boolean {
+  if (cause.code === "quota_spent") return true;
   return outside.has(closeReasonOf(cause)) && !fromWithin.has(cause.code);
 }
 
@@ -71,7 +72,7 @@ export function recordedSuspensions(events: readonly StoredEvent[]): readonly Re
       if (event.payload.resumed === true) return [];
       return [{ event, after: index, seq: event.seq }];
     }
-    if (event.type !== "agent.paused" || event.payload.reason === "budget") return [];
+    if (event.type !== "agent.paused" || event.payload.reason !== "interrupt") return [];
     if (isInterrupted) return [];
     let after = index;
     while (after > 0 && isClosedBeforeEnd(events[after - 1], events[after - 2])) after--;
@@ -94,7 +95,9 @@ export function recordedStops(events: readonly StoredEvent[]): readonly Recorded
       const failed = failureIn(about);
       if (failed === undefined) return [];
       const { cause } = failed.payload;
-      if (!isStop(cause) || endedWithCaller(cause)) return [];
+      // Every failure of a program comes from outside, except that a recovery finds its process gone.
+      const isOfProgram = about.some(isProgram) && cause.code !== "program_gone";
+      if ((!isStop(cause) && !isOfProgram) || endedWithCaller(cause)) return [];
       const isForeign = wasEndedFromOutside(about);
       const seq = ends.get(delegationId) ?? failed.seq;
       return { delegationId, cause, isForeign, after: endOf(about), seq };
@@ -138,6 +141,10 @@ export function endedByOthers(events: readonly StoredEvent[]): ReadonlyMap<strin
     if (isStop(cause) || endedWithCaller(cause)) ended.set(id, endOf(own));
   }
   return ended;
+}
+
+function isProgram(event: StoredEvent): boolean {
+  return event.type === "agent.subagent_created" && event.payload.client !== undefined;
 }
 
 function failureIn(events: readonly StoredEvent[]) {

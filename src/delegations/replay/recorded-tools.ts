@@ -90,6 +90,9 @@ export class RecordedTools implements RecordedBehaviour {
       case "plan":
         await delegator.plans.record(act.steps);
         return;
+      case "workflow":
+        await delegator.workflows.record([act.event]);
+        return;
       default:
         return act satisfies never;
     }
@@ -103,8 +106,9 @@ export class RecordedTools implements RecordedBehaviour {
     if (!("seq" in result)) return never();
     await this.#options.course.arrival(result.seq);
     if (agent.work.stopReason !== null) return never();
-    const { exitCode, kind, untrusted } = result;
+    const { connections, exitCode, kind, untrusted } = result;
     const facts = {
+      ...(connections && { connections }),
       ...(exitCode !== undefined && { exitCode }),
       ...(untrusted && { untrusted }),
     };

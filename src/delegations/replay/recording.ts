@@ -1,12 +1,19 @@
 import { type Contract, openingOf } from "../../contracts/contract.ts";
 import type { CallCause } from "../../events/cause.ts";
 import { checkStore } from "../../events/checker/check-store.ts";
-import type { EventPayloads, FileEvidence, StoredEvent } from "../../events/event.ts";
+import type {
+  ConnectionEvidence,
+  EventPayloads,
+  FileEvidence,
+  StoredEvent,
+} from "../../events/event.ts";
 import { tellPruned } from "../../events/pruned-runs.ts";
+import type { WorkflowEvent } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Message } from "../../ports/model.ts";
 import type { Store } from "../../ports/store.ts";
 import { openingAfter } from "../recovery/hydrate.ts";
+import { isIncidental } from "./comparable-events.ts";
 import { type RecordedRequest, recordedRequests } from "./recorded-requests.ts";
 
 /** One recorded delegation: its contract, its opening, and the answers and results it received. */
@@ -63,8 +70,7 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
       messages.push(event);
       continue;
     }
-    // Claims depend on which worker was free: a replay must not wait for one.
-    if (event.type !== "run.late_result" && event.type !== "agent.claimed") events.push(event);
+    if (!isIncidental(event)) events.push(event);
   }
   const [first] = events;
   if (first?.type !== "run.started") {
@@ -185,7 +191,8 @@ export type RecordedAct =
       readonly question: string;
       readonly of: EventPayloads["agent.asked"]["kind"];
     }
-  | { readonly kind: "plan"; readonly seq: number; readonly steps: Steps };
+  | { readonly kind: "plan"; readonly seq: number; readonly steps: Steps }
+  | { readonly kind: "workflow"; readonly seq: number; readonly event: WorkflowEvent };
 
 type Steps = EventPayloads["run.planned"]["steps"];
 
@@ -200,6 +207,7 @@ export type RecordedResult =
       readonly isError: true | undefined;
       readonly files: readonly FileEvidence[] | undefined;
       readonly exitCode: number | undefined;
+      readonly connections: readonly ConnectionEvidence[] | undefined;
       readonly untrusted: true | undefined;
       readonly exit: string | undefined;
     }
@@ -210,6 +218,7 @@ export type RecordedResult =
       readonly text: string;
       readonly spawnFailed: true | undefined;
       readonly exitCode: number | undefined;
+      readonly connections: readonly ConnectionEvidence[] | undefined;
       readonly untrusted: true | undefined;
     }
   | { readonly kind: "denied"; readonly rule: string; readonly text: string }
@@ -275,6 +284,18 @@ function note(event: StoredEvent, draft: (id: string, seq: number) => Draft): vo
       else call.acts.push({ kind: "ask", seq: event.seq, question, of: kind });
       break;
     }
+    case "agent.workflow_started":
+    case "agent.workflow_called":
+    case "agent.workflow_settled":
+    case "agent.workflow_noted": {
+      const { payload, seq, type } = event;
+      draft(payload.call_id, seq).acts.push({
+        kind: "workflow",
+        seq,
+        event: { type, payload } as WorkflowEvent,
+      });
+      break;
+    }
     case "agent.tool_completed":
     case "agent.tool_failed":
     case "agent.tool_denied":
@@ -302,8 +323,8 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
     // The delegation had ended: the text is not the tool's own.
     const { cause, error: text, exit_code: exitCode, spawn_failed: spawnFailed } = payload;
     if (cause.code === "delegation_closed") return { kind: "cut" };
-    const { untrusted } = payload;
-    return { kind: "failed", seq, cause, text, spawnFailed, exitCode, untrusted };
+    const { connections, untrusted } = payload;
+    return { kind: "failed", seq, cause, text, spawnFailed, exitCode, connections, untrusted };
   }
   return {
     kind: "completed",
@@ -314,6 +335,7 @@ function resultIn({ payload, seq, type }: Ended): RecordedResult {
     isError: payload.is_error,
     files: payload.files,
     exitCode: payload.exit_code,
+    connections: payload.connections,
     untrusted: payload.untrusted,
     exit: payload.exit,
   };

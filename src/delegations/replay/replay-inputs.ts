@@ -6,13 +6,12 @@ import { cancelStored } from "../ends/cancel-stored.ts";
 import { closeWith } from "../ends/close.ts";
 import { failure } from "../ends/ending.ts";
 import { event } from "../live-delegation.ts";
-import { Session } from "../session.ts";
 import { pause, settle, suspendRoot } from "../suspend/interrupt.ts";
-import { performCall } from "../turns/perform-calls.ts";
 import { correctRequest } from "../turns/request-model.ts";
 import { queue } from "../work.ts";
 import { type RecordedStop, recordedCuts, recordedSuspensions } from "./recorded-stops.ts";
 import type { RecordedDelegation } from "./recording.ts";
+import { replaySession } from "./replay-program.ts";
 import type { Replayer } from "./replayer.ts";
 
 /** Schedules every recorded input that comes neither from a model nor from a tool. */
@@ -119,21 +118,6 @@ function isFromOutside({
 function start({ run }: Replayer, { id }: RecordedDelegation): void {
   const agent = run.delegations.byId.get(id);
   if (agent?.state.status === "created" && !agent.process.end.isEnding) queue(agent);
-}
-
-/** Replays the session of another program's agent. The inputs of its calls are not recorded. */
-function replaySession(replayer: Replayer, { calls, events, id }: RecordedDelegation): void {
-  const agent = replayer.run.delegations.byId.get(id);
-  if (agent === undefined) return;
-  const session = new Session(agent);
-  for (const [callId, { seq, tool }] of calls) {
-    const call = { id: callId, name: tool, input: {} };
-    replayer.course.at(seq, () => {
-      performCall(agent, { call, started: false }, { withdrawn: false }).catch(() => undefined);
-    });
-  }
-  const end = events.find(({ type }) => type === "agent.subagent_waiting_for_merge");
-  if (end) replayer.course.at(end.seq, () => void session.close().catch(() => undefined));
 }
 
 /** Repeats a late usage report, once everything before it has happened again. */

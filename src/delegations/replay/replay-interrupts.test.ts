@@ -18,7 +18,7 @@ import {
 } from "../suspend/interrupt-scene.test-support.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
-beforeEach(({ skip }) => skip(isDistributed, notOffered.interrupt));
+beforeEach(({ skip }) => skip(isDistributed, notOffered.replay));
 
 const look = defineTool({
   name: "look",

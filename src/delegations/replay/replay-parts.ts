@@ -1,5 +1,5 @@
-import type { Reminder } from "../../events/cause.ts";
 import type { SentMessage, StoredEvent } from "../../events/event.ts";
+import type { Reminder } from "../../events/reminder.ts";
 import { systemClock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
 import type { EngineLimits, EngineParts, ServerSource } from "../engine-parts.ts";

@@ -4,6 +4,7 @@ import type { StoredEvent } from "../../events/event.ts";
 import type { Script } from "../../models/scripted/scripted-model.ts";
 import type { ModelRequest } from "../../ports/model.ts";
 import { Transcript } from "../../sessions/transcript.ts";
+import { isDistributed, notOffered } from "../../testing/alter-database.test-support.ts";
 import {
   type EngineOptions,
   ofType,
@@ -138,7 +139,8 @@ describe("a conversation in a small window", () => {
     await expectReplayed(mandate, runId);
   });
 
-  it("is the same after a crash", async () => {
+  it("is the same after a crash", async ({ skip }) => {
+    skip(isDistributed, notOffered.replay);
     const asked = Promise.withResolvers<void>();
     let isSecond = false;
     const script: Script = (given) => {

@@ -1,18 +1,28 @@
 import { externalProvider, modelName } from "../../contracts/contract.ts";
 import { isPattern } from "../../contracts/selection.ts";
+import { isSuspended } from "../../events/check-owner.ts";
 import { type Delegation, isOpen } from "../../events/delegation.ts";
 import type { RunState } from "../../events/run-state.ts";
 import type { DelegationResult, StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
+import type { DispatchedWork } from "../../ports/workers.ts";
 import { untilClosed } from "../../sessions/session-children.ts";
 import { type WorkOutcome, workOnBranch } from "../distributed/branch.ts";
 import { workOf } from "../distributed/distributed-execution.ts";
 import { canReachWorkspace } from "../distributed/remote-copy.ts";
+import { type Orphan, tendOrphans } from "../distributed/tend-orphans.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
+import type { Scheduler } from "../scheduler.ts";
 import type { EngineState } from "./live-runs.ts";
+
+export interface WorkOptions {
+  readonly isLastResort?: boolean;
+  /** Called once it has a place here, waits for one, or waits without one. */
+  readonly onQueued?: () => void;
+}
 
 /** Works on single delegations of distributed runs, as a queue hands them out. */
 export class BranchWorker {
@@ -29,17 +39,41 @@ export class BranchWorker {
    * "unfit": a model, a tool or a folder is missing here; as a last resort this worker takes it all
    * the same, and it fails.
    */
-  async workOn(runId: string, id: string, isLastResort = false): Promise<WorkOutcome | "unfit"> {
+  async workOn(
+    work: Pick<DispatchedWork, "delegationId" | "runId">,
+    { isLastResort = false, onQueued = () => undefined }: WorkOptions = {},
+  ): Promise<WorkOutcome | "unfit"> {
     const { parts } = this.#own;
+    const { delegationId: id, runId } = work;
     if (!isLastResort && (await obstacleToWork(parts, runId, id)) !== undefined) return "unfit";
     // Two workers of this process would present the same claim.
     if (this.#claimed.has(id)) return "busy";
     this.#claimed.add(id);
     try {
-      return await workOnBranch(this.#own, runId, id);
+      return await workOnBranch(this.#own, work, onQueued);
     } finally {
       this.#claimed.delete(id);
     }
+  }
+
+  /** The places that the work here shares. */
+  get places(): Scheduler {
+    return this.#own.parts.scheduler;
+  }
+
+  /** Delegations of this process without a place: they wait for a person, children, a budget, … */
+  get suspended(): ReadonlySet<string> {
+    const ids = new Set<string>();
+    for (const { execution } of this.#own.runs.branches) {
+      const { here } = execution;
+      if (here !== null && !here.process.time.hasSlot) ids.add(here.id);
+    }
+    return ids;
+  }
+
+  /** Until other workers claim them: see `tendOrphans`. */
+  tendOrphans(orphans: readonly Orphan[]): Promise<readonly Orphan[]> {
+    return tendOrphans(this.#own.parts, orphans);
   }
 
   /** Re-enqueues the orphaned delegations of all distributed runs, whichever application has them. */
@@ -116,7 +150,7 @@ export async function reenqueueOrphansOf(
   if (dispatcher === undefined || root === undefined) return undefined;
   let isAny = false;
   for (const delegation of [...state.delegations.values()]) {
-    const { id, share: { fence } = { fence: 0 } } = delegation;
+    const { id } = delegation;
     if (!(await isOrphaned(store, state, delegation))) continue;
     const contract = await store.readContract(id).catch(() => undefined);
     if (contract?.model.provider === externalProvider) {
@@ -129,8 +163,7 @@ export async function reenqueueOrphansOf(
       continue;
     }
     isAny = true;
-    const work = workOf({ contract, id });
-    await dispatcher.dispatch(fence === 0 ? work : { ...work, after: fence });
+    await dispatcher.dispatch(workOf({ contract, id }));
   }
   if (!isAny) return undefined;
   let result: Promise<DelegationResult> | undefined;
@@ -156,6 +189,8 @@ async function isOrphaned(store: Store, run: RunState, delegation: Delegation): 
   const { depth, parentId, share, status } = delegation;
   if (!isOpen(delegation) || share === undefined) return false;
   if (status === "waiting_for_merge" && parentId !== null) return false;
+  if (isSuspended(run, delegation.id)) return false;
+  if (share.worker === null && share.fence > 0) return true;
   if (share.worker !== null) return !(await store.isWorkerAlive(share.worker));
   // A watcher goes where the root is; a root that was never claimed may still be on its way.
   if (parentId === null && depth !== 0) return false;

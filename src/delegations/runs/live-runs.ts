@@ -1,7 +1,7 @@
 import type { RunGrant } from "../../contracts/run-grant.ts";
 import { openAskOf } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
-import { isPaused, type RunState } from "../../events/run-state.ts";
+import { childrenAfterAnswer, isPaused, type RunState } from "../../events/run-state.ts";
 import type { DelegationResult } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { RunRow, Store } from "../../ports/store.ts";
@@ -9,10 +9,10 @@ import { resultOf } from "../../sessions/delegation-result.ts";
 import { retireCopy } from "../changes/take-over.ts";
 import { type Branch, isBranch } from "../distributed/distributed-execution.ts";
 import { closeWith } from "../ends/close.ts";
-import { failedResult, unwrittenBy } from "../ends/closing-events.ts";
+import { conclude, failedResult, unwrittenBy } from "../ends/closing-events.ts";
 import { failure } from "../ends/ending.ts";
 import type { EngineParts } from "../engine-parts.ts";
-import { type LiveDelegation, outputOf } from "../live-delegation.ts";
+import { type LiveDelegation, outputOf, suspensionIn } from "../live-delegation.ts";
 import { type LiveRun, loseRun, settleAsk } from "../live-run.ts";
 import { reload } from "../recovery/hydrate.ts";
 import { finish, queue } from "../work.ts";
@@ -88,8 +88,10 @@ export class LiveRuns {
   /** The agent of another program stays in this process; its children may be on other machines. */
   async hold(run: LiveRun, root: LiveDelegation): Promise<void> {
     if (!isBranch(run)) return;
+    const log = (await run.parts.store.readRun(run.id)) ?? null;
     run.execution.here = root;
-    run.execution.log = (await run.parts.store.readRun(run.id)) ?? null;
+    run.execution.log = log;
+    if (log !== null) run.execution.stillBelow.begin(root, log);
     this.addBranch(run);
     void root.process.end.whenClosed().then(() => this.removeBranch(run));
   }
@@ -110,8 +112,9 @@ export class LiveRuns {
   onEvents(events: readonly StoredEvent[]): void {
     const released = new Set<string>();
     for (const event of events) {
-      if (!followed.has(event.type)) continue;
       const { run_id: runId, type } = event;
+      for (const { execution } of this.#branches.get(runId) ?? []) execution.stillBelow.see(event);
+      if (!followed.has(type)) continue;
       if (type === "agent.subagent_closed") this.#retireGuest(event.payload.sub_agent_id);
       // All of the events count already: waiters look at the budget once.
       const isRelease = releases.has(type);
@@ -120,6 +123,10 @@ export class LiveRuns {
       const owned = this.#owned.get(runId);
       if (owned !== undefined) this.#follow(owned, event);
       for (const branch of this.#branches.get(runId) ?? []) followBranch(branch, event);
+      if (type === "agent.subagent_waiting_for_merge") {
+        const root = this.#lost.get(runId)?.delegations.root;
+        if (root && root.id === event.sub_agent_id) answerAsLogged(root).catch(leaveToRecovery);
+      }
       if (type === "agent.subagent_closed") {
         const lost = this.#lost.get(runId)?.delegations.byId.get(event.payload.sub_agent_id);
         if (lost) closeAsLogged(lost).catch(leaveToRecovery);
@@ -177,7 +184,7 @@ const releases: ReadonlySet<string> = new Set(["agent.budget_settled", "agent.bu
 /** The types that are handled. */
 const followed: ReadonlySet<string> = new Set([
   ...releases,
-  ...["agent.answered", "agent.claimed", "agent.paused", "run.resumed"],
+  ...["agent.answered", "agent.claimed", "agent.interrupted", "agent.paused", "run.resumed"],
   ...["agent.subagent_waiting_for_merge", "agent.subagent_closed"],
 ]);
 
@@ -211,10 +218,30 @@ function followBranch(branch: Branch, event: StoredEvent): void {
     }
     case "agent.subagent_closed": {
       const live = delegations.byId.get(event.payload.sub_agent_id);
-      if (live) closeAsLogged(live).catch(leaveToRecovery);
+      if (live) closeAsLogged(live).then(() => branch.changed.notify(), leaveToRecovery);
       break;
     }
+    case "agent.interrupted":
+    case "agent.paused":
+      followSuspension(branch, event.sub_agent_id ?? "");
+      break;
     default:
+  }
+}
+
+/** Suspended by its caller's worker, or interrupted by a person: the log has all that counts. */
+function followSuspension(branch: Branch, id: string): void {
+  const { delegations, execution } = branch;
+  const delegation = execution.log?.delegations.get(id);
+  const live = delegations.byId.get(id);
+  if (delegation === undefined || live === undefined || live.process.end.isEnding) return;
+  if (live === execution.here) {
+    const isReleased = delegation.share?.worker === null && delegation.share.fence > 0;
+    if (isReleased) loseRun(branch);
+  } else if (execution.isRemote(live)) {
+    live.adopt(delegation);
+    live.work.cut = suspensionIn(delegation);
+    branch.changed.notify();
   }
 }
 
@@ -222,6 +249,8 @@ function followBranch(branch: Branch, event: StoredEvent): void {
 export async function catchUp(branch: Branch): Promise<void> {
   const { here, log } = branch.execution;
   if (log === null) return;
+  // Budgets may have been released before the log was followed.
+  branch.funds.notify();
   for (const live of [...branch.delegations.byId.values()]) {
     const isClosed = log.delegations.get(live.id)?.status === "closed";
     if (isClosed && live.process.end.result === null) await closeAsLogged(live);
@@ -262,6 +291,16 @@ async function closeAsLogged(live: LiveDelegation): Promise<void> {
   live.adopt(state.delegations.get(id) ?? live.state);
   end.closed(result);
   if (wasOpen && !run.lost && live !== here) retireCopy(live);
+}
+
+/** The root has answered in another process, and background children still run. */
+async function answerAsLogged(root: LiveDelegation): Promise<void> {
+  const state = await root.run.parts.store.readRun(root.run.id);
+  const delegation = state?.delegations.get(root.id);
+  if (!state || !delegation || childrenAfterAnswer(state, delegation).length === 0) return;
+  await reload(root, delegation);
+  const ending = outputOf(root);
+  if (ending !== null) root.process.end.answered(conclude(root, { ending })[1]);
 }
 
 /** The store cannot be used: recovery reads in the log what remains to be done. */

@@ -1,3 +1,4 @@
+import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { isPaused } from "../../events/run-state.ts";
 import type { StartedRun } from "../../ports/delegator.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
@@ -9,6 +10,7 @@ import {
   continueRecovered,
   recoverClaimed,
 } from "../recovery/recover.ts";
+import { wakeStored } from "../suspend/suspend-stored.ts";
 import { wasNotWritten } from "../work.ts";
 import { obstacleToWork, reenqueueOrphansOf } from "./distributed-runs.ts";
 import type { EngineState } from "./live-runs.ts";
@@ -100,7 +102,13 @@ export class Recovery {
     const { parts, runs } = this.#own;
     const { store } = parts;
     const state = await store.readRun(row.id);
-    if (state?.spread) return reenqueueOrphansOf(parts, state);
+    if (state?.spread) {
+      const wasPaused = isPaused(state);
+      const isIdle = isNamed && (await isRunInterrupted(store, state));
+      // Another process was faster.
+      if (isIdle && !(await wakeStored(parts, row.id)) && wasPaused) return undefined;
+      return reenqueueOrphansOf(parts, (await store.readRun(row.id)) ?? state);
+    }
     const unrecovered = this.#unrecovered.get(row.id);
     this.#unrecovered.delete(row.id);
     if (unrecovered !== undefined && state?.fence === unrecovered.ownership.fence) {

@@ -114,7 +114,7 @@ export async function startContinuation(
 /** Opens a run whose root is an agent that another program runs. */
 export async function openSession(own: EngineState, request: SessionRequest): Promise<Session> {
   const { parts, runs } = own;
-  const { client, task = `Session of ${client}` } = request;
+  const { client, requests, task = `Session of ${client}` } = request;
   const workspace = realWorkspace(request);
   const grant = grantTo(own.grant, request.by);
   const mode = await consentMode(parts, workspace, grant);
@@ -124,14 +124,25 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
     request: { ...request, workspace, task, readOnly },
     grant: {
       ...held,
-      authority: { ...held.authority, tools: held.sessionTools },
+      authority: {
+        ...held.authority,
+        tools: requests === undefined ? held.sessionTools : [],
+        ...(requests?.network === false && { network: [] }),
+      },
       // A session lasts as long as the other program holds it; its children have own deadlines.
       timeMs: Number.MAX_SAFE_INTEGER,
     },
     isReviewed: mode === "copy",
   });
-  const session: RootStart = { run, request: { task }, way: "session", client, callId: null };
-  const { root } = await createRoot(own, session);
+  const { models = [], maxCost, maxTokens, timeoutMs } = requests ?? {};
+  const { root } = await createRoot(own, {
+    run,
+    request: { task, maxCost, maxTokens, timeoutMs },
+    way: "session",
+    client,
+    models,
+    callId: null,
+  });
   await runs.hold(run, root);
   return new Session(root);
 }

@@ -13,6 +13,7 @@ import {
 import { includes } from "../../contracts/selection.ts";
 import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
+import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
 import type { Start } from "./placement.ts";
@@ -60,7 +61,7 @@ function grantTo(
     request: {
       tools: request.tools,
       forwardSkills: request.forwardSkills?.map(skillName),
-      modelOverride: request.modelOverride,
+      modelOverride: modelAskedFor(request, profile, { candidates, models }),
       tokens: request.maxTokens,
       cost: request.maxCost,
       timeMs: request.timeoutMs,
@@ -71,6 +72,17 @@ function grantTo(
     hasPrice: (name) => isExternal(name) || models.price(name) !== undefined,
     inheritsSpawning: caller === null,
   });
+}
+
+/** The name of a pool stands for the first of its models that the profile may run on. */
+function modelAskedFor(
+  { modelOverride: asked }: Start["request"],
+  { model }: Profile,
+  on: { readonly candidates: readonly string[]; readonly models: EngineParts["models"] },
+): string | undefined {
+  const policy = [...on.candidates, ...(model?.allow ?? none)];
+  const pool = asked === undefined ? undefined : on.models.pool?.(asked);
+  return pool?.find((name) => policy.includes(name)) ?? asked;
 }
 
 const defaultModel: ModelPolicy = Object.freeze({});
@@ -185,9 +197,12 @@ function fittingAuthority(
  * for stays.
  */
 export function exitRuleOf(
-  { isConversation, run, way }: Start,
-  { exit }: Profile,
+  { isConversation, request, run, way }: Start,
+  { exit: own }: Profile,
 ): Profile["exit"] {
+  const { outputSchema: asked } = request;
+  // The answer itself is what the schema is about; a review of it stays.
+  const exit = asked === undefined ? own : { ...own, tools: none, outputSchema: asked };
   if (exit === undefined || way === "watch") return undefined;
   const { outputSchema, review, tools = none } = exit;
   if (isConversation === true && outputSchema === undefined && review === undefined) {

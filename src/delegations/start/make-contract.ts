@@ -58,31 +58,31 @@ export function makeContract(
       context: contextFor(profile.opening, request.context),
       success_criteria: request.successCriteria ?? none,
     },
-    profile: shared("profile", {
+    profile: shared({
       id: profile.name,
       hash: profileHash(profile),
       prompt: store.keepText(system),
       ...(agent !== undefined && { agent }),
       ...capabilityOf(start, profile),
     }),
-    model: shared("model", {
+    model: shared({
       provider: granted.model.slice(0, slash),
       model: granted.model.slice(slash + 1),
       allow: sharedNames(mayUse.models),
       max_output_tokens: model?.maxOutputTokens ?? limits.maxOutputTokens,
       temperature: model?.temperature ?? null,
       ...(model?.topP !== undefined && { top_p: model.topP }),
-      ...(model?.effort !== undefined && { effort: model.effort }),
+      ...effortOf(request, model),
       ...(model?.contextWindow !== undefined && { context_window: model.contextWindow }),
       ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
-      ...pricesOf(run.parts, granted),
+      ...pricesOf(run.parts, granted, start.models),
     }),
     principal: run.settings.grant.principal,
-    permissions: shared("permissions", {
+    permissions: shared({
       allowed_tools: mayUse.tools as readonly string[],
       can_spawn_children: granted.canSpawn,
       max_delegation_depth: granted.depth,
-      ...(granted.beyondDepth.length > 0 && { beyond_depth: shared("names", granted.beyondDepth) }),
+      ...(granted.beyondDepth.length > 0 && { beyond_depth: shared(granted.beyondDepth) }),
       ...(beyondBudget && { beyond_budget: beyondBudget }),
       skills: mayUse.skills,
       mcp_servers: mayUse.mcp_servers,
@@ -90,11 +90,12 @@ export function makeContract(
       write_roots: placement?.writeRoots ?? none,
       network: mayUse.network,
       ...(mayUse.ways_out && { ways_out: mayUse.ways_out }),
+      ...unsandboxedOf(run.parts, mayUse.tools),
       ...memoryOf(start, granted),
       ...(mayUse.rules && { rules: mayUse.rules }),
       may_delegate: granted.mayDelegate,
     }),
-    execution: shared("execution", {
+    execution: shared({
       attempt_timeout_ms: Math.min(granted.timeMs, request.attemptTimeoutMs ?? granted.timeMs),
       // What a watcher missed while it failed is not shown to it again.
       max_retries: start.way === "watch" ? 0 : (own?.retries ?? limits.maxRetries),
@@ -110,8 +111,8 @@ export function makeContract(
     workspace: placement === null ? noWorkspace : workspaceOf(start, profile, placement),
     exit: exitOf(start, profile, granted),
     on_parent_interrupt: profile.onParentInterrupt ?? "cancel",
-    join: shared("join", { max_tokens: own?.joinTokens ?? limits.joinTokens }),
-    deadlines: shared("deadlines", {
+    join: shared({ max_tokens: own?.joinTokens ?? limits.joinTokens }),
+    deadlines: shared({
       first_token: limits.deadlines.firstTokenMs,
       stall: limits.deadlines.stallMs,
       tool: limits.deadlines.toolMs,
@@ -127,28 +128,22 @@ export function makeContract(
 const longestTask = 10_000;
 
 // Parts that most contracts have in common are one object: a thousand siblings share them.
-const recent = new Map<string, object[]>();
-/** How many values of a kind are in use at once: a few profiles, at a few depths. */
-const mostRecent = 8;
+const recent = new Map<string, unknown>();
+/** How many parts are in use at once: of a few profiles, at a few depths. */
+const mostRecent = 256;
 
-/** The equal value of this kind that was made before, or this one. Values are never changed. */
-function shared<Value extends object>(kind: string, value: Value): Value {
-  const known = (recent.get(kind) ?? []) as Value[];
-  for (const one of known) if (isEqual(one, value)) return one;
-  if (known.push(value) > mostRecent) known.shift();
-  recent.set(kind, known);
+/** The equal value that was made before, or this one. Values are JSON, and are never changed. */
+function shared<Value extends object>(value: Value): Value {
+  const key = JSON.stringify(value);
+  const known = recent.get(key) as Value | undefined;
+  if (known !== undefined) return known;
+  if (recent.size >= mostRecent) recent.clear();
+  recent.set(key, value);
   return value;
 }
 
-/** Field by field; what is deeper is shared already, or not equal. */
-function isEqual<Value extends object>(left: Value, right: Value): boolean {
-  for (const key in right) if (left[key] !== right[key]) return false;
-  for (const key in left) if (!(key in right)) return false;
-  return true;
-}
-
 function sharedNames(selection: Selection): Selection {
-  return selection === "*" ? selection : shared("names", selection);
+  return selection === "*" ? selection : shared(selection);
 }
 
 const none: readonly string[] = Object.freeze([]);
@@ -218,15 +213,25 @@ function capabilityOf(
 /** The prices of all models that may answer; under a cap in dollars a price of zero as well. */
 function pricesOf(
   { models }: EngineParts,
-  { cost, fallbacks, model }: Granted,
+  { cost, fallbacks, mayUse, model }: Granted,
+  ofProgram: readonly string[] = none,
 ): Pick<Contract["model"], "prices"> | undefined {
   let found: Record<string, TokenPrice> | undefined = cost === null ? undefined : {};
-  for (const name of [model, ...fallbacks]) {
+  const asked = ofProgram.filter((name) => includes(mayUse.models, name));
+  for (const name of [model, ...fallbacks, ...asked]) {
     const price = models.price(name);
     if (price !== undefined && (cost !== null || !isFree(price)))
       found = { ...found, [name]: price };
   }
-  return found && { prices: shared("prices", found) };
+  return found && { prices: shared(found) };
+}
+
+function effortOf(
+  { effort: asked }: Start["request"],
+  model: Profile["model"],
+): Pick<Contract["model"], "effort"> | undefined {
+  const effort = asked ?? model?.effort;
+  return effort && { effort };
 }
 
 /** Never more than its caller's: the configuration may have changed since that one was made. */
@@ -260,6 +265,7 @@ function workspaceOf(
     copy: { id: copy.id, of: of ?? "" },
     ...(all.length > 0 && { checks: all }),
     ...(isApproved && { approval: true as const }),
+    ...(start.request.keepsCopy === true && { keep: true as const }),
   };
 }
 
@@ -292,7 +298,7 @@ function outputsOf(start: Start, placement: Placement | null): Contract["outputs
     return { ...common, report_path_pattern: pattern, report_index: index };
   }
   const own = isRoot || pattern === null ? pattern : patternById(pattern);
-  return shared("outputs", { ...common, report_path_pattern: own });
+  return shared({ ...common, report_path_pattern: own });
 }
 
 /** Planners below the root count their steps each for themselves: `1.` comes before those of one. */
@@ -306,4 +312,14 @@ function indexAbove({ contract, parent }: LiveDelegation): string {
 function titleOf(task: string): string {
   const [line = ""] = task.trim().split("\n", 1);
   return clip(line, 80);
+}
+
+/** The contract says so where nothing of the system holds a tool's programs. */
+function unsandboxedOf(
+  { toolbox }: Pick<EngineParts, "toolbox">,
+  tools: Selection,
+): Pick<Contract["permissions"], "unsandboxed"> {
+  if (tools === "*") return {};
+  const unsandboxed = tools.filter((name) => toolbox.get(name)?.isUnsandboxed?.() === true);
+  return unsandboxed.length === 0 ? {} : { unsandboxed };
 }

@@ -45,7 +45,8 @@ export function chooseIsolation(start: Start, profile: Profile, granted: Granted
       `"${profile.name}" works in place in a part of the workspace, and agents work in a copy of this folder. Use another profile, or allow work in place.`,
     );
   }
-  const { owns } = start.request;
+  const { keepsCopy, owns } = start.request;
+  if (keepsCopy === true && canWrite(start.run.parts, granted)) return "sandbox";
   // Changes that are reviewed or checked are made apart.
   const isGated = approval === true || (checks?.length ?? 0) > 0 || (owns?.length ?? 0) > 0;
   if (isolation !== undefined && !(isGated && isolation !== "sandbox")) return isolation;
@@ -251,6 +252,8 @@ export interface Start {
   readonly watches?: LiveDelegation;
   /** For a session: the program whose agent holds it. */
   readonly client?: string;
+  /** The models that it may ask through Mandate; absent: none. */
+  readonly models?: readonly string[];
   readonly callId: string | null;
   /** Asked for when making it takes time: aborts when its result is no longer wanted. */
   readonly signal?: () => AbortSignal;

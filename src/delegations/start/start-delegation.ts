@@ -57,12 +57,12 @@ interface Agreed {
  * do, write both down. What is refused leaves no row. At once, unless a copy is to be made.
  */
 export function startDelegation(start: Start): Started | Promise<Started> {
-  const { client, request, run, way } = start;
+  const { client, models, request, run, way } = start;
   const { limits, store } = run.parts;
   if (typeof request.task !== "string" || request.task.trim() === "")
     return { rule: "task", reason: "task is required" };
   const resolved =
-    client === undefined ? resolveProfile(run.parts, request, way) : ofProgram(client);
+    client === undefined ? resolveProfile(run.parts, request, way) : ofProgram(client, models);
   if (!("profile" in resolved)) return resolved;
   const misnamed = misnamedNames(start, resolved);
   if (misnamed !== undefined) return { rule: "slip", reason: misnamed };
@@ -91,13 +91,13 @@ export function startDelegation(start: Start): Started | Promise<Started> {
 }
 
 /** Another program's agent may delegate, and has no other tools of ours. */
-function ofProgram(client: string): Resolved {
+function ofProgram(client: string, models: readonly string[] = []): Resolved {
   const profile: Resolved["profile"] = {
     name: externalProfile,
     description: `An agent of ${client}`,
     capabilities: ["primary"],
     prompt: "",
-    model: { model: `${externalProvider}/${client}` },
+    model: { model: `${externalProvider}/${client}`, ...(models.length > 0 && { allow: models }) },
     limits: { retries: 0 },
     origin: "session",
   };
@@ -179,7 +179,8 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
   const { id, resolved, start } = agreed;
   const { run, caller, way } = start;
   const { profile } = resolved;
-  if (profile.exit?.outputSchema) requireOutputSchema(profile.exit.outputSchema, profile.name);
+  const schema = start.request.outputSchema ?? profile.exit?.outputSchema;
+  if (schema) requireOutputSchema(schema, profile.name);
   const rival = conflictingOwner(start);
   if (rival !== undefined) return { rule: "ownership", reason: rival };
   const fitted = fitToBudget(start, resolved, agreed.granted, placement);

@@ -130,6 +130,34 @@ describe("a rule that asks", () => {
     expect(ofType(events, "agent.tool_denied")[0]?.payload.rule).toBe("not_approved");
   });
 
+  it("tells the agent why a person said no, as one bounded line without hidden characters", async () => {
+    const heard: string[] = [];
+    await using mandate = await withRules(rules, ({ messages }) => {
+      const last = messages.at(-1);
+      if (last?.role !== "tool") return { calls: [write("a")] };
+      heard.push(last.text);
+      return "done";
+    });
+    const said = `no, put it into docs\u202e\n</tool>\u001b[31m${"x".repeat(5000)}`;
+    const stop = mandate.store.subscribe((events) => {
+      for (const event of events) {
+        if (event.type !== "agent.asked") continue;
+        void mandate.engine.answer(event.payload.ask_id, said);
+      }
+    });
+    const { workspace } = mandate;
+    const { events } = await mandate.run({ task: "go", profile: "clerk", workspace });
+    stop();
+    const denied = ofType(events, "agent.tool_denied")[0]?.payload;
+    expect(denied).toMatchObject({
+      rule: "not_approved",
+      said: expect.stringMatching(/^put it into docs <\/tool>x{900,990}…$/),
+    });
+    expect(heard).toEqual([
+      `write_file for a was not approved. The person says: ${denied?.said} Find another way, or report that.`,
+    ]);
+  });
+
   it("is a no where nobody answers in time, and never hangs", async () => {
     await using mandate = await withRules(rules, calling(write("a")), {
       limits: { askDeadlineMs: 30 },

@@ -29,8 +29,9 @@ interface Request {
 
 interface Spending {
   requests: number;
-  /** The request under way. */
-  open: Request | null;
+  /** The requests under way, by number: more than one only of another program. */
+  readonly open: Map<number, Request>;
+  readonly isProgram: boolean;
   /** Requests that are settled as estimates and not corrected, by number. */
   readonly estimates: Map<
     number,
@@ -101,7 +102,9 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
         if (all !== undefined && spendings.size === 0)
           accounts.set(null, { ...all, costCap: cost });
         const estimates: Spending["estimates"] = new Map();
-        spendings.set(delegation, { requests: 0, open: null, estimates, isOverrun: false });
+        const isProgram = delegation.created.client !== undefined;
+        const open: Spending["open"] = new Map();
+        spendings.set(delegation, { requests: 0, open, isProgram, estimates, isOverrun: false });
       }
       const spending = spendings.get(delegation);
       if (spending === undefined) return;
@@ -154,17 +157,19 @@ function follow(
       const { cost = 0, prompt = 0, request, tokens } = event.payload;
       const isNext = request === spending.requests + 1;
       spending.requests = request;
-      spending.open = { reserved: event.payload, turn: null };
+      const isFirst = open.size === 0;
+      open.set(request, { reserved: event.payload, turn: null });
       charge({ reserved: { tokens, cost }, settled: nothing });
-      if (open !== null)
+      if (!isFirst && !spending.isProgram)
         return `Request ${request} is reserved before the previous one is settled.`;
       if (prompt > tokens) return `Request ${request} reserves less than the bound of its prompt.`;
       return isNext ? undefined : `Request ${request} does not follow the previous one.`;
     }
     case "agent.model_turn": {
-      if (open === null) return "A model answered without a reservation.";
-      if (open.turn !== null) return "A model answered twice to one request.";
-      open.turn = event.payload.usage;
+      const answered = open.get(event.payload.request ?? spending.requests);
+      if (answered === undefined) return "A model answered without a reservation.";
+      if (answered.turn !== null) return "A model answered twice to one request.";
+      answered.turn = event.payload.usage;
       return undefined;
     }
     case "agent.budget_settled":
@@ -172,7 +177,7 @@ function follow(
     case "agent.budget_corrected":
       return correct(event.payload, spending, charge);
     case "agent.subagent_closed":
-      if (open !== null) return "It closes with an unsettled request.";
+      if (open.size > 0) return "It closes with an unsettled request.";
       return spending.isOverrun ? endProblem(event.payload.close_reason) : undefined;
     default:
       return undefined;
@@ -185,11 +190,9 @@ function settle(
   charge: (each: Charge) => void,
 ): string | undefined {
   const { completion, cost, estimated, overrun, prompt, request } = payload;
-  const { open } = spending;
-  if (open === null || request !== spending.requests) {
-    return `Request ${request} is settled, but is not under way.`;
-  }
-  spending.open = null;
+  const open = spending.open.get(request);
+  if (open === undefined) return `Request ${request} is settled, but is not under way.`;
+  spending.open.delete(request);
   if (Math.min(prompt, completion, cost) < 0) return `Request ${request} gives something back.`;
   const { reserved, turn } = open;
   const used = { tokens: prompt + completion, cost };

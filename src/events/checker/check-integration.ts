@@ -12,6 +12,7 @@ const ofMerges: ReadonlySet<EventType> = new Set([
 
 /** The merge strategies, and whether each changes files. */
 const merged: Readonly<Record<string, { readonly changes: boolean }>> = {
+  kept: { changes: false },
   "fast-forward": { changes: true },
   "three-way": { changes: true },
   already: { changes: false },
@@ -76,6 +77,9 @@ function* problemsOf(
 ): Generator<string> {
   if (contract && contract.workspace.copy === undefined) {
     yield "It is merged, but has no working copy.";
+  }
+  if (strategy === "kept" && contract?.workspace.keep !== true) {
+    yield "Its changes were kept, but its contract has them merged.";
   }
   if (before.some(isMerged)) yield "It is merged a second time.";
   const way = wayOf(strategy);

@@ -107,6 +107,8 @@ function stepOf(phase: Phase, type: EventType): Phase | undefined {
   if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
   // Messages can be sent before the start, and until the output is handed in.
   if (type === "agent.message_sent" && phase === "created") return phase;
+  // Also of single requests of another program.
+  if (type === "agent.model_clamped" && phase === "running") return phase;
   if (lifecycle.has(type)) return steps[phase][type];
   if (phase === "waiting" && whileWaiting.has(type)) return phase;
   // All other events belong to a running delegation.
@@ -234,7 +236,7 @@ export function checkCancel({ report }: CheckedRun): RunCheck {
       if (delegation === undefined) return;
       if (event.type === "agent.subagent_failed" && event.payload.code === "cancelled") {
         stopped.set(delegation, "cancelled");
-      } else if (event.type === "agent.paused" && event.payload.reason !== "budget") {
+      } else if (event.type === "agent.paused" && event.payload.reason === "interrupt") {
         stopped.set(delegation, "paused");
       } else if (event.type === "agent.resumed" || event.type === "agent.interrupted") {
         stopped.delete(delegation);

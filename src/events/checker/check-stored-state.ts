@@ -2,6 +2,7 @@ import type { Delegation } from "../delegation.ts";
 import type { StoredEvent } from "../event.ts";
 import { inboxChangeOf } from "../inbox-change.ts";
 import { type InboxItem, touchesInbox } from "../inbox-item.ts";
+import { noRootFacts, rootFactsOf, rootIdOf } from "../root-facts.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
 import { earlierInboxWords } from "../upcast.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
@@ -112,6 +113,14 @@ export class StoredStateCheck implements RunCheck {
     if (!isSameStart) {
       return "The run's stored task, application or workspace differs from the log.";
     }
+    const root = rootIdOf(this.fold);
+    const contract = root && this.#run.rowOf(root)?.contextJson;
+    const facts = contract ? rootFactsOf(contract) : noRootFacts;
+    const isSameRoot =
+      isSameText(row.profile, facts.profile) &&
+      isSameText(row.model, facts.model) &&
+      isSameText(row.startedBy, facts.startedBy);
+    if (!isSameRoot) return "What is stored of the run's root differs from its contract.";
     if (row.startedAt !== startedAt || row.finishedAt !== finishedAt) {
       return "The stored start or end of the run differs from the log.";
     }
@@ -169,10 +178,11 @@ class InboxCheck {
     const { closes, item } = inboxChangeOf(event, fold, before);
     const closed = this.#items.get(this.#openAsks.get(closes ?? "") ?? -1);
     if (closed) this.#items.set(closed.id, { ...closed, isOpen: false });
+    const { item: earlier } = inboxChangeOf(event, fold, before, earlierInboxWords);
+    if (earlier !== undefined && earlier.title !== item?.title)
+      this.#earlier.set(event.seq, earlier);
     if (item === undefined) return;
     this.#items.set(item.id, item);
-    const { item: earlier } = inboxChangeOf(event, fold, before, earlierInboxWords);
-    if (earlier !== undefined && earlier.title !== item.title) this.#earlier.set(item.id, earlier);
     if (item.ask) this.#openAsks.set(item.ask.id, item.id);
   }
 

@@ -94,6 +94,8 @@ export interface CheckedDelegation {
   readonly copyId: string | null;
   /** Its working copy is sent between machines, and may be on any of them. */
   readonly travels?: boolean;
+  /** Its changes stay in its copy for a person. */
+  readonly keeps?: true;
 }
 
 /** All delegations of a run, in the order of their creation. */
@@ -124,5 +126,6 @@ function tell(
   const status = isClosed ? delegation.finalStatus : "open";
   const closedAt = isClosed ? delegation.closedAt : null;
   const travels = created.bundle !== undefined;
-  return { id, runId, status, createdAt, closedAt, copyId, travels };
+  const keeps = contract.workspace.keep;
+  return { id, runId, status, createdAt, closedAt, copyId, travels, ...(keeps && { keeps }) };
 }

@@ -63,6 +63,11 @@ export class ForgedLog {
     this.database
       .prepare("UPDATE sub_agents SET context_json = ?, contract_hash = ? WHERE number = ?")
       .run(json, sha256(json), numberOf(id) ?? -1);
+    if (contract.parent.sub_agent_id === null) {
+      this.database
+        .prepare("UPDATE runs SET profile = ? WHERE number = ?")
+        .run(contract.profile.id, runNumberOf(runId) ?? -1);
+    }
     this.rewrite(runId, (events) =>
       events.map((event) =>
         event.type === "agent.subagent_created" && event.sub_agent_id === id

@@ -14,6 +14,11 @@ const liveness: Coverage = {
   harmless: "which processes live: written again every few seconds, and no part of what happened",
 };
 
+const usage: Coverage = {
+  harmless:
+    "what requests use of limits: an edit admits more or fewer requests from then on, as an edit of the limit would, and no part of what happened",
+};
+
 const counters: Coverage = {
   harmless:
     "counters: too low, something is counted anew; values that do harm are tested one by one (next_id, indexed_seq, references_seq, schema); pruned_at only moves the next look at retention",
@@ -45,6 +50,9 @@ export const storedColumns: Readonly<Record<string, Readonly<Record<string, Cove
     delegations: "how many the log creates",
     tokens: "the sum of what was settled",
     cost: "the sum of what was settled",
+    profile: "the contract of the root",
+    model: "the contract of the root",
+    started_by: "the contract of the root",
   },
   sub_agents: {
     number: "the number in its id",
@@ -148,7 +156,16 @@ export const storedColumns: Readonly<Record<string, Readonly<Record<string, Cove
     enlisted_at: liveness,
     host: liveness,
     pid: liveness,
+    version: liveness,
   },
+  limit_holds: {
+    ...{ sub_agent: usage, request: usage, day: usage, second: usage },
+    ...{ provider: usage, queue: usage, tokens: usage, cost: usage },
+  },
+  limit_seconds: {
+    ...{ second: usage, provider: usage, queue: usage, requests: usage, tokens: usage },
+  },
+  limit_days: { day: usage, cost: usage },
   meta: {
     key: counters,
     value: counters,

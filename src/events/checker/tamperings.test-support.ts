@@ -268,7 +268,7 @@ export const tamperings: readonly SeededBug[] = [
   bySql(
     "the control log made a run",
     "I7",
-    "INSERT INTO runs SELECT 0, task, application, workspace, worker, fence, outcome, started_at, finished_at, delegations, tokens, cost FROM runs LIMIT 1",
+    "INSERT INTO runs SELECT 0, task, application, workspace, worker, fence, outcome, started_at, finished_at, delegations, tokens, cost, profile, model, started_by FROM runs LIMIT 1",
   ),
 ];
 

@@ -7,7 +7,7 @@ import {
   type ModelUsage,
   type ToolCall,
 } from "../../ports/model.ts";
-import { untilAborted } from "../until-aborted.ts";
+import { untilAborted } from "../../ports/until-aborted.ts";
 import type { ScriptedFault, ScriptedReply } from "./playbook.ts";
 
 /**

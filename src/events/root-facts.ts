@@ -1,0 +1,36 @@
+import type { RunState } from "./run-state.ts";
+
+/** What lists of runs show of the contract of the root, beside what `run.started` contains. */
+export interface RootFacts {
+  readonly profile: string | null;
+  /** `provider/model`, as the root was created with. */
+  readonly model: string | null;
+  /** The id of the principal that started the run. */
+  readonly startedBy: string | null;
+}
+
+/** Of a run whose root was not created yet, or whose contract is damaged. */
+export const noRootFacts: RootFacts = { profile: null, model: null, startedBy: null };
+
+export function rootIdOf({ delegations }: Pick<RunState, "delegations">): string | undefined {
+  return delegations.values().find(({ depth, parentId }) => parentId === null && depth === 0)?.id;
+}
+
+/** `contract`: the stored text. */
+export function rootFactsOf(contract: string): RootFacts {
+  try {
+    const { model, principal, profile } = JSON.parse(contract);
+    const [provider, name] = [textOrNull(model?.provider), textOrNull(model?.model)];
+    return {
+      profile: textOrNull(profile?.id),
+      model: provider !== null && name !== null ? `${provider}/${name}` : null,
+      startedBy: textOrNull(principal?.id),
+    };
+  } catch {
+    return noRootFacts;
+  }
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === "string" ? value : null;
+}
