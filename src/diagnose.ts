@@ -7,6 +7,7 @@ import {
   settleConfig,
 } from "./control/load-config.ts";
 import { type Environment, type ExposedPath, exposedPaths, findPlaces } from "./control/places.ts";
+import { readStops } from "./control/records/stop-records.ts";
 import { settleByRecords } from "./control/records/trust-records.ts";
 import {
   detectLocalEndpoints,
@@ -17,13 +18,17 @@ import { createModelRegistry } from "./models/model-registry.ts";
 import { type Ping, pingModel } from "./models/ping-model.ts";
 import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
+import { openQueues } from "./open-queues.ts";
 import { describeStore, openStore } from "./open-store.ts";
 import { MandateError } from "./ports/mandate-error.ts";
+import type { ServerDescription } from "./stores/postgres/describe-server.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
 import { requireGit } from "./workspaces/git/run-git.ts";
 import { noteStartFolder } from "./workspaces/processes/agent-folders.ts";
 import { findProgram, findSystemProgram } from "./workspaces/processes/find-program.ts";
+import { findDelegatedGroup } from "./workspaces/sandbox/control-group.ts";
 import { detectSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
+import { defaultLimits } from "./workspaces/sandbox/resource-limits.ts";
 
 export interface Diagnosis {
   readonly node: { readonly version: string; readonly isSupported: boolean };
@@ -36,6 +41,10 @@ export interface Diagnosis {
     readonly schema: number;
     readonly runs: number;
   };
+  /** Of a Postgres database; null: the embedded one, or it cannot be asked. */
+  readonly server: ServerDescription | null;
+  /** Of distributed runs; null: each process works on its own. */
+  readonly engine: EngineFinding | null;
   readonly configuration: Finding & {
     readonly files: readonly string[];
     /** What a project's file says and may not. */
@@ -49,6 +58,19 @@ export interface Diagnosis {
   readonly programs: Readonly<Record<string, string | null>>;
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
   readonly enforcement: Readonly<Record<"files" | "shell" | "copies", string>>;
+}
+
+interface EngineFinding extends Finding {
+  /** Workers that are alive. */
+  readonly workers: number;
+  /** Versions of these. */
+  readonly versions: readonly string[];
+  /** Delegations that wait for a worker. */
+  readonly waiting: number;
+  /** Queues in which work waits and no worker has any: perhaps none takes work from them. */
+  readonly idle: readonly { readonly queue: string; readonly waiting: number }[];
+  /** Queues and workers that an operator has stopped. */
+  readonly stopped: readonly string[];
 }
 
 interface Finding {
@@ -127,13 +149,18 @@ export async function diagnose(
   const settled = await attempt(async () => own.value && settleHere(own.value, environment));
   const config = settled.value?.config ?? own.value?.own;
   // First: the database knows in which folders agents have worked, and no program there is tried.
+  // Before the database is opened, which migrates it.
+  const server = await lookAtServer(environment, config);
   const database = await lookAtDatabase(environment, config);
+  const engine = await lookAtEngine(environment, config, database.isUsable);
   const { enforcement, models, node, programs } = await diagnoseMachine(environment, config);
   return {
     node,
     home: places.home,
     exposed: exposedPaths(places),
     database,
+    server,
+    engine,
     configuration: {
       ...finding(own.problem ?? settled.problem),
       files: config?.files ?? [],
@@ -206,12 +233,19 @@ function aboutShell(environment: Environment, config: Config | undefined): strin
   const { enabled = true, network = false, unsandboxed = false } = config?.tools.shell ?? {};
   if (!enabled) return "switched off (tools.shell.enabled)";
   if (finding.isUsable) {
-    const reach = network ? "network where a contract grants it" : "no network";
-    return `in a sandbox (${finding.sandbox.name}): writes below the write roots only, ${reach}`;
+    const reach = network ? "the hosts that a contract grants" : "no network";
+    return `in a sandbox (${finding.sandbox.name}): writes below the write roots only, ${reach}; ${aboutLimits(config)}`;
   }
   return unsandboxed
     ? `WITHOUT a sandbox, as configured; read-only agents have none. ${finding.problem}`
     : `not offered: ${finding.problem}`;
+}
+
+function aboutLimits(config: Config | undefined): string {
+  const { memoryMb = defaultLimits.memoryMb, processes = defaultLimits.processes } =
+    config?.sandbox ?? {};
+  const by = findDelegatedGroup() === undefined ? "a watcher" : "a control group (cgroup v2)";
+  return `at most ${memoryMb} MB and ${processes} processes, held by ${by}`;
 }
 
 async function lookAtDatabase(
@@ -236,6 +270,57 @@ async function lookAtDatabase(
     schema: described.value?.schema ?? 0,
     runs: opened.value ?? 0,
   };
+}
+
+async function lookAtServer(
+  environment: Environment,
+  config: Config | undefined,
+): Promise<ServerDescription | null> {
+  const { tenant, url } = config?.database ?? {};
+  if (url === undefined) return null;
+  const described = await attempt(async () => {
+    const { describeServer } = await import("./stores/postgres/describe-server.ts");
+    const named = tenant ?? (environment["MANDATE_TENANT"] || undefined);
+    return describeServer({ url, ...(named !== undefined && { tenant: named }) });
+  });
+  return described.value ?? null;
+}
+
+async function lookAtEngine(
+  environment: Environment,
+  config: Config | undefined,
+  isReachable: boolean,
+): Promise<EngineFinding | null> {
+  if (config === undefined || config.engine.kind === "local") return null;
+  const none = { workers: 0, versions: [], waiting: 0, idle: [], stopped: [] };
+  const looked = await attempt(async () => {
+    const { loadDbos } = await import("./stores/dbos/load-dbos.ts");
+    await loadDbos();
+    if (config.database.url !== undefined && !isReachable) return none;
+    const queues = await openQueues(config);
+    try {
+      const store = await openStore({ ...config.database, environment });
+      try {
+        const rows = (await store.workers?.()) ?? [];
+        const alive = rows.filter(({ executor, isAlive }) => isAlive && executor !== null);
+        const overview = await queues?.overview();
+        return {
+          workers: alive.length,
+          versions: [...new Set(alive.map(({ version }) => version ?? "unknown"))],
+          idle: (overview?.queues ?? []).flatMap(({ name, suspended, waiting, working }) =>
+            waiting > 0 && working + suspended === 0 ? [{ queue: name, waiting }] : [],
+          ),
+          waiting: overview?.queues.reduce((sum, { waiting }) => sum + waiting, 0) ?? 0,
+          stopped: (await readStops(store)).map(({ scope }) => scope),
+        };
+      } finally {
+        await store.close();
+      }
+    } finally {
+      await queues?.close();
+    }
+  });
+  return { ...finding(looked.problem), ...(looked.value ?? none) };
 }
 
 async function lookAtModels(

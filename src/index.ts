@@ -37,6 +37,7 @@ export type { InboxItem, InboxKind } from "./events/inbox-item.ts";
 export type { Seal } from "./events/seal.ts";
 export { summarize } from "./events/summarize.ts";
 export type { DelegationInfo, DelegationResult } from "./ports/delegator.ts";
+export type { Log, LogEntry } from "./ports/log.ts";
 export {
   MandateError,
   type MandateErrorCode,
@@ -74,6 +75,7 @@ export type {
   RunResult,
   SendOptions,
   ToolSession,
+  WorkflowParameters,
 } from "./surfaces/library/mandate.ts";
 export { createMandate } from "./surfaces/library/mandate.ts";
 export { defineTool, type Tool, type ToolContext, type ToolResult } from "./tools/tool.ts";

@@ -1,14 +1,13 @@
 /** The only wiring: puts stores, models, profiles, tools and the engine together. */
 
-import { randomBytes } from "node:crypto";
-import { existsSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { ModelPolicy, Profile } from "./agents/profiles/profile.ts";
 import { layerOf } from "./agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
 import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
+import type { Contract } from "./contracts/contract.ts";
 import type { RunGrant } from "./contracts/run-grant.ts";
 import type { Config } from "./control/config.ts";
 import type { ConfigFlags } from "./control/config-overrides.ts";
@@ -27,11 +26,20 @@ import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine, tellAgent } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
 import { compose, type Middleware } from "./delegations/middleware.ts";
-import { Scheduler } from "./delegations/working-time.ts";
+import { Scheduler } from "./delegations/scheduler.ts";
+import { AdmissionGate } from "./delegations/turns/admission-gate.ts";
 import { createModelRegistry, type ModelRegistry } from "./models/model-registry.ts";
 import { type Control, maxOutputTokens, openControl } from "./open-control.ts";
-import { openStore, type StoreOptions } from "./open-store.ts";
+import { openQueues } from "./open-queues.ts";
+import {
+  databaseFiles,
+  deltasOf,
+  openStore,
+  placeForWork,
+  type StoreOptions,
+} from "./open-store.ts";
 import { type Clock, systemClock } from "./ports/clock.ts";
+import type { Log } from "./ports/log.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { Model } from "./ports/model.ts";
 import type { Store } from "./ports/store.ts";
@@ -43,6 +51,7 @@ import { McpServers } from "./tools/mcp/mcp-servers.ts";
 import { createShellTool, type Shell } from "./tools/shell/shell-tool.ts";
 import { requireTool, type Tool } from "./tools/tool.ts";
 import { Toolbox } from "./tools/toolbox.ts";
+import { WorkflowSource } from "./tools/workflow/workflow-source.ts";
 import type { Watchdog } from "./watchdog.ts";
 import {
   type DelegationMark,
@@ -56,7 +65,8 @@ import {
   noteStartFolder,
 } from "./workspaces/processes/agent-folders.ts";
 import { detectSandbox, mayHaveSandbox } from "./workspaces/sandbox/detect-sandbox.ts";
-import { describeAbandoned, GuardRecords } from "./workspaces/sandbox/guard-records.ts";
+import { GuardRecords, sweepAfterKilled } from "./workspaces/sandbox/guard-records.ts";
+import { limitsFrom } from "./workspaces/sandbox/resource-limits.ts";
 
 export interface RuntimeOptions {
   /**
@@ -92,6 +102,8 @@ export interface RuntimeOptions {
   readonly clock?: Clock;
   readonly limits?: Partial<EngineLimits>;
   readonly maxConcurrent?: number;
+  /** Shared with another runtime of this process, with its limit; absent: one of its own. */
+  readonly scheduler?: Scheduler;
   readonly principal?: RunGrant["principal"];
   readonly onDelta?: (delegationId: string, text: string) => void;
   /** Who works on what is started here; absent: this process does. */
@@ -101,6 +113,10 @@ export interface RuntimeOptions {
    * process that is Mandate's own; absent: no process is ended.
    */
   readonly watchdog?: boolean;
+  /** How long to wait at the start for a Postgres that does not answer; absent: not at all. */
+  readonly waitForDatabaseMs?: number | undefined;
+  /** Gets what an operator of a server or a worker wants to know. */
+  readonly log?: Log | undefined;
   /** Where spans go; absent: as a registered provider or the environment say. */
   readonly telemetry?: Telemetry;
 }
@@ -133,6 +149,7 @@ export interface Runtime extends SharedParts {
   /** Where agents may work, and how. */
   readonly folders: FolderConsents;
   readonly config: Config;
+  readonly workflows: WorkflowSource;
   /** Where working copies are kept. */
   readonly workFolder: string;
   /** Queues that any worker takes runs from; null: this process works on its own runs. */
@@ -179,7 +196,8 @@ export async function wireRuntime(
     artifacts: database.artifacts,
     synchronous: options.synchronous ?? database.synchronous,
   };
-  const store = await openStore({ ...stored, clock });
+  const { log, waitForDatabaseMs } = options;
+  const store = await openStore({ ...stored, clock, log, waitForDatabaseMs });
   const { config, models, waiting } = await settle(loaded, store, options, scripted);
   const watchdog = await watch(options, store, stored, options.database ?? places.database);
   const telemetry = await startTelemetry({
@@ -206,6 +224,11 @@ export async function wireRuntime(
   const records = new GuardRecords(join(work.folder, "guards"));
   await sweepAfterKilled(records);
   const shell = openShell(config, environment, places.forbidden, mark, records, clock);
+  const workflows = new WorkflowSource({
+    environment,
+    trusted: () => control.view.trustedHashes(),
+    trustWorkspace: options.trustWorkspace === true,
+  });
   const { tools: own = [] } = options;
   const shipped = [
     ...builtInTools(config, {
@@ -214,6 +237,7 @@ export async function wireRuntime(
       skills: control.hasSkills ? skills : null,
       memories: store,
       clock,
+      workflows,
     }),
     ...(offersShell(config, environment) ? [shell.tool] : []),
   ];
@@ -227,12 +251,26 @@ export async function wireRuntime(
     clock,
     version: productVersion,
     folder: join(work.folder, "servers"),
+    containment: {
+      sandbox: () => detectSandbox(environment),
+      ...{ environment, forbidden: places.forbidden, limits: limitsFrom(config.sandbox) },
+      unixSockets: config.sandbox.unixSockets,
+      allowPrivate: config.network.allowPrivate,
+    },
     onNotice: ({ delegationId, server, text }) => {
       tellAgent(engine.liveRuns, delegationId, `About the MCP server "${server}": ${text}`);
     },
   });
-  const queues = await openQueues(config, options);
+  // A database of one's own, in a file or in memory, has no workers.
+  const queues = options.database === undefined ? await openQueues(config, options.clock) : null;
   const unwritten = new UnwrittenEnds();
+  const queueOf = await queuesByConfig(config);
+  const admission = new AdmissionGate({
+    store,
+    clock,
+    queueOf,
+  });
+  await admission.load();
   let copies: Promise<WorkingCopies> | undefined;
   const dispatcher = options.dispatcher ?? queues ?? undefined;
   const parts: EngineParts = {
@@ -270,10 +308,14 @@ export async function wireRuntime(
       await sweepAfterKilled(records);
     },
     unwritten,
+    admission,
     toolbox,
     middleware: compose(options.middleware ?? []),
     clock,
-    scheduler: new Scheduler(options.maxConcurrent ?? config.agents.delegation.maxConcurrent),
+    scheduler: options.scheduler ?? schedulerFor(config, options.maxConcurrent),
+    ...(queues !== null && {
+      laneOf: ({ model, profile }: Contract) => queueOf(profile.id, model.provider),
+    }),
     limits: {
       ...configuredLimits(config, toolbox, models.isAllowed),
       maxOutputTokens,
@@ -283,7 +325,7 @@ export async function wireRuntime(
     forbidden: [...places.forbidden, work.folder, ...databaseFiles(options.database)],
     guarded: [...control.guarded, ...installationPaths()],
     ...(dispatcher === undefined && { isAttended: () => attendance.isAttended() }),
-    ...(options.onDelta && { onDelta: options.onDelta }),
+    ...deltasOf(store, options.onDelta),
     dispatcher,
   };
   const engine = new Engine(parts, operatorGrant(control, parts, config, options.principal));
@@ -300,6 +342,7 @@ export async function wireRuntime(
     control,
     folders,
     config,
+    workflows,
     workFolder: work.folder,
     queues,
     attend: () => attendance.attend(),
@@ -311,6 +354,7 @@ export async function wireRuntime(
       attendance.close();
       engine.close();
       unwritten.close();
+      admission.close();
       control.close();
       await shell.close();
       await servers.close();
@@ -370,26 +414,21 @@ function requireReportPattern(pattern: string | null | undefined): void {
   throw new MandateError("config-invalid", `limits.reportPathPattern ${problem}.`);
 }
 
-/** A database of one's own, in a file or in memory, has no workers. */
-async function openQueues(
-  { database, engine }: Config,
-  options: RuntimeOptions,
-): Promise<DbosDispatcher | null> {
-  if (engine.kind === "local" || options.database !== undefined) return null;
-  const { tenant = defaultTenant, url } = database;
-  if (url === undefined) {
-    throw new MandateError(
-      "config-invalid",
-      "`engine.kind: dbos` needs Postgres: set MANDATE_DATABASE_URL, or `database.url` in the configuration.",
-    );
-  }
-  const { DbosDispatcher } = await import("./stores/dbos/dbos-dispatcher.ts");
-  const { clock } = options;
-  return DbosDispatcher.open({ url, tenant, config: engine, ...(clock && { clock }) });
+/** The queue of a delegation, also where no worker takes it from there: limits are set for queues. */
+async function queuesByConfig({
+  engine,
+}: Config): Promise<(profile: string, provider: string) => string> {
+  if (engine.kind === "local" && Object.keys(engine.queues).length === 0) return () => "default";
+  const { routeOf } = await import("./stores/dbos/queues.ts");
+  return (profile, provider) => routeOf(engine, { profile, provider }).queue;
 }
 
-/** Of an installation that knows of no others. */
-const defaultTenant = "default";
+/** A worker's own places: a queue may have fewer of them than all together. */
+function schedulerFor({ agents, engine }: Config, maxConcurrent: number | undefined): Scheduler {
+  const limit = maxConcurrent ?? agents.delegation.maxConcurrent;
+  if (engine.kind === "local") return new Scheduler(limit);
+  return new Scheduler(limit, (queue) => engine.queues[queue]?.workerConcurrency ?? limit);
+}
 
 /** Runs commands: those of agents where that is offered, and the checks before a merge anyway. */
 function openShell(
@@ -402,16 +441,12 @@ function openShell(
 ): Shell {
   const { network, unsandboxed } = config.tools.shell;
   const sandbox = () => detectSandbox(environment);
+  const { allowPrivate } = config.network;
+  const { unixSockets } = config.sandbox;
   return createShellTool({
     ...{ sandbox, unsandboxed, network, environment, forbidden, mark, records, clock },
+    ...{ allowPrivate, unixSockets, limits: limitsFrom(config.sandbox) },
   });
-}
-
-/** A process that was killed could not look at what its commands left: this one does. */
-async function sweepAfterKilled(records: GuardRecords): Promise<void> {
-  for (const abandoned of await records.sweepAbandoned()) {
-    process.emitWarning(describeAbandoned(abandoned), { type: "MandateWarning" });
-  }
 }
 
 /** A database in memory ends with its process: nothing can look for its processes later. */
@@ -445,26 +480,6 @@ function agentSource({ plane, view }: Control): AgentSource {
     refresh: (always) => view.refresh(always),
     pinned: (context) => plane.effectivePin(context),
   };
-}
-
-/**
- * Working copies lie beside the database that knows of them: two databases number their delegations
- * alike. What is in memory alone ends with the process, and so do its copies.
- */
-function placeForWork(
-  database: string | undefined,
-  home: string,
-): { readonly folder: string; clear(): void } {
-  if (database === undefined) return { folder: home, clear: () => undefined };
-  if (database !== ":memory:") return { folder: `${database}-work`, clear: () => undefined };
-  const folder = join(tmpdir(), `mandate-${process.pid}-${randomBytes(6).toString("hex")}`);
-  return { folder, clear: () => rmSync(folder, { recursive: true, force: true }) };
-}
-
-/** A database that lies elsewhere than in the home is as far out of reach as one in it. */
-function databaseFiles(database: string | undefined): readonly string[] {
-  if (database === undefined || database === ":memory:") return [];
-  return ["", "-wal", "-shm", "-journal", "-reserve"].map((suffix) => `${database}${suffix}`);
 }
 
 async function loadScripted({ clock, playbook }: RuntimeOptions): Promise<Model | undefined> {

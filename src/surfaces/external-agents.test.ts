@@ -23,9 +23,9 @@ async function haveWork(engine: TestEngine): Promise<RunState> {
 
 async function replay({ home }: TestEngine, runId: string): Promise<string> {
   const desk = new Desk();
-  const { out } = await desk.type(["replay", runId], { environment: { MANDATE_HOME: home } });
+  const { out, err } = await desk.type(["replay", runId], { environment: { MANDATE_HOME: home } });
   desk.clear();
-  return out;
+  return out + err;
 }
 
 describe("an agent of another program", () => {

@@ -31,7 +31,7 @@ describe("a run that was cancelled", () => {
     expect(await client.listRuns({ outcome: "failed" })).toMatchObject({ items: [] });
     expect(await client.getDelegation({ delegationId })).toMatchObject({ outcome: "cancelled" });
     const { items } = await client.listInbox({});
-    expect(items.map(({ title }) => title)).toContain("The run was cancelled: x");
+    expect(items.map(({ title }) => title)).toContain("Run was cancelled: x");
     const desk = new Desk();
     const environment = { MANDATE_HOME: engine.home, XDG_CONFIG_HOME: engine.home };
     const look = async (...words: string[]) => (await desk.type(words, { environment })).out;

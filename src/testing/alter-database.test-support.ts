@@ -10,7 +10,7 @@ export const isDistributed = process.env["MANDATE_TEST_ENGINE"] === "distributed
 
 /** Why a test is skipped there, for those who read the report. */
 export const notOffered = {
-  interrupt: "runs that are spread are not interrupted: decision 032",
+  session: "the process of a session holds its root, and its children end with that process",
   ownership: "delegations of runs that are spread have owners, and not the runs: decision 032",
   order: "who is first is for the queue to say: decision 033",
   cancel: "a cancel goes through the log, and is not ahead of what is being written: decision 032",

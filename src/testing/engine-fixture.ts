@@ -167,7 +167,14 @@ class SelfDispatch implements Dispatcher {
   worker: Pick<Runtime["engine"]["worker"], "workOn"> | undefined;
 
   async dispatch({ delegationId, runId }: DispatchedWork): Promise<void> {
-    void this.worker?.workOn(runId, delegationId).catch(() => undefined);
+    void this.#work({ delegationId, runId }).catch(() => undefined);
+  }
+
+  /** As a worker of a queue: what it had, and was released, it claims again. */
+  async #work(work: Pick<DispatchedWork, "delegationId" | "runId">): Promise<void> {
+    while ((await this.worker?.workOn(work)) === "busy") {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
   }
 }
 

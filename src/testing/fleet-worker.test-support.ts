@@ -1,6 +1,7 @@
 /** A worker as a process of its own, for tests that kill it. */
 import { flushCompileCache } from "node:module";
 import { scriptedModel } from "../models/scripted/scripted-model.ts";
+import { formatLog } from "../ports/log.ts";
 import { createRuntime } from "../runtime.ts";
 import { startWorker } from "../start-worker.ts";
 import { spokenScript } from "./spoken-script.test-support.ts";
@@ -14,8 +15,7 @@ const runtime = await createRuntime({
 });
 const worker = await startWorker({
   runtimes: [runtime],
-  atOnce,
-  log: (line) => process.stderr.write(`${line}\n`),
+  log: (entry) => process.stderr.write(formatLog(entry, "text", Date.now())),
 });
 process.on("SIGTERM", () => {
   void worker

@@ -30,7 +30,6 @@ export async function openFleet(
   const dead = new Set<number>();
   const under = new Map<string, { worker: number; work: DispatchedWork }>();
   const given: Fleet["given"] = [];
-  const seen = new Set<string>();
   let next = 0;
   const give = async (work: DispatchedWork): Promise<void> => {
     for (let unfit = 0; workers.length > 0; ) {
@@ -41,7 +40,7 @@ export async function openFleet(
       given.push({ worker, delegationId: work.delegationId });
       under.set(work.delegationId, { worker, work });
       const outcome = await workers[worker]?.engine.worker
-        .workOn(work.runId, work.delegationId, unfit >= patience)
+        .workOn(work, { isLastResort: unfit >= patience })
         .catch(() => "lost" as const);
       if (outcome === "lost" || dead.has(worker)) return;
       under.delete(work.delegationId);
@@ -52,9 +51,8 @@ export async function openFleet(
   };
   const dispatcher: Dispatcher = {
     async dispatch(work) {
-      if (seen.has(work.delegationId)) return;
-      seen.add(work.delegationId);
-      void give(work);
+      // As in a queue: what is in it already stays as it is.
+      if (!under.has(work.delegationId)) void give(work);
     },
   };
   const client = await openEngine({ ...options, dispatcher });

@@ -11,21 +11,31 @@ import { until } from "./until.ts";
 
 export interface FleetOptions {
   readonly workers: number;
-  /** Delegations that one worker has at work at the same time, at each depth. */
+  /** The places of one worker. */
   readonly atOnce?: number;
   /** By way of which address workers reach the database; absent: its own. */
   readonly through?: (url: string) => string;
   /** False: nothing is noted of what models are asked. */
   readonly notes?: boolean;
+  /** What the user's own profile files say, by name. */
+  readonly profiles?: Readonly<Record<string, string>>;
+  /** "bundle": each worker has a home of its own. */
+  readonly workspaces?: "bundle" | "shared";
 }
 
-/** Workers as processes of their own, on one Postgres and with one home, and a client beside them. */
+interface AddedWorker extends Pick<FleetOptions, "atOnce" | "through"> {
+  readonly tenant?: string;
+}
+
+/** Workers as processes of their own, on one Postgres, and a client beside them. */
 export interface ProcessFleet extends AsyncDisposable {
   readonly client: Runtime;
   readonly workers: readonly ChildProcess[];
   readonly url: string;
+  /** The folder of the client, which all of them see. */
+  readonly workspace: string;
   /** One more, or one in the place of one that is gone. */
-  add(through?: (url: string) => string): Promise<ChildProcess>;
+  add(worker?: AddedWorker): Promise<ChildProcess>;
   /** Starts a run as somebody who leaves as soon as a worker has taken something. Gives its id. */
   startAndLeave(task: string): Promise<string>;
   /** Kills whoever works on the run's root. */
@@ -39,12 +49,23 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
   const notes = join(home, "notes");
   const workspace = join(home, "workspace");
   mkdirSync(workspace);
+  // Any answer costs something: runs can be given a cap in dollars.
+  const prices = { "scripted/playbook": { input: 100, output: 100 } };
+  mkdirSync(join(home, ".config", "mandate"), { recursive: true });
+  const configuration = join(home, ".config", "mandate", "config.yaml");
+  const { workspaces = "shared" } = options;
+  writeFileSync(configuration, JSON.stringify({ models: { prices }, engine: { workspaces } }));
+  mkdirSync(join(home, ".config", "mandate", "agents"));
+  for (const [name, text] of Object.entries(options.profiles ?? {})) {
+    writeFileSync(join(home, ".config", "mandate", "agents", `${name}.md`), text);
+  }
   writeFileSync(notes, "");
   const url = await freshDatabase();
-  const environment = (address: string) => ({
+  const environment = (address: string, own = "mandate") => ({
     ...childEnvironment,
     HOME: home,
-    MANDATE_HOME: join(home, "mandate"),
+    XDG_CONFIG_HOME: join(home, ".config"),
+    MANDATE_HOME: join(home, workspaces === "bundle" ? own : "mandate"),
     MANDATE_DATABASE_URL: address,
     MANDATE_ENGINE: "dbos",
     MANDATE_MAX_CHILDREN: "100000",
@@ -61,16 +82,21 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     });
   const client = await open();
   const workers: ChildProcess[] = [];
-  const add: ProcessFleet["add"] = async (through = options.through) => {
+  const add: ProcessFleet["add"] = async (worker = {}) => {
+    const { atOnce, tenant, through = options.through } = worker;
     const program = join(import.meta.dirname, "fleet-worker.test-support.ts");
-    const env = environment(through?.(url) ?? url);
-    const worker = fork(program, { cwd: workspace, env, execArgv: ["--no-deprecation"] });
-    workers.push(worker);
+    const env = {
+      ...environment(through?.(url) ?? url, `worker-${workers.length}`),
+      ...(atOnce !== undefined && { FLEET_AT_ONCE: String(atOnce) }),
+      ...(tenant !== undefined && { MANDATE_TENANT: tenant }),
+    };
+    const added = fork(program, { cwd: workspace, env, execArgv: ["--no-deprecation"] });
+    workers.push(added);
     await new Promise<void>((resolve, reject) => {
-      worker.once("message", () => resolve());
-      worker.once("exit", (code) => reject(new Error(`a worker ended with ${code}`)));
+      added.once("message", () => resolve());
+      added.once("exit", (code) => reject(new Error(`a worker ended with ${code}`)));
     });
-    return worker;
+    return added;
   };
   await Promise.all(Array.from({ length: options.workers }, () => add()));
   const asked = () => readFileSync(notes, "utf8").split("\n").filter(Boolean);
@@ -78,6 +104,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     client,
     workers,
     url,
+    workspace,
     add,
     async startAndLeave(task) {
       const starter = await open();

@@ -173,7 +173,7 @@ describe.skipIf(isOnPostgres || isDistributed)("a log whose sentences nobody can
   it("is recovered alike: a run that was interrupted, with a child that waits", async ({
     skip,
   }) => {
-    if (isDistributed) skip(notOffered.interrupt);
+    if (isDistributed) skip(notOffered.ownership);
     let mayEnd = false;
     const profiles = [
       testProfile("lead", { tools: ["delegate_task"], capabilities: ["primary"] }),

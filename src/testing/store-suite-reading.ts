@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { sha256 } from "../events/hash-chain.ts";
 import { summarize } from "../events/summarize.ts";
+import { exampleContract } from "./example-contract.ts";
 import { about, collect, note, notes, refused, StoredRun, type StoreTest } from "./stored-run.ts";
 
 export const readingTests: readonly StoreTest[] = [
@@ -129,6 +130,40 @@ export const readingTests: readonly StoreTest[] = [
       const row = (await store.listRuns({ application: "b" }))[0];
       assert.equal(row?.outcome, "failed");
       assert.deepEqual([row?.delegations, row?.tokens, row?.cost], [1, 7, 0.5]);
+    },
+  },
+  {
+    title: "lists runs by what the contract of the root says, also where it follows later",
+    async run({ store }) {
+      const [first, second] = [
+        await StoredRun.start(store, "a", "/work/harbour"),
+        await StoredRun.start(store, "a", "/work/lighthouse"),
+      ];
+      await first.child();
+      await second.child();
+      await second.child();
+      await second.finish();
+      const third = await StoredRun.start(store, "a", "/work/harbour");
+      const { model, principal, profile } = exampleContract();
+      const facts = { model: `${model.provider}/${model.model}`, startedBy: principal.id };
+      const [row] = await store.listRuns({ before: third.id });
+      assert.deepEqual(
+        [row?.id, row?.profile, row?.model, row?.startedBy],
+        [second.id, profile.id, facts.model, facts.startedBy],
+      );
+      const [bare] = await store.listRuns({ limit: 1 });
+      assert.deepEqual([bare?.profile, bare?.model, bare?.startedBy], [null, null, null]);
+      const idsOf = async (query: Parameters<typeof store.listRuns>[0]) =>
+        (await store.listRuns(query)).map((one) => one.id);
+      const both = { profile: profile.id, ...facts };
+      assert.deepEqual(await idsOf(both), [second.id, first.id]);
+      assert.deepEqual(await idsOf({ ...both, open: true }), [first.id]);
+      assert.deepEqual(await idsOf({ ...both, before: second.id }), [first.id]);
+      assert.deepEqual(await idsOf({ workspace: "/work/harbour" }), [third.id, first.id]);
+      assert.deepEqual(await idsOf({ workspace: "/work/harbour", outcome: "failed" }), []);
+      for (const other of [{ profile: "x" }, { model: "x/y" }, { startedBy: "'; --" }]) {
+        assert.deepEqual(await idsOf(other), []);
+      }
     },
   },
   {

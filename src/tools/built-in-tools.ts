@@ -31,6 +31,9 @@ import { loadSkillTool } from "./skills/load-skill.ts";
 import type { Tool } from "./tool.ts";
 import { createSearchTools } from "./web/search-tools.ts";
 import { createWebFetch } from "./web/web-fetch.ts";
+import { performWorkflowTool } from "./workflow/perform-workflow.ts";
+import { runWorkflowTool } from "./workflow/run-workflow.ts";
+import type { WorkflowSource } from "./workflow/workflow-source.ts";
 
 /** Tools that Mandate's own agents get only where the operator enables them. */
 export const optInTools: ReadonlySet<string> = new Set(["spawn", "spawn_await"]);
@@ -46,6 +49,8 @@ export interface ToolSources {
   /** Where memories are kept; absent: agents have none. */
   readonly memories?: MemorySources;
   readonly clock?: Clock;
+  /** Absent: there are no workflow scripts. */
+  readonly workflows?: WorkflowSource;
 }
 
 const none: readonly Profile[] = [];
@@ -53,7 +58,7 @@ const none: readonly Profile[] = [];
 /** The tools that come with the product, as far as the operator left them switched on. */
 export function builtInTools(
   config: Config,
-  { clock = systemClock, environment, memories, profiles, skills }: ToolSources,
+  { clock = systemClock, environment, memories, profiles, skills, workflows }: ToolSources,
 ): readonly Tool[] {
   const delegation = config.agents.delegation.enabled;
   const offered = (): readonly Profile[] => profiles?.offered() ?? none;
@@ -79,6 +84,7 @@ export function builtInTools(
       ? [delegateTaskTool, delegateToAgentTool, spawnSubagentTool, requestReviewTool]
       : []),
     ...(delegation && profiles ? [planToolOf(config, profiles)] : []),
+    ...(delegation && workflows ? workflowTools(config, workflows, clock) : []),
     ...(spawn ? [spawnTool(offered), spawnAwaitTool] : []),
     ...(delegation || spawn
       ? [
@@ -104,6 +110,15 @@ function memoryTools(
   const load = memoryLoadTool(store);
   if (scope === "none") return [load];
   return [load, memorySaveTool({ store, scope, secrets: secretsOf(environment) })];
+}
+
+function workflowTools(
+  { agents }: Config,
+  workflows: WorkflowSource,
+  clock: Clock,
+): readonly Tool[] {
+  const { maxConcurrent } = agents.delegation;
+  return [performWorkflowTool({ workflows, clock, maxConcurrent }), runWorkflowTool(workflows)];
 }
 
 function planToolOf({ agents, execution, limits }: Config, profiles: ProfileRegistry): Tool {

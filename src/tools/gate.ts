@@ -5,8 +5,8 @@
 
 import { type CallSubjects, judgeByRules } from "../contracts/judge-by-rules.ts";
 import { isEgress, isEgressOpen } from "../contracts/trifecta.ts";
-import { type CallCause, describeCallCause } from "../events/cause.ts";
-import { longestApproval } from "../events/consent.ts";
+import { type CallCause, describeCallCause, describeSaid } from "../events/cause.ts";
+import { type Consent, longestApproval } from "../events/consent.ts";
 import type { ArtifactReference, NewEvent } from "../events/event.ts";
 import { CallDenied } from "../ports/mandate-error.ts";
 import { messageOf } from "../ports/message-of.ts";
@@ -21,8 +21,8 @@ import { startedTool, type Tool, type ToolContext, type ToolResult } from "./too
 /** The delegation that makes the call, and how the gate records the outcome. */
 export interface GateSubject {
   readonly caller: GateCaller;
-  /** Asks a person whether a call may be made; false when no approval comes in time. */
-  approve(call: ToolCall, question: string): Promise<boolean>;
+  /** Asks a person whether a call may be made; not approved when no answer comes in time. */
+  approve(call: ToolCall, question: string): Promise<Consent>;
   record(event: NewEvent): void;
   contextOf(call: ToolCall): ToolContext;
   /** Waits for a tool within its deadline; rejects with a sentence when that passes. */
@@ -108,6 +108,7 @@ export async function passGate(
       error: text,
       ...(result.spawnFailed && { spawn_failed: true as const }),
       ...exitCodeOf(result),
+      ...(result.connections && { connections: result.connections }),
       ...origin,
     };
     subject.record({ type: "agent.tool_failed", sub_agent_id: id, payload: failed });
@@ -189,23 +190,28 @@ async function passRules(
     const reason = `${made} needs a person's approval, and no terminal, page, chat or client is connected that could ask one. ${afterTaint(subject)}`;
     return { rule: "trifecta", reason };
   }
-  const why = isClosed ? ` It has read untrusted input (${subject.caller.untrusted}).` : "";
+  const tainted = isClosed ? ` It has read untrusted input (${subject.caller.untrusted}).` : "";
   const shown = shownCall(input);
   if (shown === undefined) {
     const reason = `A person has to allow ${made}, and the call is too long to be shown whole (more than ${longestApproval} characters). Make a shorter call.`;
     return { rule: "cannot_be_shown", reason };
   }
-  const question = `May "${profile.id}" call ${tool.name} with ${shown}?${why} (yes or no)`;
-  const isApproved = await subject.approve(call, question);
+  const question = `May "${profile.id}" call ${tool.name} with ${shown}?${tainted} (yes or no)`;
+  const consent = await subject.approve(call, question);
   // After a stop was acknowledged, no call may begin.
   subject.checkStopped();
-  if (isApproved) return undefined;
+  if (consent.approved) return undefined;
+  const { said } = consent;
+  const why = describeSaid(said);
+  const given = said !== undefined && { said };
   if (isClosed) {
-    return { rule: "trifecta", reason: `No person allowed ${made}. ${afterTaint(subject)}` };
+    const reason = `No person allowed ${made}.${why} ${afterTaint(subject)}`;
+    return { rule: "trifecta", reason, ...given };
   }
   return {
     rule: "not_approved",
-    reason: `${made} was not approved. Find another way, or report that.`,
+    reason: `${made} was not approved.${why} Find another way, or report that.`,
+    ...given,
   };
 }
 
@@ -247,6 +253,8 @@ function shownCall(input: unknown): string | undefined {
 interface Refusal {
   readonly rule: string;
   readonly reason: string;
+  /** The reason that a person gave for a no. */
+  readonly said?: string;
 }
 
 /** A call that had started before a crash cannot be denied any more: its outcome is unknown. */
@@ -254,9 +262,10 @@ export function refuse(
   subject: Pick<GateSubject, "caller" | "record">,
   call: ToolCall,
   wasStarted: boolean,
-  { rule, reason }: Refusal,
+  { reason, rule, said }: Refusal,
 ): ToolResult {
-  if (!wasStarted) return deny(subject, call, rule, reason);
+  if (!wasStarted)
+    return deny(subject, call, { rule, reason, ...(said !== undefined && { said }) });
   return outcomeUnknown(subject, call, { code: "call_interrupted", rule, text: reason });
 }
 
@@ -289,11 +298,10 @@ const longestReason = 2000;
 function deny(
   subject: Pick<GateSubject, "caller" | "record">,
   call: ToolCall,
-  rule: string,
-  reason: string,
+  { reason, ...refused }: Refusal,
 ): ToolResult {
   const error = clip(reason, longestReason + 1);
-  const payload = { call_id: call.id, tool: call.name, rule, error };
+  const payload = { call_id: call.id, tool: call.name, ...refused, error };
   subject.record({ type: "agent.tool_denied", sub_agent_id: subject.caller.id, payload });
   return { text: error, isError: true };
 }
@@ -347,6 +355,7 @@ export function completion(
     ...(delivered && { delivered }),
     ...(result.files && { files: result.files }),
     ...exitCodeOf(result),
+    ...(result.connections && { connections: result.connections }),
     ...(result.memory && { memory: result.memory }),
     ...(result.exit !== undefined && { exit: result.exit }),
   };

@@ -92,7 +92,7 @@ async function call(
       isUnattended: false,
       messages: [],
     },
-    approve: async () => false,
+    approve: async () => ({ approved: false }),
     record: (event) => note(report, event),
     contextOf: ({ id }) =>
       ({

@@ -4,6 +4,7 @@ export const shippedTools: ReadonlySet<string> = new Set([
   ...["shell", "web_fetch", "web_search", "search", "load_skill", "memory_load", "memory_save"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
   ...["request_review", "submit_plan", "interject", "list_profiles", "list_sub_agents"],
+  ...["perform_workflow", "run_workflow"],
   ...[
     "get_delegation_result",
     "cancel_delegation",
@@ -25,4 +26,5 @@ export const changingTools: ReadonlySet<string> = new Set([
   ...["write_file", "edit_file", "shell", "memory_save", "complete_task", "submit_for_review"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],
   ...["request_review", "submit_plan", "cancel_delegation", "send_message", "ask_user"],
+  ...["perform_workflow", "run_workflow"],
 ]);

@@ -8,7 +8,13 @@ import type { Exposure } from "../contracts/exposure.ts";
 import type { CallSubjects } from "../contracts/judge-by-rules.ts";
 import type { Selection } from "../contracts/selection.ts";
 import type { RuleSet } from "../contracts/tool-rule.ts";
-import type { FileEvidence, MemoryReference, Polls, StartedTool } from "../events/event.ts";
+import type {
+  ConnectionEvidence,
+  FileEvidence,
+  MemoryReference,
+  Polls,
+  StartedTool,
+} from "../events/event.ts";
 import type { Delegator } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
@@ -69,6 +75,8 @@ export interface Tool<Input = unknown> {
   readonly describesChildren?: true;
   /** What its calls choose from: the prompt of an agent that has the tool lists it. */
   readonly choosesFrom?: "profiles" | "agents" | "skills";
+  /** Whether its programs run without a sandbox, as the operator said: contracts name it. */
+  isUnsandboxed?(): boolean;
   /** Other agents do not get it, whatever their profile says. */
   readonly onlyFor?: "watcher" | "orchestrator";
   /**
@@ -133,6 +141,8 @@ export interface ToolResult {
   readonly untrusted?: true;
   /** How a program that it ran ended by itself, for the same. */
   readonly exitCode?: number;
+  /** The hosts that a program in a sandbox asked for. */
+  readonly connections?: readonly ConnectionEvidence[];
   /** The memory that it saved: the log commits to all of it. */
   readonly memory?: MemoryReference;
   /** Completes the delegation with this output. */
@@ -267,6 +277,7 @@ const toolKeys = {
   aliases: true,
   ends: true,
   mayComeBack: true,
+  isUnsandboxed: true,
   isAlsoUseful: true,
   shown: true,
   parameters: true,
@@ -297,7 +308,7 @@ function isExposure(value: unknown): boolean {
   return (
     typeof untrusted === "boolean" &&
     (typeof hidden === "boolean" || hidden === "workspace") &&
-    (typeof wayOut === "boolean" || wayOut === "any_host" || wayOut === "address")
+    (typeof wayOut === "boolean" || wayOut === "granted_hosts" || wayOut === "address")
   );
 }
 

@@ -99,13 +99,17 @@ export function describeTool(tool: Tool): DescribedTool {
 }
 
 /**
- * A bound on the tokens of descriptions: ASCII text has at most one token for two characters. One
- * token per byte would reserve too much of a small budget for a long list of tools.
+ * A bound on the tokens of descriptions: ASCII text has at most one token for two characters, any other
+ * character at most one for each byte, and cuts a pair. One token per byte of everything would reserve
+ * too much of a small budget for a long list of tools.
  */
 function boundOf(text: string): number {
-  const bytes = Buffer.byteLength(text);
-  return bytes === text.length ? Math.ceil(bytes / 2) : bytes;
+  const others = text.match(notAscii)?.length ?? 0;
+  const ascii = text.length - others;
+  return Math.ceil(ascii / 2) + (Buffer.byteLength(text) - ascii) + others;
 }
+
+const notAscii = /[^\0-\x7f]/g;
 
 export interface DescribedTool {
   readonly description: ToolDescription;

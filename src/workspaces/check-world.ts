@@ -78,7 +78,7 @@ function problemOf({ id, isHeld }: FoundCopy, context: Context): string | undefi
     if (known.get(id)?.status === "unclear" || (isHeld && !settled)) return undefined;
     return `The working copy ${id} belongs to no delegation.`;
   }
-  if (all.some(isOpen) || last.status !== "completed") return undefined;
+  if (all.some(isOpen) || last.status !== "completed" || last.keeps === true) return undefined;
   if (!settled && world.at - (last.closedAt ?? 0) < graceMs) return undefined;
   // Unmerged work in a copy of this copy can be merged only through this copy.
   if (world.copies.some(({ madeOf }) => madeOf === id)) return undefined;

@@ -4,6 +4,7 @@ import type { Command } from "./command.ts";
 export const commandGroups = {
   "Work with agents": {
     run: "give a task to an agent, and watch it delegate",
+    workflow: "run a workflow script, list, check and resume workflows",
     chat: "talk with an agent at this terminal, and watch it delegate",
     resume: "resume what was paused, interrupted, cancelled or failed",
     cancel: "cancel a run or a delegation, with everything below it",
@@ -34,7 +35,11 @@ export const commandGroups = {
   "Dashboard and servers": {
     serve: "start the dashboard, the HTTP API and the MCP server",
     mcp: "serve the delegation tools to another program's agent, over MCP",
+    gateway: "let another program use models under a budget, with your keys kept here",
     worker: "work on delegations from the queues of a shared database",
+    workers: "list workers, drain one or all of a version, resume them",
+    queues: "list queues, pause and resume them",
+    limits: "show and set limits on model requests: rates, tokens, dollars a day",
     token: "manage who may use the server",
   },
   "The log": {
@@ -42,7 +47,7 @@ export const commandGroups = {
     replay: "run a recorded run again from its log, or compare two runs",
     fork: "start a new run from the middle of another one",
     prune: "remove old runs, and keep a receipt of each",
-    migrate: "copy the embedded database to Postgres",
+    migrate: "copy the embedded database to Postgres, or back",
   },
   "Set up": {
     init: "set up a project, or add our tools to the agent that you already use",
@@ -58,10 +63,15 @@ type CommandName = { [Group in keyof Groups]: keyof Groups[Group] }[keyof Groups
 
 const loaders: Readonly<Record<CommandName, () => Promise<Command>>> = {
   run: async () => (await import("./commands/run.ts")).runCommand,
+  workflow: async () => (await import("./commands/workflow.ts")).workflowCommand,
   chat: async () => (await import("./commands/chat.ts")).chatCommand,
   demo: async () => (await import("./demonstration/demo.ts")).demoCommand,
+  gateway: async () => (await import("./commands/gateway.ts")).gatewayCommand,
   serve: async () => (await import("./commands/serve.ts")).serveCommand,
   worker: async () => (await import("./commands/worker.ts")).workerCommand,
+  workers: async () => (await import("./commands/fleet.ts")).workersCommand,
+  queues: async () => (await import("./commands/fleet.ts")).queuesCommand,
+  limits: async () => (await import("./commands/fleet.ts")).limitsCommand,
   mcp: async () => (await import("./commands/mcp.ts")).mcpCommand,
   ls: async () => (await import("./commands/ls.ts")).lsCommand,
   tree: async () => (await import("./commands/show.ts")).treeCommand,
@@ -82,11 +92,11 @@ const loaders: Readonly<Record<CommandName, () => Promise<Command>>> = {
   import: async () => (await import("./commands/import.ts")).importCommand,
   memory: async () => (await import("./commands/memory.ts")).memoryCommand,
   replay: async () => (await import("./commands/replay.ts")).replayCommand,
-  fork: async () => (await import("./commands/fork.ts")).forkCommand,
+  fork: async () => (await import("./commands/replay.ts")).forkCommand,
   token: async () => (await import("./commands/token.ts")).tokenCommand,
   verify: async () => (await import("./commands/verify.ts")).verifyCommand,
-  prune: async () => (await import("./commands/prune.ts")).pruneCommand,
-  migrate: async () => (await import("./commands/migrate.ts")).migrateCommand,
+  prune: async () => (await import("./commands/database.ts")).pruneCommand,
+  migrate: async () => (await import("./commands/database.ts")).migrateCommand,
   init: async () => (await import("./commands/init.ts")).initCommand,
   config: async () => (await import("./commands/config.ts")).configCommand,
   completion: async () => (await import("./help/completion.ts")).completionCommand,

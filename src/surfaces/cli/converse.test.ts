@@ -23,8 +23,8 @@ afterEach(() => desk.clear());
 
 const run = (...words: string[]) => desk.type(["run", "--playbook", "book.yaml", ...words]);
 
-// general is scripted above; plan-runner carries out a plan's file and answers by no model.
-const others = new Set(["general", "plan-runner"]);
+// general is scripted above; the runners carry out a plan's file or a script, and ask no model.
+const others = new Set(["general", "plan-runner", "workflow-runner"]);
 const shipped = readdirSync(join(import.meta.dirname, "../../agents/shipped"))
   .map((file) => file.replace(/\.md$/, ""))
   .filter((name) => !others.has(name));

@@ -178,6 +178,7 @@ function describeContract(contract: Contract): Row[] {
     ],
     ...optional("owns", workspace.owns),
     ["network", names(permissions.network)],
+    ...optional("without a sandbox", permissions.unsandboxed ?? []),
     ...optional("skills", permissions.skills),
     ...optional("MCP servers", permissions.mcp_servers),
     ...optional("scopes", permissions.scopes),

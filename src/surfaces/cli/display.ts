@@ -98,6 +98,10 @@ export function importanceOf(event: StoredEvent, { state }: RunView): Importance
     case "agent.paused":
     case "agent.tool_failed":
       return "plain";
+    case "agent.workflow_settled":
+      return event.payload.outcome === "value" ? "never" : "plain";
+    case "agent.workflow_noted":
+      return "always";
     default:
       return "never";
   }

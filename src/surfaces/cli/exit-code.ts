@@ -25,6 +25,7 @@ const byError: Readonly<Record<MandateErrorCode, number>> = {
   "config-invalid": exitCode.usage,
   "playbook-invalid": exitCode.usage,
   "plan-invalid": exitCode.usage,
+  "workflow-invalid": exitCode.usage,
   "refused-by-policy": exitCode.refused,
   "contract-invalid": exitCode.refused,
   "contract-newer": exitCode.refused,

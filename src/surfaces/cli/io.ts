@@ -23,7 +23,7 @@ export interface Io {
 }
 
 /** The person at the terminal: who can open the database is its operator. */
-export const localUser = { id: "local", role: "operator" } as const;
+export const localUser = { id: "local", role: "operator", allRuns: true } as const;
 
 export type StopSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 

@@ -62,12 +62,25 @@ async function interruptedRuns(
   const found: InterruptedRun[] = [];
   for (const row of await store.listRuns({ open: true, application, limit: mostRuns })) {
     if (await store.isWorkerAlive(row.worker)) continue;
+    if (await isDistributed(store, row)) continue;
     const run = await readRun(store, row);
-    if (run === undefined || run.spread !== null || isPaused(run)) continue;
+    if (run === undefined || isPaused(run)) continue;
     const { id, task, workspace } = run;
     found.push({ id, task, workspace, lastEventAt: lastEventIn(run) });
   }
   return found;
+}
+
+/** By the first event alone: a distributed run can have hundreds of thousands. */
+async function isDistributed(store: Store, { id }: RunRow): Promise<boolean> {
+  try {
+    for await (const { payload, type } of store.readEvents({ runId: id })) {
+      return type === "run.started" && payload.spread !== undefined;
+    }
+  } catch {
+    // A damaged log is reported by whatever needs the run.
+  }
+  return false;
 }
 
 /** Undefined also for a damaged log, which must not stop new work. */

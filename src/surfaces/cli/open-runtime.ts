@@ -3,11 +3,12 @@ import { fileURLToPath } from "node:url";
 import { describeWaiting, waitingContent } from "../../application/waiting-content.ts";
 import { type Role, roles } from "../../control/records/principal.ts";
 import { quote } from "../../control/records/shown-text.ts";
+import { formatLog, type Log, type LogFormat, logFormats } from "../../ports/log.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime, RuntimeOptions } from "../../runtime.ts";
 import { type Arguments, type CommandOption, flag, text } from "./command.ts";
 import type { Io } from "./io.ts";
-import { printableLine } from "./printable.ts";
+import { printable, printableLine } from "./printable.ts";
 
 /** The options of every command that puts agents to work. */
 export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
@@ -15,6 +16,7 @@ export const runtimeOptions: Readonly<Record<string, CommandOption>> = {
   model: text("PROVIDER/MODEL", "the default model; a profile may have its own"),
   "answer-default": text("TEXT", "the answer to questions of agents that are not answered in time"),
   "answer-within": text("TIME", "how long a question waits (15m)"),
+  unsandboxed: flag("run commands without a sandbox where this machine has none, for this call"),
   speed: text("NUMBER", "divide the waits of a playbook by this"),
 };
 
@@ -39,7 +41,10 @@ export async function openRuntime(
     application,
     ...(io.ownsProcess && { watchdog: true }),
     ...(file !== undefined && { playbook: { file, ...(speed && { speed }) } }),
-    ...(model !== undefined && { flags: { model } }),
+    flags: {
+      ...(model !== undefined && { model }),
+      ...(given.flag("unsandboxed") && { unsandboxed: true }),
+    },
     ...extra,
     limits: {
       ...(askDefault !== undefined && { askDefault }),
@@ -125,4 +130,52 @@ export function roleOf(given: Arguments): Role {
   const role = roles.find((each) => each === text);
   if (role !== undefined) return role;
   throw new MandateError("usage", `--role takes ${roles.join(", ")}; it is ${quote(text)}.`);
+}
+
+/** The options of processes that serve others for long: `serve` and `worker`. */
+export const operatingOptions: Readonly<Record<string, CommandOption>> = {
+  health: text("PORT", "port for /healthz, /readyz and /metrics, without a token (none; 0: any)"),
+  "health-host": text("ADDRESS", "address for these (127.0.0.1)"),
+  "log-format": text("FORMAT", "json or text (text at a terminal, else json)"),
+  "wait-for-database": text("TIME", "how long to wait at the start for Postgres (10s; 0s: not)"),
+};
+
+const usualWaitMs = 10_000;
+
+/** Where a process of an operator reports, and how its start waits. */
+export function operatingOf(given: Arguments, io: Io) {
+  const port = portOf(given);
+  const wait = given.text("wait-for-database");
+  return {
+    log: processLog(given, io),
+    waitForDatabaseMs:
+      wait === "0" || wait === "0s" ? 0 : (given.duration("wait-for-database") ?? usualWaitMs),
+    health: port === undefined ? undefined : { port, hostname: given.text("health-host") },
+  };
+}
+
+/** Writes a line for each entry to standard error. */
+function processLog(given: Arguments, io: Io): Log {
+  const chosen = given.text("log-format") ?? (io.environment["MANDATE_LOG_FORMAT"] || undefined);
+  const format: LogFormat | undefined =
+    chosen === undefined
+      ? io.stderr.isTerminal
+        ? "text"
+        : "json"
+      : logFormats.find((each) => each === chosen);
+  if (format === undefined) {
+    throw new MandateError(
+      "usage",
+      `--log-format (or MANDATE_LOG_FORMAT) takes ${logFormats.join(" or ")}; it is "${chosen}".`,
+    );
+  }
+  return (entry) => io.stderr.write(printable(formatLog(entry, format, io.now())));
+}
+
+function portOf(given: Arguments): number | undefined {
+  const text = given.text("health");
+  if (text === undefined) return undefined;
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN;
+  if (port <= 65_535) return port;
+  throw new MandateError("usage", `--health takes a port from 0 to 65535; it is "${text}".`);
 }

@@ -1,4 +1,4 @@
-import { type OpenAsk, openAskOf, shownName } from "../../events/delegation.ts";
+import { type Delegation, type OpenAsk, openAskOf, shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import { wrapText } from "../tui/draw/wrap-text.ts";
@@ -29,6 +29,7 @@ export class Questions {
   readonly #display: Display;
   readonly #answer: Answer;
   readonly #known = new Set<string>();
+  readonly #seen = new WeakSet<RunView>();
   readonly #waiting: Question[] = [];
   #current: { readonly id: string; readonly control: AbortController } | undefined;
 
@@ -41,10 +42,19 @@ export class Questions {
   /** Puts every open question of the run to the person, and withdraws an answered one. */
   follow(event: StoredEvent, view: RunView): void {
     if (event.type === "agent.answered") this.#withdraw(event.payload.ask_id);
-    for (const delegation of view.state.delegations.values()) {
-      const ask = openAskOf(delegation);
-      if (ask !== null) this.#put(ask, `${shownName(delegation)} ${delegation.id}`);
+    // A run that was resumed may have questions from before; later ones are events.
+    if (!this.#seen.has(view)) {
+      this.#seen.add(view);
+      for (const delegation of view.state.delegations.values()) this.#putOpen(delegation);
+    } else if (event.type === "agent.asked") {
+      const delegation = view.state.delegations.get(event.sub_agent_id ?? "");
+      if (delegation !== undefined) this.#putOpen(delegation);
     }
+  }
+
+  #putOpen(delegation: Delegation): void {
+    const ask = openAskOf(delegation);
+    if (ask !== null) this.#put(ask, `${shownName(delegation)} ${delegation.id}`);
   }
 
   stop(): void {

@@ -1,7 +1,7 @@
 import { keptWorkIn } from "../../application/kept-copies.ts";
 import type { ChangesOfRun } from "../../application/kept-work/changes-of-run.ts";
 import { findPlaces } from "../../control/places.ts";
-import type { RunState } from "../../events/run-state.ts";
+import { isPaused, type RunState } from "../../events/run-state.ts";
 import { atMost, atMostCost, spentIn } from "../../events/spent.ts";
 import type { Store } from "../../ports/store.ts";
 import { countOf, formatCost, formatElapsed, formatTokens } from "./amounts.ts";
@@ -54,9 +54,14 @@ export function tellKept(kept: readonly string[], io: Io): void {
     io.stderr.write(`Changes kept: ${io.program} diff ${id}, then merge ${id} or discard ${id}\n`);
 }
 
-/** The command that continues an orphaned run. A distributed run needs a worker. */
-export function resumeHint({ id, spread }: Pick<RunState, "id" | "spread">, io: Io): string {
-  return spread === null
-    ? `Resume: ${io.program} resume ${id}`
-    : `Start a worker: ${io.program} worker`;
+/** The command that continues an interrupted run. */
+export function resumeHint(run: RunState, io: Io): string {
+  return isLeftToWorkers(run)
+    ? `Start a worker: ${io.program} worker`
+    : `Resume: ${io.program} resume ${run.id}`;
+}
+
+/** Workers recover a distributed run by themselves; one that is paused, a person resumes. */
+export function isLeftToWorkers(run: RunState): boolean {
+  return run.spread !== null && !isPaused(run);
 }

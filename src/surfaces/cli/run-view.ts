@@ -1,5 +1,5 @@
 import type { StoredEvent } from "../../events/event.ts";
-import { isWorkedOn } from "../../events/is-worked-on.ts";
+import { isRunInterrupted } from "../../events/is-worked-on.ts";
 import { applyToRun, emptyRun, type RunState } from "../../events/run-state.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Store } from "../../ports/store.ts";
@@ -15,6 +15,9 @@ export interface AgentNotes {
   /** How often it was resumed or recovered. */
   resumptions: number;
 }
+
+/** More delegations than a person reads; in a larger run the others show no budget. */
+const mostBudgets = 500;
 
 /** The state of a run, updated event by event, with notes on each delegation. */
 export class RunView {
@@ -34,7 +37,7 @@ export class RunView {
     for await (const event of store.readEvents({ runId })) view.apply(event);
     if (view.state.lastRunSeq === 0)
       throw new MandateError("unknown-run", `There is no run ${runId}.`);
-    view.isInterrupted = view.state.outcome === null && !(await isWorkedOn(store, view.state));
+    view.isInterrupted = await isRunInterrupted(store, view.state);
     return view;
   }
 
@@ -56,14 +59,22 @@ export class RunView {
     return notes;
   }
 
-  /** Contracts are stored beside the log: a budget is read once, when its delegation is new. */
+  /** Contracts are stored beside the log, one read for each: the first delegations show a budget. */
   async readBudgets(): Promise<void> {
-    for (const id of this.state.delegations.keys()) {
-      const notes = this.notesOf(id);
-      if (notes.budget !== null) continue;
-      const contract = await this.#store.readContract(id).catch(() => undefined);
-      notes.budget = contract?.budget.tokens ?? 0;
-    }
+    const first = [...this.state.delegations.keys()].slice(0, mostBudgets);
+    for (const id of first) await this.#readBudget(id);
+  }
+
+  /** Reads the budget of a new delegation. */
+  noteCreated(id: string): void {
+    if (this.state.delegations.size <= mostBudgets) void this.#readBudget(id);
+  }
+
+  async #readBudget(id: string): Promise<void> {
+    const notes = this.notesOf(id);
+    if (notes.budget !== null) return;
+    const contract = await this.#store.readContract(id).catch(() => undefined);
+    notes.budget = contract?.budget.tokens ?? 0;
   }
 
   #note(notes: AgentNotes, event: StoredEvent): void {
@@ -137,7 +148,7 @@ export class RunWatch {
     }
     const view = this.views.get(event.run_id);
     if (view === undefined || !view.apply(event)) return;
-    if (event.type === "agent.subagent_created") void view.readBudgets();
+    if (event.type === "agent.subagent_created") view.noteCreated(event.sub_agent_id ?? "");
     this.#onEvent(event, view);
   }
 }

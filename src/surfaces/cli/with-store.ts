@@ -33,9 +33,17 @@ export function withKeptWork<Value>(
 }
 
 /** Opens profiles, skills and records without models or agents, and always closes them. */
-export async function withControl<Value>(
+export function withControl<Value>(
   io: Io,
   use: (control: Control) => Promise<Value>,
+): Promise<Value> {
+  return withControlStore(io, use);
+}
+
+/** The same, with the database. */
+export async function withControlStore<Value>(
+  io: Io,
+  use: (control: Control, store: Store) => Promise<Value>,
 ): Promise<Value> {
   const { cwd, environment } = io;
   const { openControl } = await import("../../open-control.ts");
@@ -46,7 +54,7 @@ export async function withControl<Value>(
     const settled = await settleByRecords(loaded, store);
     const control = await openControl({ ...settled, cwd, environment, store });
     try {
-      return await use(control);
+      return await use(control, store);
     } finally {
       control.close();
     }

@@ -210,7 +210,10 @@ export function tellOfMissingWorker(
     if (worker === undefined || (worker !== null && (await store.isWorkerAlive(worker)))) return;
     const workers = (await store.workers?.()) ?? [];
     if (workers.some(({ executor, isAlive }) => executor !== null && isAlive)) return;
-    const filled = (await queues?.overview())?.queues.filter(({ waiting }) => waiting > 0) ?? [];
+    // What a dead worker had taken waits as well: no live worker can put it back.
+    const filled = ((await queues?.overview())?.queues ?? []).filter(
+      ({ suspended, waiting, working }) => waiting + working + suspended > 0,
+    );
     if (isStopped || filled.length === 0) return;
     const names = filled.map(({ name }) => `\`${name}\``).join(", ");
     display.say(`No worker takes from ${names}: start \`${io.program} worker\`.`);

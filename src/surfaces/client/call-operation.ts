@@ -95,6 +95,7 @@ function fillPath(path: string, input: Input): { readonly path: string; readonly
   const filled = path.replaceAll(/:(\w+)/g, (_, name: string) => {
     const value = rest[name];
     delete rest[name];
+    if (typeof value === "number") return String(value);
     if (typeof value === "string" && value !== "") return encodeURIComponent(value);
     throw new TypeError(`"${name}" is missing.`);
   });

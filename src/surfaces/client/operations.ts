@@ -14,15 +14,26 @@ import type { delegationResult, delegationRow } from "../http/routes/describe-de
 import type { runDetail, runRow } from "../http/routes/describe-run.ts";
 import type { eventRow } from "../http/routes/event-page.ts";
 import type { fileList, fileQuery } from "../http/routes/files.ts";
-import type { inboxPage, markReadBody, markReadReply } from "../http/routes/inbox.ts";
+import type { askDetail, inboxPage, markReadBody, markReadReply } from "../http/routes/inbox.ts";
 import type {
   delegationDiff,
   discardBody,
   discardReply,
   mergeBody,
   mergeReply,
+  runChanges,
 } from "../http/routes/kept-work.ts";
+import type {
+  limitList,
+  putLimitBody,
+  putStopBody,
+  stopChange,
+  stopList,
+  storedLimit,
+} from "../http/routes/limits.ts";
 import type { memoryDecision, memoryRow } from "../http/routes/memory.ts";
+import type { modelRequestDetail, modelRequestRow } from "../http/routes/model-requests.ts";
+import type { overview } from "../http/routes/overview.ts";
 import type { profileDetail, profileList } from "../http/routes/profiles.ts";
 import type {
   deletePinQuery,
@@ -38,6 +49,7 @@ import type {
   forkedRun,
   replayedRun,
   verification,
+  workflowDetail,
 } from "../http/routes/runs.ts";
 import type {
   continueBody,
@@ -54,6 +66,8 @@ import type {
   answerReply,
   cancelBody,
   cancelReply,
+  interruptBody,
+  interruptReply,
   resumeBody,
   resumedRun,
   sendBody,
@@ -112,13 +126,20 @@ export interface Operations {
       readonly open?: boolean | undefined;
       readonly outcome?: "succeeded" | "failed" | "cancelled" | undefined;
       readonly application?: string | undefined;
+      readonly profile?: string | undefined;
+      readonly model?: string | undefined;
+      readonly startedBy?: string | undefined;
+      readonly workspace?: string | undefined;
     },
     Page<Of<typeof runRow>>
   >;
   startRun: Operation<Of<typeof startRunBody>, Of<typeof startedRun>>;
+  getWorkflow: Operation<RunInput, Of<typeof workflowDetail>>;
   getRun: Operation<RunInput & { readonly wait?: number | undefined }, Of<typeof runDetail>>;
   cancelRun: Operation<RunInput & Of<typeof cancelBody>, Of<typeof cancelReply>>;
+  interruptRun: Operation<RunInput & Of<typeof interruptBody>, Of<typeof interruptReply>>;
   resumeRun: Operation<RunInput & Of<typeof resumeBody>, Of<typeof resumedRun>>;
+  getRunChanges: Operation<RunInput, Of<typeof runChanges>>;
   forkRun: Operation<RunInput & Of<typeof forkBody>, Of<typeof forkedRun>>;
   listRunEvents: Operation<RunInput & EventInput, EventPage>;
   verifyRun: Operation<RunInput, Of<typeof verification>>;
@@ -153,6 +174,11 @@ export interface Operations {
     },
     Of<typeof textPiece>
   >;
+  listModelRequests: Operation<DelegationInput & PageInput, Page<Of<typeof modelRequestRow>>>;
+  getModelRequest: Operation<
+    DelegationInput & { readonly request: number },
+    Of<typeof modelRequestDetail>
+  >;
   diffDelegation: Operation<DelegationInput, Of<typeof delegationDiff>>;
   mergeDelegation: Operation<DelegationInput & Of<typeof mergeBody>, Of<typeof mergeReply>>;
   discardDelegation: Operation<DelegationInput & Of<typeof discardBody>, Of<typeof discardReply>>;
@@ -186,6 +212,7 @@ export interface Operations {
     Of<typeof inboxPage>
   >;
   markInboxRead: Operation<Of<typeof markReadBody>, Of<typeof markReadReply>>;
+  getAsk: Operation<{ readonly askId: string }, Of<typeof askDetail>>;
   answerAsk: Operation<{ readonly askId: string; readonly text: string }, Of<typeof answerReply>>;
 
   listSessions: Operation<
@@ -226,14 +253,21 @@ export interface Operations {
   getSystem: Operation<Nothing, Of<typeof system>>;
   listWorkers: Operation<Nothing, Of<typeof workerList>>;
   listQueues: Operation<Nothing, Of<typeof queueList>>;
+  listLimits: Operation<Nothing, Of<typeof limitList>>;
+  putLimit: Operation<Of<typeof putLimitBody>, Of<typeof storedLimit>>;
+  deleteLimit: Operation<{ readonly scope: string; readonly version: number }, null>;
+  listStops: Operation<Nothing, Of<typeof stopList>>;
+  putStop: Operation<Of<typeof putStopBody>, Of<typeof stopChange>>;
   getCosts: Operation<
     {
       readonly by?: Of<typeof costGroup> | undefined;
       readonly since?: number | undefined;
       readonly limit?: number | undefined;
+      readonly daily?: boolean | undefined;
     },
     Of<typeof costReport>
   >;
+  getOverview: Operation<Nothing, Of<typeof overview>>;
   getOpenApi: Operation<Nothing, Readonly<Record<string, unknown>>>;
 }
 
@@ -264,8 +298,11 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   listRuns: get("/runs"),
   startRun: post("/runs"),
   getRun: get("/runs/:runId"),
+  getWorkflow: get("/runs/:runId/workflow"),
   cancelRun: post("/runs/:runId/cancel"),
+  interruptRun: post("/runs/:runId/interrupt"),
   resumeRun: post("/runs/:runId/resume"),
+  getRunChanges: get("/runs/:runId/changes"),
   forkRun: post("/runs/:runId/fork"),
   listRunEvents: get("/runs/:runId/events"),
   verifyRun: get("/runs/:runId/verification"),
@@ -281,6 +318,8 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   listDelegationEvents: get(`${delegation}/events`),
   getDelegationResult: get(`${delegation}/result`),
   readArtifact: get(`${delegation}/artifacts/:hash`),
+  listModelRequests: get(`${delegation}/requests`),
+  getModelRequest: get(`${delegation}/requests/:request`),
   diffDelegation: get(`${delegation}/diff`),
   mergeDelegation: post(`${delegation}/merge`),
   discardDelegation: post(`${delegation}/discard`),
@@ -301,6 +340,7 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   deletePin: remove("/pins"),
   listInbox: get("/inbox"),
   markInboxRead: post("/inbox/read"),
+  getAsk: get("/inbox/:askId"),
   answerAsk: post("/inbox/:askId/answer"),
   listSessions: get("/sessions"),
   getSession: get("/sessions/:sessionId"),
@@ -323,6 +363,12 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   getSystem: get("/system"),
   listWorkers: get("/workers"),
   listQueues: get("/queues"),
+  listLimits: get("/limits"),
+  putLimit: put("/limits"),
+  deleteLimit: remove("/limits"),
+  listStops: get("/stops"),
+  putStop: put("/stops"),
   getCosts: get("/costs"),
+  getOverview: get("/overview"),
   getOpenApi: get("/openapi.json"),
 };

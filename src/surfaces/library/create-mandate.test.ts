@@ -226,8 +226,7 @@ describe("createMandate", () => {
     await mandate.delegate({ profile: "meteorologist", task: "Lisbon?" });
     const items = await inbox.unread();
     expect(items.map(({ kind, title }) => [kind, title])).toEqual([
-      ["finished", "meteorologist finished: Lisbon?"],
-      ["run", "The run succeeded: Lisbon?"],
+      ["run", "Run succeeded: Lisbon?"],
     ]);
     expect(heard).toEqual(items.map(({ title }) => title));
     stop();

@@ -32,7 +32,7 @@ import type { Inbox } from "../../sessions/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
 import type { DelegationTools, MandateSessions } from "./handles.ts";
 
-export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent"> {
+export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent" | "scheduler"> {
   /**
    * Any part of a mandate.yaml, over the defaults. It replaces all files and environment settings;
    * `flags` take precedence.
@@ -74,6 +74,20 @@ export interface DelegationParameters {
    * names stay open. Never set it for untrusted text.
    */
   readonly isTyped?: boolean;
+}
+
+/** The parameters of a workflow script's run: a trusted script by its name, or a script. */
+export interface WorkflowParameters
+  extends Pick<DelegationParameters, "maxTokens" | "maxCost" | "timeout" | "workspace"> {
+  readonly name?: string;
+  readonly script?: string;
+  readonly args?: unknown;
+  readonly limits?: {
+    /** The script's `budget.total`. */
+    readonly outputTokens?: number;
+    readonly maxConcurrent?: number;
+    readonly maxAgents?: number;
+  };
 }
 
 export interface SendOptions {
@@ -156,6 +170,16 @@ export interface ResumeHandle extends ResumedRunHandle {
 export interface Mandate {
   /** Starts a run and returns at once. */
   start(parameters: DelegationParameters): Promise<RunHandle>;
+
+  /**
+   * Starts a workflow script: `agent()`, `parallel()` and `pipeline()` become delegations, and every
+   * result is in the log before the script sees it.
+   *
+   * @example
+   * const run = await mandate.runWorkflow({ name: "review", args: { path: "src" }, maxCost: 5 });
+   * console.log(JSON.parse((await run.result).result));
+   */
+  runWorkflow(parameters: WorkflowParameters): Promise<RunHandle>;
   /** Delegates and waits for the result, also for background children. */
   delegate(parameters: DelegationParameters): Promise<RunResult>;
   listActive(): Promise<readonly DelegationInfo[]>;

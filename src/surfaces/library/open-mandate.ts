@@ -25,6 +25,7 @@ import { Memories } from "../../application/memories.ts";
 import { Forks } from "../../application/replay.ts";
 import type { VerifyOptions } from "../../application/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../application/waiting-content.ts";
+import { requestedWorkflow } from "../../application/workflow-runs.ts";
 import type { Config } from "../../control/config.ts";
 import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
@@ -64,6 +65,7 @@ import type {
   RunResult,
   SendOptions,
   ToolSession,
+  WorkflowParameters,
 } from "./mandate.ts";
 import {
   authorKeys,
@@ -78,6 +80,7 @@ import {
   sendKeys,
   toolSessionKeys,
   verifyKeys,
+  workflowKeys,
 } from "./option-keys.ts";
 
 export async function openMandate(options: MandateOptions): Promise<Mandate> {
@@ -191,6 +194,19 @@ class LibraryMandate implements Mandate {
       maxTokens: Math.min(tokens, tokenBudget.max),
       timeoutMs: timeout ?? own?.timeoutMs ?? defaultTimeout,
     });
+    return runHandle(started);
+  }
+
+  async runWorkflow(parameters: WorkflowParameters): Promise<RunHandle> {
+    requireKnownKeys("runWorkflow", parameters, workflowKeys);
+    const { maxCost, timeout, workspace, ...workflow } = parameters;
+    requireDollars("maxCost", maxCost);
+    requireCount("timeout", timeout, 1);
+    await this.#runtime.control.view.refresh(true);
+    const request = await requestedWorkflow(this.#runtime, workflow, workspace ?? null);
+    const maxTokens = tokensOf(parameters);
+    const limits = { maxCost, maxTokens, timeoutMs: timeout };
+    const started = await this.#runtime.engine.startRun({ ...request, ...limits, workspace });
     return runHandle(started);
   }
 

@@ -14,6 +14,7 @@ import type {
   ResumeOptions,
   SendOptions,
   ToolSession,
+  WorkflowParameters,
 } from "./mandate.ts";
 
 const mandateKeys = {
@@ -39,6 +40,8 @@ const mandateKeys = {
   onDelta: true,
   dispatcher: true,
   watchdog: true,
+  log: true,
+  waitForDatabaseMs: true,
   telemetry: true,
   recover: true,
   force: true,
@@ -57,6 +60,8 @@ const flagKeys = {
   databaseUrl: true,
   tenant: true,
   engine: true,
+  unsandboxed: true,
+  engineSchema: true,
 } satisfies Keys<NonNullable<MandateOptions["flags"]>>;
 
 const limitKeys = {
@@ -154,6 +159,17 @@ function functionsOf(middleware: Middleware): readonly string[] {
 }
 
 /** The known keys of each call. `satisfies` fails to compile when a key is missing here. */
+
+export const workflowKeys = {
+  name: true,
+  script: true,
+  args: true,
+  limits: true,
+  maxTokens: true,
+  maxCost: true,
+  timeout: true,
+  workspace: true,
+} satisfies Keys<WorkflowParameters>;
 
 export const delegationKeys = {
   profile: true,

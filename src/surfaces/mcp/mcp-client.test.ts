@@ -48,6 +48,7 @@ describe.each(eras)("a client of %s", (era) => {
       "delegate_task",
       "spawn",
       "spawn_subagent",
+      "run_workflow",
       "request_review",
       "spawn_await",
       "list_profiles",

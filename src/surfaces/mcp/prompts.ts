@@ -31,9 +31,9 @@ export function instructionsFor({ delegation, spawn }: OfferedWays): string {
   const short = delegation
     ? "\n- Short work: delegate_task, which waits. After 50 seconds it may return status running: the work continues, and get_delegation_result gives its result."
     : "";
-  return `Mandate runs sub-agents for you. Each works in a context of its own, under a contract that code enforces: tools, folders, budget and time.
+  return `Mandate runs sub-agents for you. Each works in its own context, under a contract that code enforces.
 
-Delegate work that can be described completely and whose details you need not see: research over many files, a change with a clear goal, a review, independent parts at once. Do small tasks yourself.
+Delegate work that can be described completely and whose details you need not see: research over many files, a change with a clear goal, a review, independent parts. Do small tasks yourself.
 
 - list_profiles finds the profile for a task.
 - A sub-agent sees only the task and the context you pass: name the goal, the files, the limits and what its report must contain.${short}

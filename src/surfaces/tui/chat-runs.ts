@@ -40,7 +40,6 @@ export class ChatRuns {
   readonly #beside = new Map<string, Beside>();
   readonly #contracts = new Map<string, NonNullable<AgentLine["onInterrupt"]>>();
   /** Runs to cancel once no child of their root is open. */
-  readonly #endAfterChildren = new Set<string>();
   readonly #quiet: (() => void)[] = [];
 
   constructor(runtime: Runtime, io: Io, listener: ChatRunsListener) {
@@ -100,12 +99,6 @@ export class ChatRuns {
     return view && treeRows(view, this.#io.now());
   }
 
-  async endAfterChildren(runId: string): Promise<void> {
-    this.#endAfterChildren.add(runId);
-    const view = this.#watch.views.get(runId);
-    if (view) await this.#endIfAlone(view);
-  }
-
   /** Runs whose root has answered while children still run, as far as this process works on them. */
   get answered(): readonly RunState[] {
     const { worker } = this.#runtime.store.ownership;
@@ -134,7 +127,6 @@ export class ChatRuns {
     if (event.type === "agent.subagent_created") void this.#readContract(event.sub_agent_id ?? "");
     if (event.type === "agent.subagent_closed") {
       const failed = (error: unknown) => this.#listener.failed(error);
-      this.#endIfAlone(view).catch(failed);
       const { final_status: status, sub_agent_id: id } = event.payload;
       if (status === "failed") this.#tellKept(view, id).catch(failed);
     }
@@ -190,16 +182,7 @@ export class ChatRuns {
     if (contract !== undefined) this.#contracts.set(id, contract.on_parent_interrupt);
   }
 
-  async #endIfAlone({ state }: RunView): Promise<void> {
-    if (!this.#endAfterChildren.has(state.id) || state.outcome !== null) return;
-    const below = [...state.delegations.values()].filter(({ parentId }) => parentId !== null);
-    if (below.some(({ status }) => status !== "closed")) return;
-    this.#endAfterChildren.delete(state.id);
-    await this.#runtime.engine.cancel(state.id, "interrupted at the terminal");
-  }
-
   #finish({ state }: RunView): void {
-    this.#endAfterChildren.delete(state.id);
     const why = this.#beside.get(state.id);
     const root = [...state.delegations.values()].find(({ depth }) => depth === 0);
     this.#beside.delete(state.id);

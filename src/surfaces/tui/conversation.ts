@@ -1,3 +1,4 @@
+import { cancelAfterChildren } from "../../application/cancel-after-children.ts";
 import type { Principal } from "../../control/records/principal.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { isRunInterrupted } from "../../events/is-worked-on.ts";
@@ -113,7 +114,8 @@ export class Conversation {
         await engine.interrupt(turn.runId, "interrupted at the terminal");
         return;
       case "after-children":
-        return this.#runs.endAfterChildren(turn.runId);
+        await cancelAfterChildren(this.#setting.runtime, turn.runId, "interrupted at the terminal");
+        return;
       case "background":
         await this.openAnother(null);
         return this.say(

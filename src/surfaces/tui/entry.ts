@@ -1,3 +1,4 @@
+import { patchOfCall } from "../../sessions/patch-of-call.ts";
 import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
 import type { Progress } from "../cli/markdown/stream-markdown.ts";
@@ -171,40 +172,4 @@ export function patchOf(input: unknown, output: string): { readonly patch?: stri
   const patch = patchOfCall(input);
   // The line of the call has the path.
   return patch === undefined ? {} : { patch: patch.slice(patch.indexOf("\n") + 1) };
-}
-
-const edit = ["path", "old_text", "new_text", "replace_all"];
-const write = ["path", "content"];
-
-/**
- * The change that the input of a call describes: of text in a file, or all of a file. Undefined for
- * another input, also for one with a field that a diff would not show.
- */
-export function patchOfCall(input: unknown): string | undefined {
-  if (typeof input !== "object" || input === null) return undefined;
-  const given = input as Readonly<Record<string, unknown>>;
-  const { content, new_text: next, old_text: old, path, replace_all: all = false } = given;
-  const has = (names: readonly string[]) => Object.keys(given).every((key) => names.includes(key));
-  if (typeof path !== "string") return undefined;
-  if (typeof old === "string" && typeof next === "string" && has(edit)) {
-    const where = all === true ? "wherever it occurs" : "where it occurs";
-    return [
-      `diff --git a/${path} b/${path}`,
-      `@@ ${where} @@`,
-      ...signed("-", old),
-      ...signed("+", next),
-    ].join("\n");
-  }
-  if (typeof content !== "string" || !has(write)) return undefined;
-  return [`diff --git a/${path} b/${path}`, "@@ the whole file @@", ...signed("+", content)].join(
-    "\n",
-  );
-}
-
-function signed(sign: string, text: string): readonly string[] {
-  if (text === "") return [];
-  return text
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((line) => sign + line);
 }

@@ -1,13 +1,9 @@
-import { labelOf } from "../../application/commands/describe-run.ts";
-import { KeptWork } from "../../application/kept-work/kept-work.ts";
-import type { RecordedCall } from "../../events/event.ts";
+import { describeAsk } from "../../application/describe-ask.ts";
 import type { InboxItem } from "../../events/inbox-item.ts";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import { mostInboxItems, type Store } from "../../ports/store.ts";
-import { revealHidden, visibleJson } from "../../ports/visible-text.ts";
 import { Inbox } from "../../sessions/inbox.ts";
 import type { ChatInbox, WholeQuestion } from "./chat-state.ts";
-import { patchOfCall } from "./entry.ts";
 
 /** Items that arrive within this time are read together. */
 const settleMs = 20;
@@ -92,44 +88,13 @@ export class InboxReader {
 
   /** A question does not change: what belongs to it is read once. */
   async #wholeOf(item: InboxItem): Promise<WholeQuestion> {
-    const { ask, delegationId = "", kind, runId, title } = item;
-    const known = this.#wholes.get(ask?.id ?? "");
+    const known = this.#wholes.get(item.ask?.id ?? "");
     if (known !== undefined) return known;
-    const text = ask?.question ?? item.text;
-    const run = await this.#store.readRun(runId);
-    const asking = run?.delegations.get(delegationId);
-    const from = { who: asking === undefined ? title : labelOf(asking), task: run?.task ?? "" };
-    if (kind !== "approval") return { ...from, text };
-    const about = await this.#subjectOf(item);
-    if (about?.callId === mergeCall && !text.includes("\ndiff --git ")) {
-      return { ...from, text, ...(await this.#changesOf(delegationId)) };
-    }
-    const input = about?.call?.input;
-    const patch = patchOfCall(input);
-    if (patch === undefined) return { ...from, text };
-    // The diff shows all of the call, hidden characters included: its JSON would only repeat it.
-    return { ...from, text: withoutInput(text, input), patch: revealHidden(patch) };
-  }
-
-  /** A diff that was too long for its question. */
-  async #changesOf(id: string): Promise<Pick<WholeQuestion, "patch">> {
-    const work = new KeptWork({ store: this.#store, home: this.#around.home });
-    const diff = await work.diff(id, { maximumBytes: mostOfDiff }).catch(() => undefined);
-    return diff === undefined ? {} : { patch: revealHidden(diff.text) };
-  }
-
-  /** What an approval is about: a call of the agent, or the merge of its changes. */
-  async #subjectOf({ id: seq, runId }: InboxItem): Promise<Subject | undefined> {
-    const types = ["agent.model_turn", "agent.asked"] as const;
-    const calls = new Map<string | undefined, readonly RecordedCall[]>();
-    for await (const event of this.#store.readEvents({ runId, types })) {
-      const by = event.sub_agent_id;
-      if (event.type === "agent.model_turn") calls.set(by, event.payload.calls ?? []);
-      if (event.type !== "agent.asked" || event.seq !== seq) continue;
-      const { call_id: callId } = event.payload;
-      return { callId, call: calls.get(by)?.find((call) => call.id === callId) };
-    }
-    return undefined;
+    const { call: _, ...whole } = await describeAsk(
+      { store: this.#store, home: this.#around.home },
+      item,
+    );
+    return whole;
   }
 
   async #countNews(): Promise<number> {
@@ -144,23 +109,4 @@ export class InboxReader {
     }
     return news.length;
   }
-}
-
-interface Subject {
-  readonly callId: string;
-  readonly call: RecordedCall | undefined;
-}
-
-/** The id in place of a call's, in an approval of changes. */
-const mergeCall = "merge";
-/** Of a diff in a question; the page of the delegation has more. */
-const mostOfDiff = 100_000;
-
-/** The question with the path in place of the input, where it has all of the input. */
-function withoutInput(text: string, input: unknown): string {
-  const given = input as { readonly path: string };
-  // The gate shows the input with its defaults.
-  const shown = [given, { ...given, replace_all: false }].map((each) => visibleJson(each));
-  const json = shown.find((each) => text.includes(each));
-  return json === undefined ? text : text.replace(json, () => visibleJson(given.path));
 }

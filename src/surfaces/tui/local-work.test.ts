@@ -71,7 +71,7 @@ test("The page of a run's root is wrapped for the width of the screen, also when
   await chat.see("● Heard Task:");
   await chat.settle();
   await chat.press("\u000f");
-  await chat.see("The run succeeded: hello");
+  await chat.see("Run succeeded: hello");
   await chat.press(enter);
   const [, tools = ""] =
     /\n {3}(tools[\s\S]*)\n {3}delegates/.exec(await chat.see("SUMMARY")) ?? [];

@@ -30,7 +30,7 @@ async function askServer(): Promise<string> {
   const how = { env, cwd: root, isOwn: true, searchPath: env.PATH };
   await ServerProcess.start(
     { kind: "stdio", command: "/bin/sh", args: ["-c", script], ...how },
-    root,
+    { folder: root, containment: undefined },
     { onLine: (line) => lines.push(line.toString()), onEnd },
   );
   // Nothing else keeps this process alive; whoever started it ends it when it takes too long.

@@ -147,6 +147,10 @@ describe("a hostile PATH, current directory and environment", () => {
       expect(outcomes.get("workspaces/sandbox/detect-sandbox.ts")).toBe(machine.isUsable);
       expect(outcomes.get("tools/documents/read-document.ts")).toBe("reply");
       expect(outcomes.get("workspaces/processes/process-start.ts")).toBe(true);
+      expect(outcomes.get("workspaces/sandbox/contained-program.ts")).toBe(
+        machine.isUsable ? "contained\n" : "no sandbox",
+      );
+      expect(outcomes.get("application/gateway/run-program.ts")).toBe(0);
       expect(outcomes.get("surfaces/cli/start-detached.ts")).toBe("ended");
       const shell = outcomes.get("tools/shell/shell-process.ts");
       if (machine.isUsable) {

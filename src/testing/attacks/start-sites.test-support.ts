@@ -3,6 +3,7 @@
  * current directory, the PATH and the rest of the environment have to be hostile before it begins.
  * Prints one line of JSON for each site, with its harmless outcome.
  */
+import { once } from "node:events";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Clock, systemClock } from "../../ports/clock.ts";
@@ -14,7 +15,13 @@ import { hashContents } from "../../workspaces/git/read-git.ts";
 import { askGit } from "../../workspaces/git/run-git.ts";
 import { noteAgentFolder } from "../../workspaces/processes/agent-folders.ts";
 import { startOfProcess } from "../../workspaces/processes/process-start.ts";
+import { startContained } from "../../workspaces/sandbox/contained-program.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
+import { defaultLimits } from "../../workspaces/sandbox/resource-limits.ts";
+import {
+  createScratchFolder,
+  removeScratchFolder,
+} from "../../workspaces/sandbox/scratch-folder.ts";
 import { until } from "../until.ts";
 
 const [root = "", home = "", stdioServer = ""] = process.argv.slice(2);
@@ -23,6 +30,14 @@ type StartDetached = (
   given: { text(): undefined },
   io: { readonly cwd: string; readonly environment: NodeJS.ProcessEnv },
 ) => Promise<number | undefined>;
+type RunProgram = (run: {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly environment: NodeJS.ProcessEnv;
+  readonly delegationId: string;
+  readonly database: string;
+}) => { readonly ended: Promise<number | string> };
 type PersonShellClass = new (
   folder: string,
   clock: Clock,
@@ -50,6 +65,38 @@ export const sites: Readonly<Record<string, () => Promise<unknown>>> = {
     return found?.has("needle.txt");
   },
   "workspaces/sandbox/detect-sandbox.ts": async () => detectSandbox(process.env).isUsable,
+  "workspaces/sandbox/contained-program.ts": async () => {
+    const machine = detectSandbox(process.env);
+    if (!machine.isUsable) return "no sandbox";
+    const scratch = createScratchFolder();
+    const { programs, sandbox } = machine;
+    const program = startContained(
+      { sandbox, programs, environment: process.env, limits: defaultLimits, clock: systemClock },
+      {
+        policy: {
+          ...{ root, allowWrites: true, writeRoots: [root], isThrowaway: true, scratch },
+          ...{ forbidden: [], guarded: [], visible: [], ownsGit: false },
+        },
+        argv: ["/bin/sh", "-c", "git --version >/dev/null; echo contained"],
+        cwd: root,
+        input: "pipe",
+      },
+    );
+    let said = "";
+    program.child.stdout?.on("data", (chunk: Buffer) => (said += chunk.toString()));
+    await once(program.child, "close");
+    removeScratchFolder(scratch);
+    return said;
+  },
+  "application/gateway/run-program.ts": async () => {
+    const application = join(import.meta.dirname, "../../application/gateway/run-program.ts");
+    const { runProgram } = (await import(application)) as { runProgram: RunProgram };
+    const command = "git";
+    const args = ["init", "--quiet", join(home, "gateway")];
+    const database = join(home, "gateway.db");
+    const about = { folder: root, environment: process.env, delegationId: "000001", database };
+    return await runProgram({ command, args, ...about }).ended;
+  },
   "tools/shell/shell-process.ts": async () => {
     if (!detectSandbox(process.env).isUsable) return "no sandbox";
     const { openShell } = await import("../../tools/shell/shell-fixture.test-support.ts");

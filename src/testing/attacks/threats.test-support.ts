@@ -159,7 +159,7 @@ export const threats: Readonly<Record<number, Threat>> = {
     attack: "an address that leads inside",
     tests: [
       "src/tools/web/web-boundary.test.ts > a name that leads inside is denied after it was looked up",
-      "src/tools/web/public-address.test.ts > no private IPv4 address passes in any spelling of a URL",
+      "src/workspaces/egress/public-address.test.ts > no private IPv4 address passes in any spelling of a URL",
       "src/tools/mcp/mcp-http.test.ts > our headers do not go there",
     ],
   },

@@ -1,4 +1,4 @@
-import type { McpServer } from "../../contracts/mcp-server.ts";
+import type { McpServer, ServerSandbox } from "../../contracts/mcp-server.ts";
 import { redactSecrets } from "../../ports/redact-secrets.ts";
 import { cleanLine, namesSecret } from "./clean-text.ts";
 
@@ -13,12 +13,20 @@ export function describeServer(server: McpServer): string {
           ["stdio:", plain(server.command), ...withoutSecrets(server.args ?? [])].join(" "),
           listed("env", given(server.env)),
           server.cwd === undefined ? "" : `in ${plain(server.cwd)}`,
+          server.sandbox === undefined ? "" : aboutSandbox(server.sandbox),
         ]
       : [`http: ${withoutQuery(server.url)}`, listed("headers", given(server.headers))];
   if (server.tools !== undefined) parts.push(listed("tools", server.tools) || "no tools");
   if (server.sharing === "delegation") parts.push("one for each delegation");
   if (server.disabled) parts.push("disabled");
   return cleanLine(parts.filter((part) => part !== "").join("; "), 2000);
+}
+
+function aboutSandbox(sandbox: true | ServerSandbox): string {
+  const { network = [], read = [] } = sandbox === true ? {} : sandbox;
+  return ["in a sandbox", listed("reaches", network), listed("reads", read)]
+    .filter((part) => part !== "")
+    .join(", ");
 }
 
 function listed(what: string, names: readonly string[]): string {

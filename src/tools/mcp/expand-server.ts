@@ -1,5 +1,6 @@
 import { isAbsolute, relative, resolve } from "node:path";
 import type { HttpServer, McpServer, StdioServer } from "../../contracts/mcp-server.ts";
+import type { Selection } from "../../contracts/selection.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
 import { headOf } from "../../text.ts";
@@ -23,6 +24,15 @@ export interface ExpandedStdio {
   readonly isOwn: boolean;
   /** Where its command is looked up. */
   readonly searchPath: string | undefined;
+  /** Absent: it runs with the rights of the person. */
+  readonly sandbox?: ExpandedSandbox;
+}
+
+interface ExpandedSandbox {
+  /** A host must be in both: those of the declaration and those of the contract. */
+  readonly grants: readonly Selection[];
+  /** What it can read beside its own folder. */
+  readonly visible: readonly string[];
 }
 
 interface ExpandedHttp {
@@ -45,16 +55,22 @@ interface ExpansionScope {
   readonly environment: Environment;
   readonly workspace: string | null;
   readonly isOwn: boolean;
+  /** The hosts that the contract grants; absent: none. */
+  readonly network?: Selection;
 }
 
 /** Throws `MandateError` with a sentence that names the field and the variable, never a value. */
 export function expandServer(server: McpServer, scope: ExpansionScope): ExpandedServer {
-  const { environment, workspace, isOwn } = scope;
+  const { environment, workspace, isOwn, network = [] } = scope;
   const values = new Set<string>();
   const secrets = new Set<string>();
+  let namesWorkspace = false;
   const source: VariableSource = {
     environment,
     workspace,
+    onWorkspace() {
+      namesWorkspace = true;
+    },
     onUse(name, value) {
       if (!isNeeded(name)) values.add(value);
       if (namesSecret(name)) secrets.add(value);
@@ -74,8 +90,17 @@ export function expandServer(server: McpServer, scope: ExpansionScope): Expanded
       secrets.add(value);
     }
   }
-  const hidden = { inErrors: hideValues(values), inResults: hideValues(secrets, 8) };
-  return { ...expanded, hidden };
+  if (expanded.kind === "stdio" && server.kind === "stdio" && server.sandbox !== undefined) {
+    const declared = server.sandbox === true ? {} : server.sandbox;
+    const visible = [...(declared.read ?? []), ...(namesWorkspace && workspace ? [workspace] : [])];
+    const sandbox = { grants: [declared.network ?? [], network], visible };
+    return { ...expanded, sandbox, hidden: hiddenOf(values, secrets) };
+  }
+  return { ...expanded, hidden: hiddenOf(values, secrets) };
+}
+
+function hiddenOf(values: ReadonlySet<string>, secrets: ReadonlySet<string>): HiddenValues {
+  return { inErrors: hideValues(values), inResults: hideValues(secrets, 8) };
 }
 
 function expandStdio(server: StdioServer, source: VariableSource, isOwn: boolean): ExpandedStdio {
@@ -149,6 +174,8 @@ function problem(says: string): MandateError {
 interface VariableSource {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly workspace: string | null;
+  /** Told when the declaration names the workspace. */
+  onWorkspace?(): void;
   /** Told of every value that came out of the environment, so that it can be kept out of texts. */
   onUse?(name: string, value: string): void;
 }
@@ -182,6 +209,7 @@ function expandVariables(text: string, field: string, source: VariableSource): s
 
 function readVariable(inner: string, field: string, source: VariableSource): string {
   if (inner === folderName) {
+    source.onWorkspace?.();
     if (source.workspace !== null) return source.workspace;
     throw fieldProblem(field, `uses \${${folderName}}, and this delegation has no workspace.`);
   }

@@ -1,8 +1,9 @@
 import type { Client, Tool as ServerTool } from "@modelcontextprotocol/client";
-import { untilAborted } from "../../models/until-aborted.ts";
 import type { Clock } from "../../ports/clock.ts";
+import { untilAborted } from "../../ports/until-aborted.ts";
 import type { ToolResult } from "../tool.ts";
 import type { AcceptedTool } from "./accept-tools.ts";
+import type { ServerPlace } from "./contain-server.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { explain, McpUnavailable, type Session, startSession } from "./open-session.ts";
@@ -15,8 +16,7 @@ interface ConnectionOptions {
   readonly key: string;
   readonly server: ExpandedServer;
   readonly version: string;
-  /** Below this folder a local server gets an empty one to start in. */
-  readonly folder: string;
+  readonly place: ServerPlace;
   readonly startTimeoutMs: number;
   readonly failures: FailureLimit;
   readonly clock: Clock;
@@ -76,7 +76,7 @@ export class McpConnection {
   }
 
   async #ask(
-    { client }: Session,
+    { client, transport }: Session,
     tool: AcceptedTool,
     input: unknown,
     { signal, timeoutMs }: CallOptions,
@@ -90,7 +90,9 @@ export class McpConnection {
         toolDefinition: { name: tool.name, inputSchema: { ...tool.parameters, type: "object" } },
       },
     );
-    return renderResult(result, this.#options.server.hidden.inResults);
+    const rendered = renderResult(result, this.#options.server.hidden.inResults);
+    const connections = transport instanceof StdioTransport && transport.takeConnections();
+    return { ...rendered, ...(connections && { connections }) };
   }
 
   #complaint(error: unknown, timeoutMs: number, session: Session | undefined): string {
@@ -123,7 +125,7 @@ export class McpConnection {
   }
 
   async #start(): Promise<Session> {
-    const { clock, name, key, server, version, folder, startTimeoutMs, failures } = this.#options;
+    const { clock, name, key, server, version, place, startTimeoutMs, failures } = this.#options;
     if (this.#isClosed) throw new McpUnavailable(name, "is no longer open for this delegation.");
     const wait = failures.waitFor(key);
     if (wait > 0) {
@@ -135,7 +137,7 @@ export class McpConnection {
         name,
         server,
         version,
-        folder,
+        place,
         timeoutMs: startTimeoutMs,
         clock,
         isModern: this.#isModern,

@@ -4,13 +4,15 @@
  */
 import { z } from "zod";
 import { fullExposure } from "../../contracts/exposure.ts";
-import { type McpServer, serverSlug } from "../../contracts/mcp-server.ts";
+import { type McpServer, type ServerSandbox, serverSlug } from "../../contracts/mcp-server.ts";
+import type { Selection } from "../../contracts/selection.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { headOf } from "../../text.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
 import type { Tool } from "../tool.ts";
 import { type AcceptedTool, acceptTools, measureJson } from "./accept-tools.ts";
+import type { ServerContainment } from "./contain-server.ts";
 import { type ExpandedServer, expandServer } from "./expand-server.ts";
 import type { McpConnection } from "./mcp-connection.ts";
 import { McpUnavailable } from "./open-session.ts";
@@ -22,6 +24,8 @@ export interface McpScope {
   readonly workspace: string | null;
   /** The person's own configuration declares the server, not a file of the project. */
   readonly isOwn: boolean;
+  /** The hosts that the contract grants, for servers in a sandbox; absent: none. */
+  readonly network?: Selection;
 }
 
 /** A remark about a server for people, which is no failure. */
@@ -36,6 +40,8 @@ export interface McpServersOptions {
   readonly version: string;
   /** Below this folder each process gets an empty one to start in. */
   readonly folder: string;
+  /** For servers that are declared with a sandbox; absent: those cannot be started. */
+  readonly containment?: ServerContainment;
   readonly startTimeoutMs?: number;
   readonly callTimeoutMs?: number;
   /** How long a shared server is kept when it is not used. */
@@ -71,8 +77,9 @@ export class McpServers {
 
   constructor(options: McpServersOptions) {
     this.#options = options;
-    const { version, folder, mark, idleMs = 60_000, clock = systemClock } = options;
-    this.#lines = new ServerLines({ version, folder, idleMs, mark, clock });
+    const { version, folder, containment, mark, idleMs = 60_000, clock = systemClock } = options;
+    const place = { folder, containment };
+    this.#lines = new ServerLines({ version, place, idleMs, mark, clock });
   }
 
   /**
@@ -202,15 +209,27 @@ const loaders = new RegExp(
  */
 export function limitProjectServer(server: McpServer): LimitedServer {
   if (server.kind !== "stdio") return { server, notes: [] };
-  const { cwd, env, ...rest } = server;
+  const { cwd, env, sandbox, ...rest } = server;
   const names = Object.keys(env ?? {});
   const ignored = names.filter((name) => loaders.test(name));
   const kept = Object.entries(env ?? {}).filter(([name]) => !loaders.test(name));
+  const hidden = typeof sandbox === "object" && sandbox.read !== undefined;
   const notes = [
+    ...(hidden ? ["Its sandbox.read is ignored"] : []),
     ...(cwd === undefined ? [] : ["Its cwd is ignored"]),
     ...ignored.map((name) => `Its env.${headOf(name, 40)} is ignored`),
   ].map((what) => `${what}: ${why}`);
-  return { server: { ...rest, ...(env && { env: Object.fromEntries(kept) }) }, notes };
+  const limited = {
+    ...rest,
+    ...(env && { env: Object.fromEntries(kept) }),
+    ...(sandbox !== undefined && { sandbox: withoutReading(sandbox) }),
+  };
+  return { server: limited, notes };
+}
+
+function withoutReading(sandbox: true | ServerSandbox): true | ServerSandbox {
+  if (sandbox === true || sandbox.network === undefined) return true;
+  return { network: sandbox.network };
 }
 
 const why =

@@ -10,6 +10,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
+import type { ServerPlace } from "./contain-server.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { HttpTransport } from "./http-transport.ts";
 import { longestMessage } from "./server-process.ts";
@@ -28,8 +29,7 @@ export interface Session {
 interface SessionOptions {
   readonly server: ExpandedServer;
   readonly version: string;
-  /** Below this folder a local server gets an empty one to start in. */
-  readonly folder: string;
+  readonly place: ServerPlace;
   readonly timeoutMs: number;
   readonly clock: Clock;
   /** Known from an earlier start of the same server. */
@@ -84,10 +84,10 @@ async function greet(sdk: Sdk, options: SessionOptions, mode: "legacy" | "auto")
 
 function openTransport(
   sdk: Sdk,
-  { server, folder, clock }: SessionOptions,
+  { server, place, clock }: SessionOptions,
 ): StdioTransport | HttpTransport {
   if (server.kind === "stdio") {
-    return new StdioTransport(server, folder, sdk.deserializeMessage, clock);
+    return new StdioTransport(server, place, sdk.deserializeMessage, clock);
   }
   return new HttpTransport(
     new sdk.StreamableHTTPClientTransport(new URL(server.url), {

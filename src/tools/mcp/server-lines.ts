@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { Clock, Timer } from "../../ports/clock.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
+import type { ServerPlace } from "./contain-server.ts";
 import type { ExpandedServer } from "./expand-server.ts";
 import { FailureLimit, McpConnection } from "./mcp-connection.ts";
 
@@ -24,8 +25,7 @@ export interface LineRequest {
 
 export interface LineOptions {
   readonly version: string;
-  /** Below this folder each process gets an empty one to start in. */
-  readonly folder: string;
+  readonly place: ServerPlace;
   readonly idleMs: number;
   readonly mark: DelegationMark | undefined;
   readonly clock: Clock;
@@ -49,13 +49,13 @@ export class ServerLines {
     const key = owner === null ? definition : hash([definition, owner]);
     const known = this.#lines.get(key);
     if (known !== undefined) return known;
-    const { clock, folder, mark, version } = this.#options;
+    const { clock, place, mark, version } = this.#options;
     const connection = new McpConnection({
       name,
       key: definition,
       server: owner === null ? server : marked(server, mark?.(owner)),
       version,
-      folder,
+      place,
       startTimeoutMs,
       failures: this.#failures,
       clock,

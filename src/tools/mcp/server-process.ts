@@ -1,6 +1,7 @@
 import { isAbsolute, resolve } from "node:path";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import type { EgressLog } from "../../workspaces/egress/egress-log.ts";
 import {
   describeMissing,
   findProgram,
@@ -14,6 +15,7 @@ import {
 } from "../../workspaces/processes/private-folder.ts";
 import { type StartedProgram, startProgram } from "../../workspaces/processes/start-program.ts";
 import { waitAtMost } from "../wait-at-most.ts";
+import { containServer, type ServerPlace } from "./contain-server.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { endGroup, watchGroup } from "./process-group.ts";
 
@@ -72,7 +74,9 @@ export class ServerProcess {
   readonly pid: number;
   readonly #child: ServerChild;
   /** Undefined where the declaration names a folder. */
-  readonly #folder: PrivateFolder | undefined;
+  readonly #folder: ServerStart["folder"];
+  /** Of a server in a sandbox. */
+  readonly connections: EgressLog | undefined;
   readonly #listener: ProcessListener;
   readonly #clock: Clock;
   readonly #lines = new LineSplitter(longestMessage);
@@ -85,41 +89,43 @@ export class ServerProcess {
   /** Rejects with the system's own error when the command cannot be started. */
   static async start(
     server: ExpandedStdio,
-    privateFolders: string,
+    { folder, containment }: ServerPlace,
     listener: ProcessListener,
     clock: Clock = systemClock,
   ): Promise<ServerProcess> {
     const program = serverProgram(server);
-    const own = server.cwd === null ? createPrivateFolder(privateFolders) : undefined;
-    const child = startProgram(
-      {
-        program,
-        args: server.args,
-        environment: server.env,
-        folder: own?.path ?? server.cwd ?? "/",
-        leadsGroup: process.platform !== "win32",
-      },
-      ["pipe", "pipe", "pipe"],
-    );
+    const hasFolder = server.cwd === null || server.sandbox !== undefined;
+    const own = hasFolder ? createPrivateFolder(folder) : undefined;
+    let started: ServerStart;
+    try {
+      started =
+        server.sandbox !== undefined && own !== undefined
+          ? containServer({ server, program, folder: own, containment, clock })
+          : { child: startWithRights(server, program, own), folder: own };
+    } catch (error) {
+      own?.remove();
+      throw error;
+    }
+    const { child } = started;
     try {
       await new Promise<void>((resolve, reject) => {
         child.once("spawn", resolve);
         child.once("error", reject);
       });
     } catch (error) {
-      own?.remove();
+      started.folder?.remove();
       throw error;
     }
-    return new ServerProcess(child, own, listener, clock);
+    return new ServerProcess(started, listener, clock);
   }
 
   private constructor(
-    child: ServerChild,
-    folder: PrivateFolder | undefined,
+    { child, connections, folder }: ServerStart,
     listener: ProcessListener,
     clock: Clock,
   ) {
     this.#child = child;
+    this.connections = connections;
     this.#folder = folder;
     this.#listener = listener;
     this.#clock = clock;
@@ -219,6 +225,30 @@ export class ServerProcess {
 }
 
 type ServerChild = StartedProgram<["pipe", "pipe", "pipe"]>;
+
+/** A started server, and what is removed when it has ended. */
+export interface ServerStart {
+  readonly child: ServerChild;
+  readonly folder: Pick<PrivateFolder, "remove"> | undefined;
+  readonly connections?: EgressLog;
+}
+
+function startWithRights(
+  server: ExpandedStdio,
+  program: Program,
+  own: PrivateFolder | undefined,
+): ServerChild {
+  return startProgram(
+    {
+      program,
+      args: server.args,
+      environment: server.env,
+      folder: own?.path ?? server.cwd ?? "/",
+      leadsGroup: process.platform !== "win32",
+    },
+    ["pipe", "pipe", "pipe"],
+  );
+}
 
 function ignore(): void {}
 

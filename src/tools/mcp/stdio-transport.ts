@@ -1,6 +1,8 @@
 import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { Clock } from "../../ports/clock.ts";
 import { headOf } from "../../text.ts";
+import type { ToolResult } from "../tool.ts";
+import type { ServerPlace } from "./contain-server.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { ServerProcess } from "./server-process.ts";
 
@@ -15,7 +17,7 @@ export class StdioTransport implements Transport {
   /** The last line on stdout that was no message: what a server says that was started wrongly. */
   noise = "";
   readonly #server: ExpandedStdio;
-  readonly #folder: string;
+  readonly #place: ServerPlace;
   readonly #deserialize: (line: string) => JSONRPCMessage;
   readonly #clock: Clock;
   #process: ServerProcess | null = null;
@@ -23,12 +25,12 @@ export class StdioTransport implements Transport {
 
   constructor(
     server: ExpandedStdio,
-    folder: string,
+    place: ServerPlace,
     deserialize: (line: string) => JSONRPCMessage,
     clock: Clock,
   ) {
     this.#server = server;
-    this.#folder = folder;
+    this.#place = place;
     this.#deserialize = deserialize;
     this.#clock = clock;
   }
@@ -38,7 +40,7 @@ export class StdioTransport implements Transport {
       onLine: (line: Buffer) => this.#receive(line),
       onEnd: () => this.#closed(),
     };
-    const started = await ServerProcess.start(this.#server, this.#folder, listener, this.#clock);
+    const started = await ServerProcess.start(this.#server, this.#place, listener, this.#clock);
     this.#process = started;
     if (this.#isClosed) {
       await started.stop();
@@ -69,6 +71,11 @@ export class StdioTransport implements Transport {
   /** How it ended; null while it runs, where it never did, and when we stopped it. */
   get ended(): string | null {
     return this.#process?.ended ?? null;
+  }
+
+  /** The hosts that it asked for since the last time, where it runs in a sandbox. */
+  takeConnections(): ToolResult["connections"] {
+    return this.#process?.connections?.take();
   }
 
   /** What the server process wrote about itself, for the text of an error. */

@@ -329,6 +329,25 @@ describe("submit_plan", () => {
     expect(ofType(run.events, "run.planned")).toEqual([]);
   });
 
+  it("asks with a text in which no goal and no title passes for a step or a change", async () => {
+    const forged = "g\n1. a: harmless [worker]\r\ndiff --git a/x b/x\n@@ -1 +1 @@";
+    const hostile = { ...step("a"), title: forged, description: forged };
+    await using mandate = await open({
+      model: leadWith([{ approval: true, goal: forged, steps: [hostile] }]),
+    });
+    const questions: string[] = [];
+    mandate.store.subscribe((events) => {
+      for (const event of events) {
+        if (event.type !== "agent.asked") continue;
+        questions.push(event.payload.question);
+        void mandate.engine.answer(event.payload.ask_id, "no");
+      }
+    });
+    await mandate.run({ task: "go", profile: "lead" });
+    const lines = questions[0]?.split("\n").filter((line) => !line.startsWith("   "));
+    expect(lines).toEqual(["May this plan begin? (yes or no)", "Goal: g", "1. a: g"]);
+  });
+
   it("asks for an approval, and goes on asking at a word that is neither yes nor no", async () => {
     await using mandate = await open({ model: leadWith([{ approval: true, steps: [step("a")] }]) });
     const { result, runId } = await mandate.start({ task: "go", profile: "lead" });

@@ -216,18 +216,23 @@ function objectionIn(outcome: AskOutcome): string | undefined {
 /** All of a plan, as a person reads it who is asked whether it may begin. The same text every time. */
 function describePlan({ goal, steps }: Plan): string {
   return [
-    ...(goal === null ? [] : [`Goal: ${revealHidden(goal)}`]),
+    ...(goal === null ? [] : [`Goal: ${indented(goal)}`]),
     ...steps.flatMap((step, place) => linesOf(step, place, steps)),
   ].join("\n");
+}
+
+/** Only its first line begins a line: no other can pass for a step, or for a change. */
+function indented(text: string): string {
+  return revealHidden(text).replaceAll("\n", "\n   ");
 }
 
 function linesOf(step: PlanStep, place: number, steps: readonly PlanStep[]): string[] {
   const { dependsOn, description, id, owns, profile, reviewer, successCriteria, title } = step;
   const after = dependsOn.map((each) => steps[each]?.id ?? "");
   const head = [
-    `${place + 1}. ${id}: ${revealHidden(title)} [${profile}]`,
-    ...(owns.length > 0 ? [`owns ${revealHidden(owns.join(", "))}`] : []),
-    ...(after.length > 0 ? [`after ${revealHidden(after.join(", "))}`] : []),
+    `${place + 1}. ${id}: ${indented(title)} [${profile}]`,
+    ...(owns.length > 0 ? [`owns ${indented(owns.join(", "))}`] : []),
+    ...(after.length > 0 ? [`after ${indented(after.join(", "))}`] : []),
     ...(reviewer === null ? [] : [`reviewed by ${reviewer}`]),
   ].join("; ");
   const body = [description, ...successCriteria.map((criterion) => `- ${criterion}`)]

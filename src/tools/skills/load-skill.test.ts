@@ -30,7 +30,7 @@ function subjectOf(contract: Contract, tool: Tool, events: NewEvent[]): GateSubj
       isUnattended: false,
       messages: [],
     },
-    approve: async () => false,
+    approve: async () => ({ approved: false }),
     record: (event) => events.push(event),
     contextOf: () => ({ skills: contract.permissions.skills, workspace: null }) as ToolContext,
     within: (_tool, running) => running,

@@ -26,24 +26,14 @@ export interface DiscoveredRepository {
 export async function discoverRepository(
   folder: string,
 ): Promise<DiscoveredRepository | undefined> {
-  const isBare = await ask(folder, ["--is-bare-repository", "--is-inside-git-dir"]);
-  if (isBare === undefined) return undefined;
-  if (isBare[0] === "true") throw refuse("bare", folder);
-  if (isBare[1] === "true") throw refuse("inside-git-directory", folder);
-  const lines = await ask(folder, [
-    "--path-format=absolute",
-    "--show-object-format",
-    "--git-dir",
-    "--show-toplevel",
-    ...["objects", "index", "info/exclude", "info/attributes", "shallow"].flatMap((name) => [
-      "--git-path",
-      name,
-    ]),
-    "--show-prefix",
-  ]);
-  if (lines === undefined) throw refuse("corrupt", folder);
-  const [format, git, top, objects, index, exclude, attributes, shallow, prefix = ""] = lines;
-  if (lines.length > 9 || !top || !git || !objects || !index || !exclude || !attributes || !shallow)
+  const lines = await describe(folder);
+  if (lines === undefined) return undefined;
+  const [isBare, isInside, format, git, top, objects, index, exclude, attributes, shallow] = lines;
+  const prefix = lines[10] ?? "";
+  if (isBare === "true") throw refuse("bare", folder);
+  if (isInside === "true") throw refuse("inside-git-directory", folder);
+  const isMore = lines.length > 11;
+  if (isMore || !top || !git || !objects || !index || !exclude || !attributes || !shallow)
     throw refuse("unusual-path", folder);
   const toplevel = realpathSync.native(top);
   const gitDirectory = realpathSync.native(git);
@@ -59,6 +49,36 @@ export async function discoverRepository(
     objectFormat: format === "sha256" ? "sha256" : "sha1",
     ...{ objects, index, exclude, attributes, shallow },
   };
+}
+
+const kind = ["--is-bare-repository", "--is-inside-git-dir"];
+
+const paths = [
+  "--path-format=absolute",
+  "--show-object-format",
+  "--git-dir",
+  "--show-toplevel",
+  ...["objects", "index", "info/exclude", "info/attributes", "shallow"].flatMap((name) => [
+    "--git-path",
+    name,
+  ]),
+  "--show-prefix",
+];
+
+/**
+ * One line for each part of both lists. Where there is no work tree, git says what the place is only
+ * when it is not asked for the paths as well.
+ */
+async function describe(folder: string): Promise<readonly string[] | undefined> {
+  try {
+    return await ask(folder, [...kind, ...paths]);
+  } catch (error) {
+    const isUnclear = error instanceof RepositoryRefused && error.refusal.code === "corrupt";
+    if (!isUnclear) throw error;
+    const lines = await ask(folder, kind);
+    if (lines?.includes("true") !== true) throw error;
+    return lines;
+  }
 }
 
 async function ask(

@@ -81,16 +81,16 @@ async function inspectGit(repository: DiscoveredRepository, home: string): Promi
   try {
     const context = { gitDirectory, workTree: toplevel };
     const maybe = { ...context, answers: [1] };
-    const [branch, head, tracked, ignoreRules] = await Promise.all([
+    const [branch, head, tracked, ignoreRules, settings, hasTree] = await Promise.all([
       askGit(["symbolic-ref", "--quiet", "HEAD"], maybe),
       askGit(["rev-parse", "--verify", "--quiet", "HEAD"], maybe),
       readTracked(context),
       readIgnoreRules(toplevel, repository.exclude),
+      readSettings(toplevel),
+      runGit(["cat-file", "-e", "HEAD^{tree}"], { ...context, answers: [1, 128] }),
     ]);
-    const [conversions] = await Promise.all([
-      findConversions(repository, tracked.entries),
-      head === "" ? undefined : runGit(["cat-file", "-e", `${head}^{tree}`], context),
-    ]);
+    if (head !== "" && hasTree.exitCode !== 0) throw new GitFailure("exit", "cat-file", hasTree);
+    const conversions = findConversions(repository, tracked.entries, settings);
     const place: GitPlace = {
       ...{ kind: "git", toplevel, gitDirectory, prefix: repository.prefix },
       objectFormat: repository.objectFormat,
@@ -273,17 +273,17 @@ const converting = /\s(?:text|eol=|ident|filter=|working-tree-encoding=|crlf)/;
  * the bytes of the person's files and never convert. A commit on the person's branch would have to,
  * so no commit is made where this finds anything.
  */
-async function findConversions(
+function findConversions(
   repository: DiscoveredRepository,
   tracked: readonly TrackedEntry[],
-): Promise<Conversions> {
+  settings: readonly Setting[],
+): Conversions {
   const attributes = tracked
     .map(({ path }) => shownRaw(path))
     .filter((path) => path === ".gitattributes" || path.endsWith("/.gitattributes"))
     .slice(0, maximumAttributeFiles + 1)
     .map((path) => readSmallFile(join(repository.toplevel, path), 1024 * 1024));
   const text = [...attributes, readSmallFile(repository.attributes)].join("\n");
-  const settings = await readSettings(repository.toplevel);
   const byAttribute = attributes.length > maximumAttributeFiles || converting.test(text);
   return {
     inUse: byAttribute || settings.some(isConverting),
@@ -291,14 +291,16 @@ async function findConversions(
   };
 }
 
-function isConverting([name, value]: readonly [string, string]): boolean {
+type Setting = readonly [name: string, value: string];
+
+function isConverting([name, value]: Setting): boolean {
   const isOff = ["false", "no", "off", "0"].includes(value.toLowerCase());
   if (name === "core.autocrlf") return !isOff;
   if (name === "core.filemode" || name === "core.symlinks") return isOff;
   return name === "core.eol" || name === "core.attributesfile";
 }
 
-async function readSettings(folder: string): Promise<readonly (readonly [string, string])[]> {
+async function readSettings(folder: string): Promise<readonly Setting[]> {
   const pattern = "^core\\.(autocrlf|eol|filemode|symlinks|attributesfile)$";
   const { stdout } = await runGit(["config", "-z", "--get-regexp", pattern], {
     cwd: folder,

@@ -36,10 +36,11 @@ export const doctorCommand: Command = {
       isPortFree(usualPort),
     ]);
     const found = { ...diagnosis, port: { number: usualPort, isFree } };
-    const { configuration, database, models, node, ping } = found;
+    const { configuration, database, engine, models, node, ping } = found;
     const isWell =
       node.isSupported &&
       database.isUsable &&
+      engine?.isUsable !== false &&
       configuration.isUsable &&
       models.problem === null &&
       ping?.isAnswered !== false;
@@ -77,6 +78,9 @@ type Row = readonly [level: Level, label: string, text: string];
 export function describeDiagnosis(found: Findings, style: Style, program: string): string {
   const groups: readonly (readonly [string, readonly Row[]])[] = [
     ["Mandate", aboutItself(found, program)],
+    ...(found.server === null && found.engine === null
+      ? []
+      : [["Fleet", aboutFleet(found, program)] as const]),
     ["Models", aboutModels(found, program)],
     ["Pools", aboutPools(found)],
     ["This machine", aboutMachine(found, program)],
@@ -110,7 +114,7 @@ function whatNext({ models }: Findings, wrong: readonly string[], program: strin
 }
 
 function aboutItself(
-  { configuration, database, exposed, home, node }: Findings,
+  { configuration, database, exposed, home, node, server }: Findings,
   program: string,
 ): Row[] {
   const { isUsable, path, problem, runs, schema, synchronous } = database;
@@ -135,7 +139,7 @@ function aboutItself(
       ? [
           "good",
           "database",
-          `${path} (schema ${schema}, ${countOf(runs, "run")}; synchronous ${synchronous}: ${survives})`,
+          `${path} (schema ${schema}, ${countOf(runs, "run")}${server === null ? `; synchronous ${synchronous}: ${survives}` : ""})`,
         ]
       : ["wrong", "database", problem ?? ""],
     configuration.isUsable
@@ -157,6 +161,72 @@ function aboutItself(
           "configuration",
           `${configuration.problem ?? ""}\nUntil that is fixed, nothing starts here. All keys: docs/reference/configuration.md, or ${program} doctor --schema mandate`,
         ],
+  ];
+}
+
+/** How much of the server's connections may be in use before it is worth a line of warning. */
+const manyConnections = 0.8;
+
+function aboutFleet({ engine, server }: Findings, program: string): Row[] {
+  return [...(server === null ? [] : aboutServer(server)), ...aboutEngine(engine, program)];
+}
+
+function aboutServer(server: NonNullable<Findings["server"]>): Row[] {
+  const { connections, fsync, knownSchema, maxConnections, schema, synchronousCommit } = server;
+  const isDurable = fsync === "on" && synchronousCommit !== "off";
+  const settings = `synchronous_commit ${synchronousCommit}, fsync ${fsync}`;
+  const used = `${connections} of ${maxConnections} connections in use`;
+  return [
+    ["good", "postgres", `${server.version}, ${server.isEncrypted ? "with" : "without"} TLS`],
+    isDurable
+      ? ["good", "durability", `${settings}: what is acknowledged survives a power cut`]
+      : [
+          "missing",
+          "durability",
+          `${settings}: a power cut can lose what was acknowledged. Set both to on in postgresql.conf`,
+        ],
+    connections < maxConnections * manyConnections
+      ? ["good", "connections", used]
+      : ["missing", "connections", `${used}: raise max_connections, or run fewer processes`],
+    ...(schema === knownSchema
+      ? []
+      : [
+          [
+            "missing",
+            "migration",
+            `the schema was at ${schema} of ${knownSchema}: the first process of this version has migrated it`,
+          ] as const,
+        ]),
+  ];
+}
+
+function aboutEngine(engine: Findings["engine"], program: string): Row[] {
+  if (engine === null) return [];
+  const { idle, isUsable, problem = "", stopped, versions, waiting, workers } = engine;
+  if (!isUsable) return [["wrong", "engine", problem]];
+  const wait = `${countOf(waiting, "delegation")} waiting`;
+  return [
+    workers === 0
+      ? ["missing", "workers", `none is alive, ${wait}. Start one: ${program} worker`]
+      : ["good", "workers", `${workers} alive (version ${versions.join(", ")}), ${wait}`],
+    // Without any worker, the line above says it.
+    ...(workers === 0 ? [] : idle).map(
+      ({ queue, waiting: waits }): Row => [
+        "missing",
+        `queue ${queue}`,
+        `${countOf(waits, "delegation")} waiting, none at work. If that lasts, no worker takes work from it: ${program} worker --queues ${queue}`,
+      ],
+    ),
+    ...stopped.map((scope): Row => {
+      const [kind = "", name = ""] = scope.split("/");
+      const command = kind === "queue" ? "queues" : "workers";
+      const state = kind === "queue" ? "paused" : "drained";
+      return [
+        "missing",
+        "stopped",
+        `${kind} ${name} is ${state}. To resume: ${program} ${command} resume ${name}`,
+      ];
+    }),
   ];
 }
 

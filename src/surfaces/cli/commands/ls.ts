@@ -12,7 +12,7 @@ import { drawTable } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
-import { keptChanges } from "../run-hints.ts";
+import { isLeftToWorkers, keptChanges } from "../run-hints.ts";
 import { styleFor } from "../style.ts";
 import { withStore } from "../with-store.ts";
 
@@ -57,11 +57,11 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
   }
   for (const line of table(runs, io)) io.stdout.write(`${line}\n`);
   const interrupted = looks.filter(({ line }) => line.state === "interrupted");
-  const own = interrupted.find(({ isDistributed }) => !isDistributed);
+  const own = interrupted.find(({ isLeftToWorkers: isTheirs }) => !isTheirs);
   if (own) {
     io.stderr.write(`\nInterrupted runs continue with: ${io.program} resume ${own.line.id}\n`);
   }
-  if (interrupted.some(({ isDistributed }) => isDistributed)) {
+  if (interrupted.some(({ isLeftToWorkers: isTheirs }) => isTheirs)) {
     io.stderr.write(
       `\nInterrupted runs that are distributed continue with: ${io.program} worker\n`,
     );
@@ -80,14 +80,14 @@ async function list(store: Store, given: Arguments, io: Io): Promise<number> {
 
 interface Look {
   readonly line: Line;
-  readonly isDistributed: boolean;
+  readonly isLeftToWorkers: boolean;
 }
 
 async function lookAt(store: Store, listed: RunRow, workers: AskWorkers): Promise<Look> {
   const { row, run, spent, state } = await listedRun(store, listed, workers);
   const answer = run === undefined ? null : earlyAnswerIn(run);
   const line = { ...row, ...spent, state, ...(answer && { runningAfterAnswer: answer.running }) };
-  return { line, isDistributed: Boolean(run?.spread) };
+  return { line, isLeftToWorkers: run !== undefined && isLeftToWorkers(run) };
 }
 
 function stateInWords({ runningAfterAnswer: running, state }: Line): string {

@@ -6,7 +6,7 @@ import { type Arguments, type Command, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
 import { findFolder } from "../find-target.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
-import type { Io } from "../io.ts";
+import { type Io, localUser } from "../io.ts";
 import {
   applicationFor,
   chosenPlaybook,
@@ -36,9 +36,6 @@ export const mcpCommand: Command = {
   run: serve,
 };
 
-/** A person who can start programs here sees all runs. */
-const user = { id: "local", role: "operator", allRuns: true } as const;
-
 async function serve(given: Arguments, io: Io): Promise<number> {
   const { guardStdout, serveStdio } = await import("../../mcp/stdio/serve-stdio.ts");
   const folder = realpathSync(findFolder(given, io));
@@ -47,7 +44,7 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const ways = await waysOf(folder, io);
   const served = serveStdio({
     input: process.stdin,
-    principal: user,
+    principal: localUser,
     ways,
     write: guardStdout(stop),
     warn: (sentence) => io.stderr.write(`mandate mcp: ${sentence}\n`),
@@ -95,7 +92,7 @@ async function open(
   const session = new LocalClientSession({
     runtime,
     client,
-    principal: user,
+    principal: localUser,
     folders: isOffered ? [folder] : [],
     allowed: isNamed ? [folder] : undefined,
     readOnly: given.flag("read-only"),

@@ -5,6 +5,7 @@ import { Forks } from "../../../application/replay.ts";
 import { startRetention } from "../../../application/retention.ts";
 import { AccessTokens, installationToken, proofOf } from "../../../control/access/access-tokens.ts";
 import { findPlaces } from "../../../control/places.ts";
+import type { Log } from "../../../ports/log.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { messageOf } from "../../../ports/message-of.ts";
 import type { Runtime } from "../../../runtime.ts";
@@ -15,8 +16,15 @@ import { exitCode } from "../exit-code.ts";
 import { consentOptions, requireConsent } from "../folder-consent.ts";
 import { type Io, untilStopped } from "../io.ts";
 import { openBrowser } from "../open-browser.ts";
-import { applicationFor, chosenPlaybook, openRuntime, runtimeOptions } from "../open-runtime.ts";
-import { printable, printableLine } from "../printable.ts";
+import {
+  applicationFor,
+  chosenPlaybook,
+  openRuntime,
+  operatingOf,
+  operatingOptions,
+  runtimeOptions,
+} from "../open-runtime.ts";
+import { printableLine } from "../printable.ts";
 import { styleFor } from "../style.ts";
 
 const usualPort = 4848;
@@ -37,6 +45,7 @@ export const serveCommand: Command = {
     "print-token": flag("print the installation's token"),
     open: flag("open the dashboard in a browser"),
     link: flag("print a new dashboard address of the running server"),
+    ...operatingOptions,
     ...runtimeOptions,
     ...consentOptions,
   },
@@ -53,12 +62,14 @@ async function serve(given: Arguments, io: Io): Promise<number> {
   const { DeltaHub } = await import("../../http/streams/sse-deltas.ts");
   const { serveRuntime } = await import("../../http/serve-runtime.ts");
   const { findDashboard, staticFiles } = await import("../../http/static-files.ts");
-  const { readPageKey } = await import("../../http/page/page-endpoints.ts");
+  const { readPageKey } = await import("../../http/page/page-key.ts");
   const pageKey = readPageKey(io.environment);
   const deltas = new DeltaHub();
   const forks = new Forks();
   const application = applicationFor(chosenPlaybook(given, io));
+  const { health, log, waitForDatabaseMs } = operatingOf(given, io);
   const runtime = await openRuntime(given, io, application, {
+    ...{ log, waitForDatabaseMs },
     ...(workspaces[0] !== undefined && { cwd: workspaces[0] }),
     onDelta: deltas.hear,
     middleware: [forks.middleware],
@@ -71,31 +82,40 @@ async function serve(given: Arguments, io: Io): Promise<number> {
     const { tokens: file } = findPlaces(io.environment);
     const token = installationToken(file);
     const tokens = new AccessTokens(runtime.store, file, runtime.clock);
-    // An error may quote a client or a model: no line of the log begins with its text.
-    const log = (said: string): void =>
-      io.stderr.write(`${printable(said).replaceAll("\n", "\n  ")}\n`);
     const host = { runtime, tokens, workspaces, startedAt: io.now(), forks };
     const folder = findDashboard();
     const files = folder === undefined ? undefined : staticFiles(folder);
     const server = await serveRuntime({
-      ...{ host, port, hostname, allowedHosts, deltas, log, pageKey },
+      ...{ host, port, hostname, allowedHosts, deltas, health, pageKey },
+      log: (message) => log({ level: "error", code: "server_fault", message }),
       staticFiles: files,
       linkHint: (taken) => linkCommand(taken, io),
     }).catch(async (error: unknown) => {
-      throw isPortTaken(error) ? await describeTaken(port, io) : error;
+      throw isPortTaken(error, port) ? await describeTaken(port, io) : error;
     });
     const stopped = untilStopped(io);
     const { paint } = styleFor(io.stdout, io);
     io.stdout.write(`Mandate listens at ${paint.strong(server.url)}\n`);
     io.stdout.write(`It works in ${workspaces.map(printableLine).join(", ")}\n`);
-    if (files !== undefined) showPage(server, token, given, io);
+    if (files !== undefined) await showPage(server, token, given, io);
     const where = `The token is in ${printableLine(file)} (${io.program} token show)`;
     io.stdout.write(given.flag("print-token") ? `The token is ${token}\n` : `${where}\n`);
+    const healthAt =
+      server.healthPort === undefined
+        ? ""
+        : ` Probes and metrics are on port ${server.healthPort}.`;
+    const message = `The server listens on port ${server.port}.${healthAt}`;
+    // A person at a terminal has read it already.
+    if (!io.stdout.isTerminal) log({ level: "info", code: "server_started", message });
     await recover(runtime, log);
     const retention = startRetention(runtime, findPlaces(io.environment).home, log);
     await stopped;
     retention.stop();
-    io.stderr.write("Stopping after open requests are answered.\n");
+    log({
+      level: "info",
+      code: "server_stopping",
+      message: "Stopping after open requests are answered.",
+    });
     await server.close();
     return exitCode.done;
   } finally {
@@ -104,14 +124,21 @@ async function serve(given: Arguments, io: Io): Promise<number> {
 }
 
 /** On this machine the address works until the server ends, elsewhere once. */
-function showPage(server: RunningServer, token: string, given: Arguments, io: Io): void {
-  const { code, validFor } = server.pages.createCode(token);
-  const link = `${server.url}/#code=${code}`;
+async function showPage(
+  { pages, port, url }: RunningServer,
+  token: string,
+  given: Arguments,
+  io: Io,
+): Promise<void> {
+  const { code, validFor } = await pages.createLink(token);
+  const link = `${url}/#code=${code}`;
   io.stdout.write(`The dashboard is at ${link}\n`);
   if (validFor !== null) {
+    const { code: short } = await pages.createShortCode(token);
     const minutes = Math.round(validFor / 60_000);
+    io.stdout.write(`  (or sign in on the page with the code ${short})\n`);
     io.stdout.write(
-      `  (works once, for ${minutes} min; ${linkCommand(server.port, io)} gives another)\n`,
+      `  (each works once, for ${minutes} min; ${linkCommand(port, io)} gives another)\n`,
     );
   }
   if (given.flag("open")) openBrowser(link);
@@ -123,19 +150,26 @@ export function linkCommand(port: number, io: Pick<Io, "program">): string {
 
 async function printLink(given: Arguments, io: Io, port: number): Promise<number> {
   const { tokens: file } = findPlaces(io.environment);
-  const link = await requestPageLink(`http://127.0.0.1:${port}`, installationToken(file));
+  const server = `http://127.0.0.1:${port}`;
+  const { link, shortCode } = await requestPageLink(server, installationToken(file));
   io.stdout.write(`${link}\n`);
+  if (shortCode !== undefined) {
+    io.stderr.write(`Or type this code on the sign-in page: ${shortCode} (once, for 10 min)\n`);
+  }
   if (given.flag("open")) openBrowser(link);
   return exitCode.done;
 }
 
 /** A run that cannot be recovered must not keep a server from serving. */
-async function recover({ engine }: Runtime, log: (line: string) => void): Promise<void> {
-  const refused = (error: unknown): void =>
-    log(`An interrupted run could not be recovered: ${messageOf(error)}`);
+async function recover({ engine }: Runtime, log: Log): Promise<void> {
+  const refused = (error: unknown): void => {
+    const message = `An interrupted run could not be recovered: ${messageOf(error)}`;
+    log({ level: "warn", code: "run_not_recovered", message });
+  };
   try {
     for (const { runId, result } of await engine.recover(undefined, refused)) {
-      log(`${runId} was interrupted and continues where it stopped.`);
+      const message = `${runId} was interrupted and continues where it stopped.`;
+      log({ level: "info", code: "run_recovered", message, run: runId });
       // Its outcome is in the log; the server does not wait for it.
       result.catch(() => undefined);
     }
@@ -180,9 +214,10 @@ function workspacesOf(given: Arguments, io: Io): readonly string[] {
 }
 
 /** `cause` of the error of a server that could not listen. */
-function isPortTaken(error: unknown): boolean {
+function isPortTaken(error: unknown, asked: number): boolean {
   const { cause } = error instanceof MandateError ? error : {};
-  return (cause as NodeJS.ErrnoException | undefined)?.code === "EADDRINUSE";
+  const { code, port } = (cause ?? {}) as { readonly code?: unknown; readonly port?: unknown };
+  return code === "EADDRINUSE" && port === asked;
 }
 
 /** Any program may answer there, so nothing is advised before it proves to be of this installation. */
@@ -213,7 +248,10 @@ async function isOwnServer(server: string, token: string): Promise<boolean> {
 }
 
 /** Asks a running server of this installation for an address that opens its dashboard. */
-async function requestPageLink(server: string, token: string): Promise<string> {
+async function requestPageLink(
+  server: string,
+  token: string,
+): Promise<{ readonly link: string; readonly shortCode: string | undefined }> {
   let isOwn: boolean;
   try {
     isOwn = await isOwnServer(server, token);
@@ -236,9 +274,11 @@ async function requestPageLink(server: string, token: string): Promise<string> {
     redirect: "error",
   });
   const said: unknown = await response.json().catch(() => undefined);
-  const { code } = (said ?? {}) as { readonly code?: unknown };
+  const { code, shortCode } = (said ?? {}) as { code?: unknown; shortCode?: { code?: unknown } };
   if (response.status === 201 && typeof code === "string" && /^[\w-]+$/.test(code)) {
-    return `${server}/#code=${code}`;
+    const { code: short } = shortCode ?? {};
+    const isShort = typeof short === "string" && /^[\w-]{11}$/.test(short);
+    return { link: `${server}/#code=${code}`, shortCode: isShort ? short : undefined };
   }
   throw new MandateError(
     "usage",

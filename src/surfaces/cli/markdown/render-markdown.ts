@@ -1,9 +1,8 @@
 /**
- * Markdown of models for terminals: what `run` and `chat` print. Pure; loads the parser `markdown-it`,
- * which an installation may leave out. The text is untrusted: nothing in it reaches the terminal as a
- * control sequence, nothing of it is hidden, and the time is linear in its length.
+ * Markdown of models for terminals: what `run` and `chat` print. Pure. The text is untrusted: nothing in
+ * it reaches the terminal as a control sequence.
  */
-import MarkdownIt, { type Token } from "markdown-it";
+import type { Token } from "markdown-it";
 import { wrapText } from "../../tui/draw/wrap-text.ts";
 import { displayWidth } from "../display-width.ts";
 import { printable } from "../printable.ts";
@@ -11,6 +10,7 @@ import type { Style } from "../style.ts";
 import { fitTable, type Table } from "./fit-table.ts";
 import { highlightCode } from "./highlight-code.ts";
 import { inlineSpans } from "./inline-spans.ts";
+import { blocksOf, checkOf, isTightList, parseMarkdown } from "./parse-markdown.ts";
 import { cutSpans, paintSpans, type Span, spanOf, widthOfSpans, wrapSpans } from "./spans.ts";
 
 export interface MarkdownLook {
@@ -18,18 +18,6 @@ export interface MarkdownLook {
   readonly style: Style;
   /** The terminal is known to open links (OSC 8); see `opensLinks`. */
   readonly hasLinks?: boolean;
-}
-
-// A definition of a link or a tag of HTML would hide text from the reader: both stay as written.
-const parser = new MarkdownIt({ html: false, linkify: false }).disable(["reference", "html_block"]);
-
-/** markdown-it leaves out what is nested deeper than 100 levels. */
-const deepest = 90;
-
-/** The blocks of a text, or null where it is nested too deeply to be more than plain text. */
-export function parseMarkdown(text: string): readonly Token[] | null {
-  const tokens = parser.parse(text, {});
-  return tokens.some(({ level }) => level >= deepest) ? null : tokens;
 }
 
 /**
@@ -68,20 +56,6 @@ export function drawBlocks(
     if (drawn.length > 0 || (index === 0 && isContinued)) needsGap = !isTight;
   }
   return lines;
-}
-
-/** The tokens of each block at the level of the first one. */
-export function blocksOf(tokens: readonly Token[]): readonly (readonly Token[])[] {
-  const blocks: (readonly Token[])[] = [];
-  let depth = 0;
-  let from = 0;
-  for (const [at, { nesting }] of tokens.entries()) {
-    depth += nesting;
-    if (depth > 0) continue;
-    blocks.push(tokens.slice(from, at + 1));
-    from = at + 1;
-  }
-  return blocks;
 }
 
 function drawBlock(block: readonly Token[], look: MarkdownLook): readonly string[] {
@@ -166,8 +140,6 @@ function hang(
   return lines.map((line, index) => (index === 0 ? first + line : (more + line).trimEnd()));
 }
 
-const task = /^\[(?<mark>[ xX])\] /;
-
 function drawList(list: Token, inner: readonly Token[], look: MarkdownLook): readonly string[] {
   const { glyphs, paint } = look.style;
   const isUnicode = glyphs.dot === "·";
@@ -182,40 +154,16 @@ function drawList(list: Token, inner: readonly Token[], look: MarkdownLook): rea
     const bullet = list.type === "ordered_list_open" ? number : isUnicode ? "•" : "-";
     const box = checked === null ? "" : boxOf(checked, isUnicode);
     const sign = list.type === "ordered_list_open" || checked === null ? `${bullet} ${box}` : box;
-    const content = checked === null ? item.slice(1, -1) : withoutBox(item.slice(1, -1));
     const hanging = { first: paint.accent(sign), more: " ".repeat(displayWidth(sign)), isTight };
     if (index > 0 && !isTight) lines.push("");
-    for (const line of hang(content, look, hanging)) lines.push(line);
+    for (const line of hang(item.slice(1, -1), look, hanging)) lines.push(line);
   }
   return lines;
-}
-
-/** Without blank lines between its items. */
-export function isTightList({ level }: Token, inner: readonly Token[]): boolean {
-  const paragraph = inner.find(
-    (each) => each.type === "paragraph_open" && each.level === level + 2,
-  );
-  return paragraph?.hidden ?? true;
-}
-
-function checkOf(item: readonly Token[]): boolean | null {
-  const [, paragraph, text] = item;
-  if (paragraph?.type !== "paragraph_open") return null;
-  const mark = task.exec(text?.content ?? "")?.groups?.["mark"];
-  return mark === undefined ? null : mark !== " ";
 }
 
 function boxOf(isChecked: boolean, isUnicode: boolean): string {
   if (!isUnicode) return isChecked ? "[x] " : "[ ] ";
   return isChecked ? "☑ " : "☐ ";
-}
-
-/** An item's tokens without the box at the beginning of its text. */
-function withoutBox([paragraph, text, ...more]: readonly Token[]): readonly Token[] {
-  const [first] = text?.children ?? [];
-  if (paragraph === undefined || text === undefined) return more;
-  if (first !== undefined) first.content = first.content.replace(task, "");
-  return [paragraph, text, ...more];
 }
 
 function tableOf(inner: readonly Token[], look: MarkdownLook): Table {

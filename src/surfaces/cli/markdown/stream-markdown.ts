@@ -1,13 +1,7 @@
 import type { Token } from "markdown-it";
 import { headOf } from "../../../text.ts";
-import {
-  blocksOf,
-  drawBlocks,
-  isTightList,
-  type MarkdownLook,
-  parseMarkdown,
-  renderMarkdown,
-} from "./render-markdown.ts";
+import { blocksOf, isTightList, parseMarkdown } from "./parse-markdown.ts";
+import { drawBlocks, type MarkdownLook, renderMarkdown } from "./render-markdown.ts";
 
 /** How far a growing text is drawn for good. */
 export interface Progress {

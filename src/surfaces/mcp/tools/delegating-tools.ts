@@ -3,7 +3,13 @@ import { describeOfferedAgents } from "../../../application/summarize-profile.ts
 import type { Runtime } from "../../../runtime.ts";
 import { printableLine } from "../../cli/printable.ts";
 import type { McpTool } from "../mcp-tool.ts";
-import { delegationResult, saidResult, startedJob, subagentStatus } from "./output-schemas.ts";
+import {
+  delegationResult,
+  saidResult,
+  startedJob,
+  startedWorkflow,
+  subagentStatus,
+} from "./output-schemas.ts";
 import {
   type MadeCall,
   type RunningJob,
@@ -66,7 +72,7 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
     ...offered("spawn", {
       title: "Spawn a sub-agent in the background",
       description:
-        "Spawn a sub-agent in the background and get its job id at once. Spawn several agents to work in parallel, then collect their results with spawn_await.",
+        "Spawn a sub-agent in the background and get its job id. Spawn several agents to work in parallel, then collect their results with spawn_await.",
       shown: { profile: profile.optional() },
       output: startedJob,
       annotations: delegating,
@@ -75,18 +81,24 @@ export function delegatingTools(runtime: Runtime): readonly McpTool[] {
     ...offered("spawn_subagent", {
       title: "Start a sub-agent, waiting or not",
       description:
-        "Start a sub-agent on a task. returnMode blocking, the default, waits for its summary; background returns its id at once, and get_delegation_result collects its result.",
+        "Start a sub-agent on a task. returnMode blocking (default) waits for its summary; background returns its id at once for get_delegation_result.",
       output: subagentStatus,
       annotations: delegating,
       structure: ({ text }) => subagentStatus.parse(JSON.parse(text)),
       running: ({ delegationId: sessionId, sentence: summary }) =>
         subagentStatus.parse({ mode: "blocking", sessionId, status: "running", summary }),
     }),
+    ...offered("run_workflow", {
+      title: "Start a workflow script in the background",
+      output: startedWorkflow,
+      annotations: delegating,
+      structure: ({ text }) => startedWorkflow.parse(JSON.parse(text)),
+    }),
     ...offered("request_review", {
       title: "Run a reviewer over changes",
       agent: reviewer,
       description:
-        "Run a reviewer over changes, read-only, and wait for its verdict. Name paths, a range of commits (main..HEAD), or nothing for uncommitted changes.",
+        "Run a read-only reviewer over changes and wait for its verdict. Name paths, a range of commits (main..HEAD), or nothing for uncommitted changes.",
       output: saidResult,
       annotations: isReadOnly(runtime, reviewer) ? readOnly : delegating,
       structure: describeSaid,

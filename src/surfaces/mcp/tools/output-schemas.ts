@@ -31,6 +31,8 @@ export const startedJob = z.object({
   next: z.string().optional().describe("What to do next."),
 });
 
+export const startedWorkflow = z.object({ delegationId: z.string() });
+
 export const awaitedJobs = z.object({
   jobs: z.array(
     z.object({

@@ -19,6 +19,7 @@ export const delegatingNames: ReadonlySet<string> = new Set([
   "delegate_task",
   "spawn",
   "spawn_subagent",
+  "run_workflow",
   "request_review",
   "delegate_to_agent",
 ]);

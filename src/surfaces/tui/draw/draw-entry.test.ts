@@ -82,3 +82,16 @@ test("The headline of a diff is the whole name of the file, whatever stands in i
   expect(headlineOf("a/hook b/README.md b/hook b/README.md")).toBe("hook b/README.md");
   expect(headlineOf("a/src/old.ts b/src/new.ts")).toBe("a/src/old.ts b/src/new.ts");
 });
+
+test("a patch hides no line of the text around it", () => {
+  const hidden = ["--- rm -rf build", "+++ then publish", "index 0 of the list"];
+  const text = ["What to do:", ...hidden, "diff --git a/x b/x", "index 1..2", "--- a/x", "+++ b/x"];
+  const drawn = drawPatch(
+    [...text, "@@ -1 +1 @@", "-old", "+new", ...hidden].join("\n"),
+    80,
+    plain,
+  );
+  for (const line of hidden) expect(drawn.filter((one) => one === line)).not.toEqual([]);
+  expect(drawn.filter((line) => line.endsWith("a/x") || line.endsWith("b/x"))).toEqual([]);
+  expect(drawn).toContain("-old");
+});

@@ -62,7 +62,7 @@ describe("In the inbox", () => {
 
   test("what is said about a whole run opens the page of its root", () => {
     const { delegationId: _one, ask: _ask, isOpen: _open, ...about } = harmless;
-    const ended: InboxItem = { ...about, kind: "run", title: "The run failed: go" };
+    const ended: InboxItem = { ...about, kind: "run", title: "Run failed: go" };
     const { effects } = step(opened, inbox([ended]), key("ctrl+o"), key("enter"));
     expect(effects.at(-1)).toEqual({ do: "read-detail", id: "r1" });
   });

@@ -103,6 +103,7 @@ async function requireOwnContents(
   { tracked, place }: CaptureRequest,
   paths: readonly RawPath[],
 ): Promise<void> {
+  if (paths.length === 0) return;
   const stored = new Map(tracked.map(({ path, object }) => [path, object]));
   const read = new Set(paths);
   const { entries } = await readTracked(context);

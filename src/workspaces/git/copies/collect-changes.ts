@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
-import { renameSync, rmSync } from "node:fs";
+import { existsSync, renameSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import { entryAt, findDifferences, recordDifferences } from "../compare-files.ts";
 import { explainGitFailure, GitFailure, RepositoryRefused } from "../git-failure.ts";
 import {
@@ -61,9 +62,11 @@ export async function collectChanges(
   const context = { ...vault, workTree: copy.folder, indexFile };
   try {
     copyIndex(layout.copyIndex, indexFile);
-    const { entries } = await readTracked(context);
+    const [{ entries }, differences] = await Promise.all([
+      readTracked(context),
+      findDifferences(context),
+    ]);
     const submodules = entries.filter(({ mode }) => mode === submoduleMode);
-    const differences = await findDifferences(context);
     const { accepted, problems } = judgeChanges(
       {
         folder: copy.folder,
@@ -140,9 +143,11 @@ async function describe(
 async function commitOnce(copy: WorkingCopy, tree: string, message: string): Promise<string> {
   const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
   const ref = refOf(copy.id);
-  const args = ["for-each-ref", "--format=%(objectname) %(tree) %(parent)", ref];
-  const [commit = "", ...about] = (await askGit(args, context)).split(" ");
-  if (about.join(" ") === `${tree} ${copy.base}`) return commit;
+  if (existsSync(join(context.gitDirectory, ref))) {
+    const args = ["for-each-ref", "--format=%(objectname) %(tree) %(parent)", ref];
+    const [commit = "", ...about] = (await askGit(args, context)).split(" ");
+    if (about.join(" ") === `${tree} ${copy.base}`) return commit;
+  }
   const input = { ...context, input: message };
   const made = await askGit(["commit-tree", tree, "-p", copy.base, "-F", "-"], input);
   moveRef(context.gitDirectory, ref, made);

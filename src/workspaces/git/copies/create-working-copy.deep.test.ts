@@ -12,6 +12,7 @@ import {
   writeFiles,
 } from "../repository.test-support.ts";
 import { createWorkingCopy } from "./create-working-copy.ts";
+import { discardWorkingCopy } from "./discard-working-copy.ts";
 
 const contents = { "a.txt": "a\n", "src/b.ts": "b\n", "src/c.ts": "c\n", ".gitignore": "*.log\n" };
 
@@ -59,6 +60,28 @@ test("the same state gives the same base", async () => {
   const one = await createWorkingCopy({ source, id: "one", home });
   const two = await createWorkingCopy({ source, id: "two", home });
   expect(two.base).toBe(one.base);
+});
+
+test("copies that are asked for at once share one capture, also when the first of them is cancelled", async () => {
+  const source = makeRepository(contents);
+  writeFiles(source, { "a.txt": "changed\n", "new.txt": "untracked\n" });
+  const home = makeFolder();
+  const first = new AbortController();
+  const cancelled = createWorkingCopy({ source, id: "first", home, signal: first.signal });
+  cancelled.catch(() => undefined);
+  const others = ["one", "two", "three"].map((id) => createWorkingCopy({ source, id, home }));
+  first.abort(new Error("cancelled"));
+  await expect(cancelled).rejects.toThrow();
+  const copies = await Promise.all(others);
+  expect(new Set(copies.map(({ base }) => base)).size).toBe(1);
+  for (const { folder } of copies) {
+    expect(treeOf(folder)).toEqual({ ...contents, "a.txt": "changed\n", "new.txt": "untracked\n" });
+  }
+  // Each stands alone: without its siblings it has all of its objects.
+  const [one, two] = copies;
+  await discardWorkingCopy(one ?? expect.fail(), { unmerged: "delete" });
+  expect(git(two?.folder ?? "", "show", "HEAD:new.txt")).toBe("untracked");
+  expect(git(two?.folder ?? "", "fsck", "--connectivity-only")).toBe("");
 });
 
 test("ignored but tracked files are copied; files that git was told to ignore changes of are read", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, realpathSync } from "node:fs";
+import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { explainGitFailure, RepositoryRefused } from "../git-failure.ts";
@@ -14,6 +14,7 @@ import {
   beginCopy,
   type CopyLimits,
   type CopyRecord,
+  copyIndex,
   copyLimits,
   layoutOf,
   type WorkingCopy,
@@ -61,30 +62,8 @@ async function make(
   home: string,
   toplevel: string,
 ): Promise<CopyRecord> {
-  const layout = layoutOf(home, request.id);
   const options = request.signal === undefined ? {} : { signal: request.signal };
-  // Under the lock: a copy has the state before or after an integration, never in between.
-  const captured = await new IntegrationQueue(home).run(
-    toplevel,
-    async () => {
-      await recoverPlace(home, toplevel);
-      const inspection = await inspectOrRefuse(request.source, home);
-      createVault(layout.vault, inspection.place, inspection.ignoreRules);
-      const capture = await captureTree({
-        vault: layout.vault,
-        place: inspection.place,
-        tracked: inspection.tracked,
-        hidden: inspection.hidden,
-        indexFile: layout.sourceIndex,
-        limits: { ...copyLimits, ...request.limits },
-        ...options,
-      });
-      return { ...capture, place: inspection.place };
-    },
-    { purpose: "files", ...options },
-  );
-  const { place, tree: baseTree, omitted } = captured;
-  const base = await commitBase(layout.vault, place, baseTree);
+  const { base, omitted, place, tree: baseTree } = await captureShared(request, home, toplevel);
   await checkOutCopy({ home, id: request.id, base, baseTree, place, ...options });
   return {
     version: 1,
@@ -93,6 +72,122 @@ async function make(
     source: { kind: place.kind, toplevel: place.toplevel, prefix: place.prefix },
     ...{ borrowed: [...place.objects], objectFormat: place.objectFormat, shallow: place.shallow },
   };
+}
+
+interface Captured {
+  readonly place: Place;
+  readonly ignoreRules: string;
+  readonly tree: string;
+  readonly omitted: CopyRecord["omitted"];
+  readonly base: string;
+}
+
+/** A capture that has not begun, and what the copies that share it do when it is there. */
+type Joining = ((captured: Captured | null, from: ReturnType<typeof layoutOf>) => void)[];
+
+/** By place. Shared by all of this process, because the lock of a place is as well. */
+const joinable = new Map<string, Joining>();
+
+/**
+ * Captures that wait for the lock of one place would all find the same state: the first one captures
+ * it, and the others take its objects over. A request never gets a state from before it was made.
+ */
+async function captureShared(
+  request: WorkingCopyRequest,
+  home: string,
+  toplevel: string,
+): Promise<Captured> {
+  const key = JSON.stringify([home, toplevel, request.source, request.limits]);
+  const joining = joinable.get(key);
+  if (joining === undefined) return captureFirst(request, home, { key, toplevel });
+  const { promise, reject, resolve: succeed } = Promise.withResolvers<Captured | null>();
+  joining.push((captured, from) => {
+    try {
+      succeed(captured && takeCapture(layoutOf(home, request.id), captured, from));
+    } catch (error) {
+      reject(error);
+    }
+  });
+  const captured = await promise;
+  request.signal?.throwIfAborted();
+  // The first one failed, perhaps only because it was cancelled.
+  return captured ?? captureShared(request, home, toplevel);
+}
+
+async function captureFirst(
+  request: WorkingCopyRequest,
+  home: string,
+  { key, toplevel }: { readonly key: string; readonly toplevel: string },
+): Promise<Captured> {
+  const layout = layoutOf(home, request.id);
+  const joining: Joining = [];
+  joinable.set(key, joining);
+  const close = (): void => {
+    if (joinable.get(key) === joining) joinable.delete(key);
+  };
+  const options = request.signal === undefined ? {} : { signal: request.signal };
+  let captured: Captured | null = null;
+  try {
+    // Under the lock: a copy has the state before or after an integration, never in between.
+    const { inspection, ...capture } = await new IntegrationQueue(home).run(
+      toplevel,
+      async () => {
+        close();
+        await recoverPlace(home, toplevel);
+        const found = await inspectOrRefuse(request.source, home);
+        createVault(layout.vault, found.place, found.ignoreRules);
+        const taken = await captureTree({
+          vault: layout.vault,
+          place: found.place,
+          tracked: found.tracked,
+          hidden: found.hidden,
+          indexFile: layout.sourceIndex,
+          limits: { ...copyLimits, ...request.limits },
+          ...options,
+        });
+        return { ...taken, inspection: found };
+      },
+      { purpose: "files", ...options },
+    );
+    const { ignoreRules, place } = inspection;
+    const base = await commitBase(layout.vault, place, capture.tree);
+    captured = { ...capture, omitted: [...capture.omitted], base, ignoreRules, place };
+    return captured;
+  } finally {
+    close();
+    // At once: this copy may be removed at any time from here on.
+    for (const take of joining) take(captured, layout);
+  }
+}
+
+/** Makes the vault of a copy from that of another one with the same state. */
+function takeCapture(
+  { sourceIndex, vault }: ReturnType<typeof layoutOf>,
+  captured: Captured,
+  from: ReturnType<typeof layoutOf>,
+): Captured {
+  createVault(vault, captured.place, captured.ignoreRules);
+  linkObjects(join(from.vault, "objects"), join(vault, "objects"));
+  copyIndex(from.sourceIndex, sourceIndex);
+  return captured;
+}
+
+/** Stored objects never change, so two repositories can share their files. */
+function linkObjects(from: string, into: string): void {
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [old, fresh] = [join(from, entry.name), join(into, entry.name)];
+    if (entry.isDirectory()) {
+      mkdirSync(fresh, { recursive: true, mode: 0o700 });
+      if (entry.name !== "info") linkObjects(old, fresh);
+    } else {
+      try {
+        linkSync(old, fresh);
+      } catch {
+        // A file system without hard links.
+        copyFileSync(old, fresh);
+      }
+    }
+  }
 }
 
 /** The same state gives the same commit: the date is that of the parent commit. */

@@ -1,8 +1,8 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
+import { discoverRepository } from "../discover-repository.ts";
 import { GitFailure, RepositoryRefused } from "../git-failure.ts";
-import { inspectRepository } from "../inspect-repository.ts";
 import { IntegrationQueue } from "../integration/integration-queue.ts";
 import { readOutcome } from "../integration/integration-result.ts";
 import { recoverPlace } from "../integration/recover-integration.ts";
@@ -64,9 +64,10 @@ export async function discardWorkingCopy(
 async function forgetRef(copy: WorkingCopy): Promise<void> {
   if (copy.source.kind !== "git" || !existsSync(copy.source.toplevel)) return;
   try {
-    const { place } = await inspectRepository(copy.source.toplevel, copy.home);
-    if (place.kind !== "git") return;
-    const { gitDirectory } = place;
+    const repository = await discoverRepository(copy.source.toplevel);
+    // Another repository, or none, is there now.
+    if (repository?.toplevel !== copy.source.toplevel) return;
+    const { gitDirectory } = repository;
     await runGit(["update-ref", "-d", refOf(copy.id)], { gitDirectory });
   } catch (error) {
     // The person's repository is unreadable or gone, so the ref does not matter.

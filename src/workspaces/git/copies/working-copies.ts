@@ -14,7 +14,13 @@ import { type IntegrationRequest, integrate } from "../integration/integrate.ts"
 import { IntegrationQueue, sweepPlaceLocks } from "../integration/integration-queue.ts";
 import type { IntegrationResult } from "../integration/integration-result.ts";
 import { recoverIntegration } from "../integration/recover-integration.ts";
-import { packChanges, packCopy, type UnpackRequest, unpackCopy } from "../travel/pack-copy.ts";
+import {
+  contentKeyOf,
+  packChanges,
+  packCopy,
+  type UnpackRequest,
+  unpackCopy,
+} from "../travel/pack-copy.ts";
 import { type ReceivedChanges, receiveChanges } from "../travel/receive-changes.ts";
 import { type CollectedChanges, collectChanges } from "./collect-changes.ts";
 import { createWorkingCopy, type WorkingCopyRequest } from "./create-working-copy.ts";
@@ -42,6 +48,8 @@ export interface PackedChanges {
   readonly tree: string;
 }
 
+const longestKeptPack = 8 * 1024 * 1024;
+
 /** All working copies below one home, as the engine uses them. */
 export class WorkingCopies {
   readonly #home: string;
@@ -50,6 +58,8 @@ export class WorkingCopies {
   readonly #held = new Map<string, () => Promise<void>>();
   /** How often each copy was taken by this process. */
   readonly #taken = new Map<string, number>();
+  /** Siblings have the same content: the pack of the last one serves the next. */
+  #packed: { readonly key: string; readonly text: Promise<string> } | undefined;
   /** Creations and removals in progress. */
   readonly #busy = new Set<Promise<unknown>>();
 
@@ -93,7 +103,15 @@ export class WorkingCopies {
 
   /** Packs the initial state of a copy, for creating it on another machine. */
   pack(copy: WorkingCopy): Promise<string> {
-    return this.#track(packCopy(copy));
+    const key = contentKeyOf(copy);
+    if (this.#packed?.key === key) return this.#packed.text;
+    const packed = { key, text: this.#track(packCopy(copy)) };
+    const forget = (): void => {
+      if (this.#packed === packed) this.#packed = undefined;
+    };
+    packed.text.then(({ length }) => length > longestKeptPack && forget(), forget);
+    this.#packed = packed;
+    return packed.text;
   }
 
   /** Creates a copy of another machine here, and takes it. */

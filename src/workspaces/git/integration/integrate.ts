@@ -217,8 +217,10 @@ async function finishIntegration(
   const { copy } = request;
   const { changes, tree, how, inspection } = prepared;
   const { vault } = layoutOf(copy.home, copy.id);
-  const files = await describeFiles(vault, copy.source.prefix, changes);
-  const plan = await planBranch(copy, prepared, request.commit);
+  const [files, plan] = await Promise.all([
+    describeFiles(vault, copy.source.prefix, changes),
+    planBranch(copy, prepared, request.commit),
+  ]);
   const merged = { status: "merged", how, child, files, commit: null } as const;
   const outcome: MergedResult = { ...merged, ...plan.outcome };
   if (changes.length === 0) {

@@ -12,6 +12,7 @@ import { type Inspection, inspectRepository } from "../inspect-repository.ts";
 import {
   linkMode,
   pathInWorkspace,
+  type RawPath,
   readLinks,
   readTreeChanges,
   readTreePaths,
@@ -36,6 +37,8 @@ export type PreparedMerge =
       readonly currentTree: string;
       readonly tree: string;
       readonly changes: readonly TreeChange[];
+      /** All paths of the merged tree. */
+      readonly paths: readonly RawPath[];
     }
   | {
       readonly status: "conflict";
@@ -71,9 +74,13 @@ export async function prepareMerge(
     ...{ base: copy.base, baseTree: copy.baseTree, currentTree, child: commit, childTree },
   });
   if (merge.status === "conflict") return { status: "conflict", inspection, files: merge.files };
-  const changes = await readTreeChanges(context, currentTree, merge.tree);
+  const { tree } = merge;
+  const [changes, paths] = await Promise.all([
+    readTreeChanges(context, currentTree, tree),
+    readTreePaths(context, tree),
+  ]);
   const how = changes.length === 0 ? "already" : merge.how;
-  return { status: "ready", how, inspection, currentTree, tree: merge.tree, changes };
+  return { status: "ready", how, inspection, currentTree, tree, changes, paths };
 }
 
 type MergeOutcome =
@@ -126,7 +133,7 @@ interface JudgedMerge {
  */
 export async function judgeMerge(
   copy: WorkingCopy,
-  merge: { readonly tree: string; readonly changes: readonly TreeChange[] },
+  merge: Pick<ReadyMerge, "changes" | "paths">,
   owns: readonly string[] | undefined,
 ): Promise<JudgedMerge> {
   const { prefix } = copy.source;
@@ -138,7 +145,7 @@ export async function judgeMerge(
 
 async function findProblem(
   copy: WorkingCopy,
-  { tree, changes }: { readonly tree: string; readonly changes: readonly TreeChange[] },
+  { changes, paths }: Pick<ReadyMerge, "changes" | "paths">,
   shown: (change: TreeChange) => string,
 ): Promise<ChangeProblem | undefined> {
   const unreadable = changes.filter(({ path }) => textOf(path) === null);
@@ -154,7 +161,7 @@ async function findProblem(
   if (escaping.length > 0) return changeProblem("escaping-link", escaping.map(shown));
   const present = changes.filter(({ after }) => after !== null);
   if (present.length === 0) return undefined;
-  const all = (await readTreePaths(context, tree)).map(shownRaw);
+  const all = paths.map(shownRaw);
   const embedded = embeddedProblem(copy.source.prefix, all, present);
   if (embedded !== undefined) return embedded;
   // Checked in the folder itself, because empty and ignored folders are in no tree.

@@ -75,6 +75,13 @@ export async function packCopy(
   }
 }
 
+/** Copies with the same key have the same pack. */
+export function contentKeyOf({ base, head, home, id, omitted, source }: WorkingCopy): string {
+  const record = readCopyRecord(home, id);
+  const rules = readFileSync(join(layoutOf(home, id).vault, "info", "exclude"), "utf8");
+  return JSON.stringify([base, head, source.prefix, omitted, record?.shallow, rules]);
+}
+
 /** Without new deltas and with one thread: fast, and the same objects give the same pack. */
 const packing = ["pack-objects", "--stdout", "-q", "--window=0", "--threads=1"];
 

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { type ChangeProblem, changeProblem } from "../copies/change-problem.ts";
-import { collectChanges } from "../copies/collect-changes.ts";
+import { type CollectedChanges, collectChanges } from "../copies/collect-changes.ts";
 import { checkOutCopy, createVault, moveRef } from "../copies/vault.ts";
 import {
   copyIndex,
@@ -22,6 +22,8 @@ export interface ReceivedChanges {
   readonly commit: string | null;
   /** What was omitted there or must not be merged; it cannot be found out here. */
   readonly problems: readonly ChangeProblem[];
+  /** As they were found in the copy afterwards. */
+  readonly collected: CollectedChanges;
 }
 
 /**
@@ -38,27 +40,34 @@ export async function receiveChanges(copy: WorkingCopy, text: string): Promise<R
   }
   const { commit } = header;
   const problems = header.problems.map(({ kind, paths }) => changeProblem(kind, paths));
-  const before = existsSync(copy.folder) ? await collectChanges(copy) : undefined;
-  // The work was done in this copy, or was received before.
-  if (before?.commit === commit) return { commit, problems };
-  const isUntouched =
-    before?.commit === null && before.problems.length === 0 && readClaim(copy.home, copy.id) === 0;
-  try {
-    let tree = copy.baseTree;
-    if (bundle !== null && commit !== null) {
-      await takeObjects(copy, bundle, commit);
-      tree = await askGit(["rev-parse", `${commit}^{tree}`], vaultOf(copy));
+  const ref = join(vaultOf(copy).gitDirectory, ...refOf(copy.id).split("/"));
+  const isUnused = readClaim(copy.home, copy.id) === 0 && !existsSync(ref);
+  if (!isUnused && existsSync(copy.folder)) {
+    // The work was done in this copy, or was received before.
+    const collected = await collectChanges(copy);
+    if (collected.commit === commit) return { commit, problems, collected };
+  }
+  const place = async (lay: (tree: string) => Promise<unknown>): Promise<CollectedChanges> => {
+    try {
+      let tree = copy.baseTree;
+      if (bundle !== null && commit !== null) {
+        await takeObjects(copy, bundle, commit);
+        tree = await askGit(["rev-parse", `${commit}^{tree}`], vaultOf(copy));
+      }
+      await lay(tree);
+      // Last: the ref records that the changes have been received.
+      moveRef(vaultOf(copy).gitDirectory, refOf(copy.id), commit);
+    } catch (error) {
+      throw bundleFailure("its files cannot be laid out", error);
     }
-    if (!isUntouched || !(await tryFastForward(copy, tree))) await layOut(copy, tree);
-    // Last: the ref records that the changes have been received.
-    moveRef(vaultOf(copy).gitDirectory, refOf(copy.id), commit);
-  } catch (error) {
-    throw bundleFailure("its files cannot be laid out", error);
-  }
-  if ((await collectChanges(copy)).commit !== commit) {
-    throw damagedBundle("its files are not those of its commit");
-  }
-  return { commit, problems };
+    return collectChanges(copy);
+  };
+  const isWhole = isUnused && existsSync(copy.folder);
+  let collected = isWhole ? await place((tree) => tryFastForward(copy, tree)) : undefined;
+  // Something else is in the copy: it is laid out from nothing.
+  if (collected?.commit !== commit) collected = await place((tree) => layOut(copy, tree));
+  if (collected.commit !== commit) throw damagedBundle("its files are not those of its commit");
+  return { commit, problems, collected };
 }
 
 function vaultOf({ home, id }: WorkingCopy): { readonly gitDirectory: string } {
