@@ -15,7 +15,7 @@ const stages = [
 
 /** Where parts are put together: all of them, the database alone, or what a machine has of them. */
 const wiring = [
-  ...["runtime.ts", "open-store.ts", "open-control.ts"],
+  ...["runtime.ts", "open-store.ts", "open-control.ts", "open-queues.ts"],
   ...["start-worker.ts", "diagnose.ts"],
 ];
 
@@ -51,11 +51,12 @@ const besideTheStages = {
   },
   "diagnose.ts": {
     imports: [
-      ...["ports", "stores", "workspaces/processes", "workspaces", "control", "models"],
-      "open-store.ts",
+      ...["ports", "stores", "stores/dbos", "workspaces/processes", "workspaces", "control"],
+      ...["models", "open-store.ts", "open-queues.ts"],
     ],
     typesOf: [],
   },
+  "open-queues.ts": { imports: ["ports", "stores", "stores/dbos"], typesOf: ["control"] },
   "open-control.ts": { imports: ["ports", "control", "agents"], typesOf: [] },
   "product-version.ts": { imports: [], typesOf: [] },
   "attendance.ts": { imports: [], typesOf: [] },
@@ -64,11 +65,20 @@ const besideTheStages = {
     imports: ["open-store.ts", "delegations", "workspaces"],
     typesOf: ["ports"],
   },
-  "start-worker.ts": { imports: ["ports", "stores/dbos", "runtime.ts"], typesOf: [] },
+  "start-worker.ts": {
+    imports: ["ports", "stores/dbos", "control", "product-version.ts", "runtime.ts"],
+    typesOf: [],
+  },
   "runtime.ts": {
     imports: [
       ...["ports", "stores", "stores/dbos", "application/telemetry", "open-store.ts"],
-      ...["open-control.ts", "product-version.ts", "watchdog.ts", "attendance.ts"],
+      ...[
+        "open-control.ts",
+        "open-queues.ts",
+        "product-version.ts",
+        "watchdog.ts",
+        "attendance.ts",
+      ],
       ...stages,
     ],
     typesOf: [],

@@ -53,6 +53,9 @@ const clocked = [
 const unclocked = new Map([
   ["src/tools/documents/parser-main.ts", "a process of its own"],
   ["src/tools/files/search/pace.ts", "how long this process was busy, whatever a clock says"],
+  ["src/tools/workflow/parse-workflow.ts", "names what a script may not use"],
+  ["src/tools/workflow/workflow-globals.ts", "the realm of a script, which has no clock"],
+  ["src/tools/workflow/workflow-vm.ts", "how long a thread computes, whatever a clock says"],
 ]);
 
 const ownTime = [

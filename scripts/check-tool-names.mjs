@@ -10,6 +10,7 @@ const allowed = new Map([
   ["src/agents/foreign/", "the tables of other programs' tool names"],
   ["src/events/upcast.ts", "events of earlier versions have nothing but the name"],
   ["src/models/plan-model.ts", "it stands for a model, and a model calls a tool by its name"],
+  ["src/models/gateway/", "the kinds of content in the protocols of providers"],
   ["src/surfaces/mcp/tools/", "the table of what is offered over MCP, by name"],
 ]);
 

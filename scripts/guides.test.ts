@@ -67,7 +67,9 @@ test.each(documents.filter((path) => path.startsWith("docs/guides/")))(
 );
 
 /** Commands that serve, talk with a person, or ask the network what is there. */
-const notRun: ReadonlySet<string> = new Set(["chat", "demo", "doctor", "mcp", "serve", "worker"]);
+const notRun: ReadonlySet<string> = new Set([
+  ...["chat", "demo", "doctor", "gateway", "mcp", "serve", "worker"],
+]);
 
 function isRun({ environment, words }: GuideCommand): boolean {
   const [word = "", ...rest] = words;

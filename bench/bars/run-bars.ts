@@ -1,6 +1,7 @@
 import type { Bar } from "./bar.ts";
 import { engineBars } from "./engine-bars.ts";
 import { fileBars } from "./file-bars.ts";
+import { gatewayBars } from "./gateway-bars.ts";
 import { httpBars } from "./http-bars.ts";
 import { closeBrowser, pageBars } from "./page-bars.ts";
 import { planBars } from "./plan-bars.ts";
@@ -10,7 +11,7 @@ import { workspaceBars } from "./workspace-bars.ts";
 
 const allBars: readonly Bar[] = [
   ...[...textBars, ...fileBars, ...planBars, ...engineBars],
-  ...[...workspaceBars, ...httpBars, ...screenBars, ...pageBars],
+  ...[...workspaceBars, ...httpBars, ...gatewayBars, ...screenBars, ...pageBars],
 ];
 
 /** The bars that `--bars` or `--bars=part-of-a-name` asks for; undefined without the option. */
