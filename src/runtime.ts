@@ -5,6 +5,7 @@ import { join } from "node:path";
 import type { ModelPolicy, Profile } from "./agents/profiles/profile.ts";
 import { layerOf } from "./agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
+import { createAgentPrograms } from "./application/programs/agent-programs.ts";
 import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
 import type { Contract } from "./contracts/contract.ts";
@@ -273,6 +274,10 @@ export async function wireRuntime(
   await admission.load();
   let copies: Promise<WorkingCopies> | undefined;
   const dispatcher = options.dispatcher ?? queues ?? undefined;
+  const programs = createAgentPrograms({
+    ...{ environment, clock, store, config, models, commands: shell.commands },
+    folder: join(work.folder, "programs"),
+  });
   const parts: EngineParts = {
     store,
     copies() {
@@ -300,8 +305,10 @@ export async function wireRuntime(
       open: (name, server, scope) => servers.open(name, server, scope),
     },
     async release(delegationId) {
+      await programs.release(delegationId);
       await Promise.all([servers.release(delegationId), shell.release(delegationId)]);
     },
+    programs,
     async endStrays(delegations) {
       if (mark === undefined) return;
       await endMarkedProcesses(options.database ?? places.database, delegations, clock);
@@ -356,6 +363,7 @@ export async function wireRuntime(
       unwritten.close();
       admission.close();
       control.close();
+      await programs.close();
       await shell.close();
       await servers.close();
       await queues?.close();

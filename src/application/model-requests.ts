@@ -102,7 +102,8 @@ class RequestFold {
       case "agent.model_turn": {
         const { calls = [], finish_reason: finishReason, served, text = "" } = event.payload;
         const { requested: model } = event.payload;
-        this.#change(this.#last, { outcome: "answered", model, served, finishReason, calls, text });
+        const request = event.payload.request ?? this.#last;
+        this.#change(request, { outcome: "answered", model, served, finishReason, calls, text });
         break;
       }
       case "agent.budget_settled": {
@@ -138,7 +139,7 @@ class RequestFold {
       at,
       endedAt: null,
       outcome: "open",
-      model: this.#model,
+      model: payload.model ?? this.#model,
       served: null,
       finishReason: null,
       ...{ prompt: 0, completion: 0, cost: 0, estimated: false, reserved: payload.tokens },

@@ -1,4 +1,5 @@
 import type { Effort } from "../ports/model.ts";
+import type { AgentRunner } from "./agent-runner.ts";
 import type { Authority } from "./authority.ts";
 import type { Carried } from "./exposure.ts";
 import type { McpServer } from "./mcp-server.ts";
@@ -68,6 +69,8 @@ export interface Contract {
      */
     readonly prices?: Readonly<Record<string, TokenPrice>>;
   };
+  /** The agent program that works on it; absent: Mandate asks the model itself. */
+  readonly runner?: AgentRunner;
   readonly principal: { readonly id: string; readonly role: string };
   readonly permissions: {
     readonly allowed_tools: readonly string[];

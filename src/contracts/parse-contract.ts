@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
+import { agentRunner } from "./agent-runner.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
 
 /** At most a dollar for one token, so that sums stay exact enough. */
@@ -117,6 +118,7 @@ const contractSchema = z.strictObject({
     fallbacks: z.array(z.string()).optional(),
     prices: z.record(z.string(), tokenPriceSchema).optional(),
   }),
+  runner: agentRunner.optional(),
   principal: z.strictObject({ id: z.string(), role: z.string() }),
   permissions: z.strictObject({
     allowed_tools: z.array(z.string()),

@@ -8,6 +8,7 @@ import type { Estimate, Used } from "./budget.ts";
 import type { MergeOrder } from "./changes/merge-order.ts";
 import { Stopped, Suspended } from "./ends/ending.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
+import type { ProgramAtWork } from "./turns/program-turn.ts";
 import { WorkingTime } from "./working-time.ts";
 
 /** What a living process has of a delegation, and no log. */
@@ -26,6 +27,8 @@ export class DelegationProcess {
   cuts: Map<number, () => Used> | null = null;
   /** The order in which its children's work is merged; null until the first copy. */
   merges: MergeOrder | null = null;
+  /** The agent program that works on it; null: none runs, or our own loop works. */
+  program: ProgramAtWork | null = null;
   /** Questions of its own that wait for an answer. */
   asksOpen = 0;
   /** Questions are asked one at a time, and messages sent in order: the latest of each. */

@@ -11,6 +11,7 @@ import { type AfterAttempt, afterAttempt, next } from "./next.ts";
 import { askPerson } from "./turns/ask-person.ts";
 import { sessionChildrenOf } from "./turns/caller.ts";
 import { performCalls } from "./turns/perform-calls.ts";
+import { takeProgramTurn } from "./turns/program-turn.ts";
 import { backoff, bestSoFar, hasRoomFor, takeTurn } from "./turns/take-turn.ts";
 
 /** Works on a delegation, attempt after attempt, until it closes. */
@@ -103,7 +104,8 @@ async function takeTurns(live: LiveDelegation): Promise<Ending> {
         if (session !== null) await tellOfEnded(live, session);
         await deliverMail(live);
         live.work.throwIfStopped();
-        ending = (await takeTurn(live)) ?? null;
+        const { runner } = contract;
+        ending = await (runner === undefined ? takeTurn(live) : takeProgramTurn(live, runner));
         break;
       }
       default:

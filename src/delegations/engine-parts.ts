@@ -20,6 +20,7 @@ import type { Toolbox } from "../tools/toolbox.ts";
 import type { IsProtected } from "../workspaces/git/copies/judge-changes.ts";
 import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/prepare-merge.ts";
+import type { AgentPrograms } from "./agent-programs.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -49,6 +50,8 @@ export interface EngineParts {
   release(delegationId: string): Promise<void>;
   /** Ends processes that delegations of a dead worker left behind; when it resolves they are gone. */
   endStrays(delegations: { has(id: string): boolean }): Promise<void>;
+  /** Agent programs of others; absent: none can be started here. */
+  readonly programs?: AgentPrograms;
   /** Takes closes that the store cannot write at the moment. */
   readonly unwritten: { add(live: LiveDelegation, cause: Cause): void };
   readonly toolbox: Toolbox;

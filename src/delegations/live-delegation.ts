@@ -239,6 +239,10 @@ export class Conversation {
   watchedUpTo = 0;
   /** How many of the models that it may run on were unavailable. */
   modelsGivenUp = 0;
+  /** The session of the agent program in this attempt; null: none yet. */
+  session: string | null = null;
+  /** How many calls of our tools it has made. */
+  callsMade = 0;
   #openCalls: MutableCalls | null = null;
   #answers: Map<string, AskOutcome> | null = null;
   #openAsk: OpenAsk | null = null;
@@ -251,6 +255,16 @@ export class Conversation {
     switch (event.type) {
       case "agent.tool_started":
         this.#openCalls ??= new Map();
+        this.callsMade++;
+        break;
+      case "agent.tool_denied":
+        this.callsMade++;
+        break;
+      case "agent.subagent_attempt":
+        this.session = null;
+        break;
+      case "agent.program_started":
+        this.session = event.payload.session;
         break;
       case "agent.asked":
         this.#openAsk = askOf(event.payload);

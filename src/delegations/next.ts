@@ -2,11 +2,10 @@ import { z } from "zod";
 import { describeIssues } from "../agents/documents/describe-problem.ts";
 import { type Contract, modelName } from "../contracts/contract.ts";
 import type { Cause } from "../events/cause.ts";
-import type { NewEvent } from "../events/event.ts";
 import type { ChildName, Reminder } from "../events/reminder.ts";
 import { isSameModel } from "../models/candidate-models.ts";
 import { MandateError } from "../ports/mandate-error.ts";
-import type { Transcript } from "../sessions/transcript.ts";
+import type { Transcript, UnjudgedTurn } from "../sessions/transcript.ts";
 import { headOf } from "../text.ts";
 import { type Ending, failure, retryable } from "./ends/ending.ts";
 
@@ -127,7 +126,7 @@ const streakLimit = 5;
 
 /** Judges the latest turn of a transcript, which may have been written before a crash. */
 export function judgeReply(
-  turn: NewEvent<"agent.model_turn">["payload"],
+  turn: UnjudgedTurn,
   contract: Contract,
   transcript: Transcript,
 ): Verdict {
@@ -135,10 +134,10 @@ export function judgeReply(
   const text = turn.text ?? "";
   const last = turn.last === true;
   const pinned = [modelName(contract), ...(contract.model.fallbacks ?? [])];
-  const isPinned = pinned.includes(turn.requested);
-  if (!isPinned || (turn.served !== null && !isSameModel(turn.requested, turn.served))) {
-    const served = turn.served ?? turn.requested;
-    return fail({ code: "model_mismatch", pinned, served }, false);
+  const { requested, served = null } = turn;
+  const isPinned = requested === undefined || pinned.includes(requested);
+  if (!isPinned || (served !== null && !isSameModel(requested ?? "", served))) {
+    return fail({ code: "model_mismatch", pinned, served: served ?? requested ?? "" }, false);
   }
   // What a filter let through is a piece of an answer, however whole it looks.
   if (turn.finish_reason === "content-filter" && !last) {

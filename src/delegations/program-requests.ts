@@ -52,6 +52,7 @@ export class ProgramRequests {
   readonly #live: LiveDelegation;
   readonly #refusals = new Set<string>();
   readonly #clamped = new Set<string>();
+  readonly #whenExhausted = new Set<() => void>();
   #exhaustedBy: Cause | null = null;
 
   constructor(live: LiveDelegation) {
@@ -65,6 +66,12 @@ export class ProgramRequests {
   /** Why the budget refused a request; null: it refused none. */
   get exhaustedBy(): Cause | null {
     return this.#exhaustedBy;
+  }
+
+  /** Calls back when the budget refuses a request; returns how to stop listening. */
+  onExhausted(listener: () => void): () => void {
+    this.#whenExhausted.add(listener);
+    return () => this.#whenExhausted.delete(listener);
   }
 
   /** Why no further request is made; null: the delegation is open. */
@@ -91,6 +98,10 @@ export class ProgramRequests {
       const stopped = this.stoppedBy;
       if (stopped !== null) return { refused: stopped };
       asked.signal.throwIfAborted();
+      const { max_turns: most } = live.contract.execution;
+      if (most !== undefined && requestsOf(live) >= most) {
+        return { refused: { code: "turns_spent", turns: most } };
+      }
       const plan = planTurn({
         prompt: promptBound,
         maxOutput: asked.maxOutput,
@@ -126,7 +137,10 @@ export class ProgramRequests {
 
   /** A request was not sent. The log has each different refusal once, before the program is answered. */
   async refuse(cause: Cause, model: string | undefined): Promise<void> {
-    if (closesForBudget.has(cause.code)) this.#exhaustedBy = cause;
+    if (closesForBudget.has(cause.code) && this.#exhaustedBy === null) {
+      this.#exhaustedBy = cause;
+      for (const listener of this.#whenExhausted) listener();
+    }
     const key = JSON.stringify([cause.code, model]);
     if (this.#refusals.has(key) || this.#refusals.size >= mostRefusals) return;
     this.#refusals.add(key);
@@ -165,6 +179,7 @@ export class ProgramRequests {
 
 const closesForBudget: ReadonlySet<Cause["code"]> = new Set([
   ...(["budget_overrun", "cost_spent", "cost_too_small", "tokens_too_small"] as const),
+  "turns_spent",
 ]);
 
 /** A request that is reserved, and is settled exactly once: by one of its methods, or by the close. */

@@ -81,9 +81,12 @@ export type Cause =
   | { readonly code: "cost_spent" }
   | { readonly code: "cost_too_small"; readonly needed: number; readonly left: number }
   | { readonly code: "tokens_too_small"; readonly needed: number }
+  | { readonly code: "turns_spent"; readonly turns: number }
 
   // A program that makes its own requests.
   | { readonly code: "program_failed"; readonly program: string; readonly exit: number | string }
+  /** It cannot be started, held or understood here. `text`: why, and what a person can do about it. */
+  | { readonly code: "program_unusable"; readonly program: string; readonly text: string }
   | {
       readonly code: "model_not_granted";
       readonly model: string;
@@ -237,11 +240,19 @@ const causes: {
     ({ needed }) =>
       `The budget is too small for a single answer, which may take ${needed} tokens here.`,
   ],
+  turns_spent: [
+    "budget_exhausted",
+    ({ turns }) => `Its contract allows ${turns} requests to models, and all were made.`,
+  ],
 
   program_failed: [
     "exit_rule_unmet",
     ({ exit, program }) =>
       `${program} ${typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`}.`,
+  ],
+  program_unusable: [
+    "exit_rule_unmet",
+    ({ program, text }) => `${program} cannot work here: ${text}`,
   ],
   model_not_granted: [
     "policy_denied",

@@ -392,6 +392,23 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly error: string;
   };
 
+  // An agent program of others that works on the delegation. Its requests to models are above.
+  /** The program runs, and has a session of its own that a later process can load. */
+  "agent.program_started": {
+    readonly runner: string;
+    /** Name and version, as the program says. */
+    readonly program: string;
+    readonly session: string;
+    /** It continues the session that an earlier process had. */
+    readonly resumed?: true;
+  };
+  "agent.program_reported": ProgramReport;
+  /** Its turn is over: the text since its last call is its answer. */
+  "agent.program_answered": {
+    readonly stop: ProgramStop;
+    readonly text: string;
+  };
+
   // Requests that were granted only in part.
   "agent.model_clamped": { readonly requested: string; readonly granted: string };
   "agent.skills_clamped": {
@@ -435,6 +452,29 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly outcome: string;
   };
 }
+
+export type ProgramStop = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
+
+/**
+ * What an agent program says that it does. Nothing is decided by it: what it did is what reached the
+ * gateway, the gate and its working copy.
+ */
+export type ProgramReport =
+  | { readonly what: "text"; readonly text: string }
+  | {
+      readonly what: "call";
+      readonly call_id: string;
+      readonly title: string;
+      /** As the protocol names it: read, edit, execute, search and the like. */
+      readonly kind: string;
+      readonly outcome: "completed" | "failed" | "unknown";
+      readonly input?: string;
+      readonly output?: string;
+    }
+  | {
+      readonly what: "plan";
+      readonly entries: readonly { readonly text: string; readonly status: string }[];
+    };
 
 /**
  * The sender of a message to a running agent: `caller`, an ancestor or the program behind the run;

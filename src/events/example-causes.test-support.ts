@@ -51,6 +51,8 @@ const examples: {
   cost_too_small: { needed: 0.0123, left: 0.000_000_007 },
   tokens_too_small: { needed: 11_403 },
   program_failed: { program: "claude", exit: 1 },
+  program_unusable: { program: "codex", text: "It is not installed." },
+  turns_spent: { turns: 3 },
   model_not_granted: { model: "a/b", granted: ["c/d"] },
   request_not_granted: { field: "tools", needs: "network" },
   exit_missing: { tools: ["complete_task"], text: "done" },

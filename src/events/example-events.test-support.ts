@@ -106,6 +106,9 @@ export const examplePayloads: EventPayloads = {
   },
   "agent.paused": { reason: "budget" },
   "agent.request_refused": { cause: { code: "cost_spent" }, error: "no" },
+  "agent.program_started": { runner: "codex", program: "codex-acp 2.6.0", session: "s1" },
+  "agent.program_reported": { what: "text", text: "looking" },
+  "agent.program_answered": { stop: "end_turn", text: "done" },
   "agent.workflow_started": {
     call_id: "1",
     name: "w",

@@ -39,6 +39,9 @@ const activity: readonly EventType[] = [
   // Of the requests that another program makes.
   "agent.model_clamped",
   "agent.request_refused",
+  "agent.program_started",
+  "agent.program_reported",
+  "agent.program_answered",
   "agent.paused",
   "agent.interrupted",
   "agent.workflow_started",
@@ -266,6 +269,8 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
       if (delegation.ask?.id !== event.payload.ask_id)
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
+    case "agent.program_answered":
+      return { ...delegation, resumptions: 0, waitingOn: onRuntime, lastEventAt };
     case "agent.retried":
       return {
         ...delegation,

@@ -67,6 +67,15 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.interrupted": (p) => `interrupted: ${short(p.reason)}`,
   "agent.paused": (p) => `paused: ${short(p.reason)}`,
   "agent.request_refused": (p) => `request refused: ${short(p.error)}`,
+  "agent.program_started": (p) => `${short(p.program)} ${p.resumed ? "continues" : "works"}`,
+  "agent.program_reported": (p) =>
+    p.what === "call"
+      ? `${short(p.title)} ${p.outcome}`
+      : p.what === "plan"
+        ? `plans ${p.entries.length} steps`
+        : `says: ${short(p.text)}`,
+  "agent.program_answered": (p) =>
+    `${p.stop === "end_turn" ? "answered" : p.stop.replaceAll("_", " ")}: ${short(p.text)}`,
   "agent.workflow_started": (p) => `workflow ${short(p.name)} started`,
   "agent.workflow_called": (p) =>
     `workflow calls ${short(p.label)}${p.taken_from === undefined ? "" : `, recorded by ${p.taken_from}`}`,

@@ -1,4 +1,4 @@
-import type { NewEvent, RecordedCall } from "../events/event.ts";
+import type { NewEvent, ProgramStop, RecordedCall } from "../events/event.ts";
 import type { Message, ToolCall } from "../ports/model.ts";
 import { shorten, shortenAsBefore, sizeOf, sizeOfAll } from "./compact.ts";
 
@@ -9,6 +9,13 @@ export interface PendingCall {
   started: boolean;
   result: Message | undefined;
 }
+
+/** What is judged of a turn. Of an agent program's turn, the gateway has judged the models. */
+export type UnjudgedTurn = Pick<
+  NewEvent<"agent.model_turn">["payload"],
+  "calls" | "finish_reason" | "last" | "text"
+> &
+  Partial<Pick<NewEvent<"agent.model_turn">["payload"], "requested" | "served">>;
 
 /**
  * The conversation of an agent's current attempt for its model, as a fold of its events. Live and recovered
@@ -50,7 +57,7 @@ export class Transcript {
   /** The latest turn was the last one in the budget, without tools. */
   withdrawn = false;
   /** The turn that the engine has not judged yet. */
-  unjudged: NewEvent<"agent.model_turn">["payload"] | null = null;
+  unjudged: UnjudgedTurn | null = null;
   /** The ids of all calls over all attempts, by which results are matched. */
   readonly #callIds = new Set<string>();
   readonly #opening: readonly Message[];
@@ -92,6 +99,12 @@ export class Transcript {
         break;
       case "agent.model_turn":
         this.#turn(event.payload);
+        break;
+      case "agent.program_reported":
+        if (event.payload.what === "text") this.#reported(event.payload.text);
+        break;
+      case "agent.program_answered":
+        this.#answered(event.payload);
         break;
       case "agent.tool_started": {
         const pending = this.#byId?.get(event.payload.call_id);
@@ -232,7 +245,26 @@ export class Transcript {
     this.#later = [];
   }
 
+  /** What an agent program said between its calls. */
+  #reported(text: string): void {
+    if (text === "") return;
+    this.bestText = text;
+    this.#say({ role: "assistant", text, calls: noCalls });
+  }
+
+  /** The turn of an agent program is judged as one of our own. */
+  #answered({ stop, text }: NewEvent<"agent.program_answered">["payload"]): void {
+    this.turns++;
+    this.cutTurns = stop === "max_tokens" ? this.cutTurns + 1 : 0;
+    this.emptyTurns = text === "" ? this.emptyTurns + 1 : 0;
+    this.#reported(text);
+    // What it handed in by an exit tool counts, whatever it said afterwards.
+    if (this.exit === null) this.unjudged = { text, finish_reason: finishOf[stop] };
+  }
+
   #turn(payload: NewEvent<"agent.model_turn">["payload"]): void {
+    // The requests of another program are no part of a conversation of ours.
+    if (payload.request !== undefined) return;
     this.turns++;
     this.unjudged = payload;
     this.withdrawn = payload.last === true;
@@ -366,6 +398,14 @@ const consequences: ReadonlySet<string> = new Set([
 ]);
 
 const noCalls: readonly RecordedCall[] = [];
+
+const finishOf: Readonly<Record<ProgramStop, string>> = {
+  end_turn: "stop",
+  max_tokens: "length",
+  max_turn_requests: "stop",
+  refusal: "content-filter",
+  cancelled: "stop",
+};
 
 /** Denials because of the provider or a watcher do not count against the agent. */
 const notCounted: ReadonlySet<string> = new Set(["answer_cut", "interjected"]);

@@ -67,6 +67,9 @@ const fieldRules: { readonly [Key in keyof Required<ProfileFields>]: FieldRule<K
     return kept.length === 0 ? undefined : kept;
   },
   model: narrowModel,
+  // Another program, or its own login, is another way to work, not less of the same.
+  runner: (asked, own) =>
+    JSON.stringify(asked) === JSON.stringify(own.runner) ? asked : undefined,
   tools: (asked, own) => select(asked, own.tools),
   toolRules: () => undefined,
   skills: (asked, own) => select(asked, own.skills),

@@ -1,5 +1,6 @@
 import { isAbsolute, win32 } from "node:path";
 import { z } from "zod";
+import { agentRunner, knownAgents } from "../../contracts/agent-runner.ts";
 import {
   howReserved,
   isExpressible,
@@ -181,6 +182,7 @@ const document = z.strictObject({
   opening: z.string().optional(),
   model: z.union([modelName, modelPolicy]).optional(),
   pool: z.string().min(1).max(64).optional(),
+  runner: z.union([z.enum(knownAgents), agentRunner]).optional(),
   tools: selection.optional(),
   allowedTools: selection.optional(),
   toolRules: z.array(toolRule).max(1000).optional(),
@@ -232,7 +234,7 @@ function staysBelow(path: string): boolean {
 /** The fields of a document. A key that is absent stays absent, so that it inherits. */
 export function fieldsOfDocument(document: ProfileDocument): ProfileFields {
   const { name: _name, importedFrom: _from, maxTokenBudget, limits, ...others } = document;
-  const { model, pool, ...rest } = others;
+  const { model, pool, runner, ...rest } = others;
   const { system_prompt, system_prompt_file, bootstrap_files, allowedTools, ...same } = rest;
   const fields = {
     ...same,
@@ -241,6 +243,7 @@ export function fieldsOfDocument(document: ProfileDocument): ProfileFields {
     bootstrapFiles: same.bootstrapFiles ?? bootstrap_files,
     tools: allowedTools ?? same.tools,
     model: pool !== undefined ? { pool } : typeof model === "string" ? { model } : model,
+    runner: typeof runner === "string" ? { agent: runner } : runner,
     limits: maxTokenBudget === undefined ? limits : { ...limits, tokens: maxTokenBudget },
   };
   return withoutAbsent(fields) as ProfileFields;

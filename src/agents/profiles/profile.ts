@@ -3,6 +3,7 @@
  * It may import ports, contracts, events and workspaces; `documents/` reads files and imports only
  * ports and the shared text and file helpers.
  */
+import type { AgentRunner } from "../../contracts/agent-runner.ts";
 import { externalProfile } from "../../contracts/contract.ts";
 import type { McpServer } from "../../contracts/mcp-server.ts";
 import type { Selection } from "../../contracts/selection.ts";
@@ -70,6 +71,8 @@ export interface ProfileFields {
   /** Text before the task in the agent's first message. */
   readonly opening?: string;
   readonly model?: ModelPolicy;
+  /** The agent program that does the work; absent: our own loop. */
+  readonly runner?: AgentRunner;
   readonly tools?: Selection;
   readonly toolRules?: readonly ToolRule[];
   readonly skills?: Selection;

@@ -1,4 +1,5 @@
 import type { Engine } from "../../delegations/engine.ts";
+import type { ProgramRequests } from "../../delegations/program-requests.ts";
 import type { Session } from "../../delegations/session.ts";
 import type { WireProtocol } from "../../models/gateway/wire-protocol.ts";
 import {
@@ -24,7 +25,7 @@ export interface GatewayOptions {
 }
 
 /**
- * The requests to models that one program makes under one contract. The program is the root of a run.
+ * Opens a run whose root is a program that makes its own requests to models.
  *
  * @example
  * const gateway = await openGateway(runtime, { client: "claude", environment, models: [], maxCost: 5 });
@@ -32,7 +33,7 @@ export interface GatewayOptions {
 export async function openGateway(
   runtime: ConfiguredModels & { readonly engine: Pick<Engine, "openSession"> },
   options: GatewayOptions,
-): Promise<Gateway> {
+): Promise<SessionGateway> {
   const { client, environment, maxCost, maxTokens, network = false, task, timeoutMs } = options;
   const named = options.models;
   const models = new GatewayModels(runtime, { environment, named, maxCost });
@@ -42,27 +43,28 @@ export async function openGateway(
     budgetTokens: maxTokens,
     requests: { models: models.names, network, maxTokens, maxCost, timeoutMs },
   });
-  return new Gateway(session, models);
+  return new SessionGateway(session, models);
 }
 
+/** The requests to models that one program makes under one contract. */
 export class Gateway {
-  readonly session: Session;
+  readonly requests: ProgramRequests;
   readonly #models: GatewayModels;
   readonly #upstream = new Upstream();
 
-  constructor(session: Session, models: GatewayModels) {
-    this.session = session;
+  constructor(requests: ProgramRequests, models: GatewayModels) {
+    this.requests = requests;
     this.#models = models;
   }
 
   answer(call: ProgramCall): Promise<ProgramAnswer> {
-    const { requests } = this.session;
+    const { requests } = this;
     return answerProgram({ requests, models: this.#models, upstream: this.#upstream }, call);
   }
 
   /** The granted models, as the provider would list its own. */
   list(protocol: WireProtocol): ProgramAnswer {
-    const names = this.#models.grantedFor(protocol, this.session.requests.contract);
+    const names = this.#models.grantedFor(protocol, this.requests.contract);
     const body = Buffer.from(JSON.stringify(protocol.models(names.map(modelIdOf))));
     return { status: 200, headers: { "content-type": "application/json" }, body };
   }
@@ -70,12 +72,22 @@ export class Gateway {
   /** Files, batches, stored answers and the like: they spend or leak in ways that nothing here can hold. */
   async refuseEndpoint(protocol: WireProtocol, what: string): Promise<ProgramAnswer> {
     const cause = { code: "request_not_granted", field: what, needs: "nothing" } as const;
-    await this.session.requests.refuse(cause, undefined);
+    await this.requests.refuse(cause, undefined);
     const message = `Mandate does not pass on ${what}: only requests to models are.`;
     return refusalOf(protocol, { status: 404, message, isBudget: false });
   }
 
   close(): void {
     this.#upstream.close();
+  }
+}
+
+/** The gateway of a program that is the root of a run. */
+export class SessionGateway extends Gateway {
+  readonly session: Session;
+
+  constructor(session: Session, models: GatewayModels) {
+    super(session.requests, models);
+    this.session = session;
   }
 }

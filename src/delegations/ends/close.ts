@@ -134,7 +134,10 @@ async function append(
   live.process.time.giveSlot();
   live.process.end.closed(result);
   await appended;
-  for (const one of ended) retireCopy(one);
+  for (const one of ended) {
+    retireCopy(one);
+    if (one.contract.runner !== undefined) void one.run.parts.programs?.forget(one.id);
+  }
 }
 
 /** Delegations below it whose own closes could not be written are open in the log: they close with it. */

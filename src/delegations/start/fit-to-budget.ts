@@ -47,6 +47,8 @@ export function fitToBudget(
   const { review, tools: exits = [] } = exitRuleOf(start, profile) ?? {};
   // A review costs more than a short answer.
   if (way === "session" || way === "watch" || review !== undefined) return whole;
+  // The gateway refuses what does not fit, request by request.
+  if (profile.runner !== undefined) return whole;
   const needed = leastFor(start, profile, whole);
   if (needed <= granted.tokens) return whole;
   const held = granted.mayUse.tools as readonly string[];

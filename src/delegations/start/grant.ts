@@ -1,5 +1,6 @@
 import type { ModelPolicy, Profile } from "../../agents/profiles/profile.ts";
 import { skillName } from "../../agents/skills/skill.ts";
+import { isMetered, runnerName } from "../../contracts/agent-runner.ts";
 import type { Authority } from "../../contracts/authority.ts";
 import { externalProvider, mayDelegate } from "../../contracts/contract.ts";
 import {
@@ -30,6 +31,8 @@ export function grant(start: Start, resolved: Resolved): Granted | Refused {
   const granted = most === whole ? whole : withinGrant(whole, most);
   const reason = missingExit(start, profile, granted);
   if (reason !== undefined) return { allowed: false, rule: "exit", reason };
+  const obstacle = obstacleToProgram(start, profile, granted);
+  if (obstacle !== undefined) return { allowed: false, rule: "runner", reason: obstacle };
   // Most receipts are empty, and a thousand siblings share one empty list.
   const lines = resolved.receipt.length + granted.receipt.length;
   const receipt = lines === 0 ? none : [...resolved.receipt, ...granted.receipt];
@@ -48,7 +51,7 @@ function grantTo(
   const candidates =
     way === "session"
       ? [profile.model?.model ?? ""]
-      : models.candidates(policyFor(caller, profile, request));
+      : candidatesFor(run.parts, policyFor(caller, profile, request), profile);
   return narrow({
     ceiling: planned ? plannedCeiling(run, caller) : ceilingOf(run, caller),
     profile: claimsOf(profile, {
@@ -72,6 +75,59 @@ function grantTo(
     hasPrice: (name) => isExternal(name) || models.price(name) !== undefined,
     inheritsSpawning: caller === null,
   });
+}
+
+function candidatesFor(
+  { models, programs }: EngineParts,
+  policy: ModelPolicy,
+  { runner }: Profile,
+): readonly string[] {
+  if (runner === undefined || programs === undefined) return models.candidates(policy);
+  const isNamed = policy.model !== undefined || policy.pool !== undefined;
+  return programs.modelsFor(runner, () => models.candidates(policy), isNamed);
+}
+
+/** Names of the tools that stand for what an agent program does by itself. */
+const nativeTools: readonly string[] = [
+  ...["read_file", "list_files", "glob", "grep", "write_file", "edit_file", "shell"],
+];
+
+/**
+ * An agent program reads, writes and runs commands by itself, inside its sandbox. So it is started only for
+ * a caller that may hand on all of that, under rules that the sandbox keeps.
+ */
+function obstacleToProgram(
+  { run, way }: Start,
+  { name, project, runner }: Profile,
+  { mayUse }: Granted,
+): string | undefined {
+  if (runner === undefined || way === "session") return undefined;
+  const program = `"${name}" is ${runnerName(runner)}, a program of its own`;
+  if (way === "watch") return `${program}, and cannot watch.`;
+  if (run.settings.workspace === null) return `${program}, and this run has no workspace for it.`;
+  const { programs } = run.parts;
+  const why = programs?.obstacleTo(runner) ?? (programs ? undefined : "none can be started here.");
+  if (why !== undefined) return `${program}: ${why}`;
+  const missing = ["read_file", "shell"].find((tool) => !includes(mayUse.tools, tool));
+  if (missing !== undefined) {
+    return `${program} that reads files and runs commands, and ${missing} is not granted here.`;
+  }
+  const ruled = mayUse.rules?.flat().find(({ action, tool }) => {
+    return action !== "allow" && (tool === "*" || nativeTools.includes(tool));
+  });
+  if (ruled !== undefined) {
+    return `${program}, whose own tools cannot be held to the rule about ${ruled.tool}. Remove the rule, or use a profile without a runner.`;
+  }
+  if (isMetered(runner)) return undefined;
+  // The login of the person is for programs that the person chose.
+  if (project !== undefined && project.own === undefined) {
+    return `${program}, and a project's file cannot let it use your login. Define the profile in your own folder.`;
+  }
+  const unreachable = programs
+    ?.loginHosts(runner)
+    .filter((host) => !includes(mayUse.network, host));
+  if (unreachable === undefined || unreachable.length === 0) return undefined;
+  return `${program} with a login of its own, and needs the hosts ${unreachable.join(", ")}: grant them under "network".`;
 }
 
 /** The name of a pool stands for the first of its models that the profile may run on. */

@@ -36,7 +36,8 @@ export function makeContract(
   const slash = granted.model.indexOf("/");
   const { limits: own, model } = profile;
   const { mayUse } = granted;
-  const carries = carriesOf(start, hasFiles);
+  // What an agent program reads by itself is not seen, so it counts as untrusted.
+  const carries = profile.runner === undefined ? carriesOf(start, hasFiles) : carriesUntrusted;
   const addresses = addressesFor(start);
   const contract: Contract = {
     version: 1,
@@ -77,6 +78,7 @@ export function makeContract(
       ...(granted.fallbacks.length > 0 && { fallbacks: granted.fallbacks }),
       ...pricesOf(run.parts, granted, start.models),
     }),
+    ...(profile.runner !== undefined && { runner: profile.runner }),
     principal: run.settings.grant.principal,
     permissions: shared({
       allowed_tools: mayUse.tools as readonly string[],

@@ -36,6 +36,8 @@ export interface Placement {
 /** A child that can write has a copy of its own unless its profile says otherwise. */
 export function chooseIsolation(start: Start, profile: Profile, granted: Granted): Isolation {
   if (start.copy !== undefined) return "sandbox";
+  // An agent program writes wherever its sandbox lets it: that is a copy, at any depth.
+  if (profile.runner !== undefined && canWrite(start.run.parts, granted)) return "sandbox";
   const { approval, checks, isolation } = profile.workspace ?? {};
   if (isReviewed(start) && canWrite(start.run.parts, granted)) {
     if (isolation !== "custom") return "sandbox";

@@ -328,9 +328,9 @@ function refusedTurn(live: LiveDelegation, { reply, message, cause }: RefusedTur
   return failure({ code: "turn_refused", text: message });
 }
 
-/** What a child that ran out of budget can still hand in. */
-export function bestSoFar(live: LiveDelegation): Ending {
-  return bestText(live, "budget_exhausted") ?? failure(whyNoAnswer(live));
+/** What a child that ran out of budget can still hand in. `cause`: why its last request was refused. */
+export function bestSoFar(live: LiveDelegation, cause?: Cause): Ending {
+  return bestText(live, "budget_exhausted") ?? failure(cause ?? whyNoAnswer(live));
 }
 
 /** Nothing more can be removed from the conversation of a child. */

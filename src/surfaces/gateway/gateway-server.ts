@@ -6,19 +6,21 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Endpoint, findEndpoint } from "../../application/gateway/find-endpoint.ts";
 import type { Gateway } from "../../application/gateway/gateway.ts";
+import {
+  type Problem,
+  ProgramHolder,
+  refuseProgram,
+  serveProgram,
+} from "../../application/gateway/serve-program.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AllowedHosts } from "../http/allowed-hosts.ts";
 import { ConnectionLimits } from "../http/connection-limits.ts";
-import { RefusedBody, readProgramBody } from "./read-program-body.ts";
 
 /** A program that sends or reads nothing for so long is cut off. */
 const stalledMs = 60_000;
 const mostHeaderBytes = 32 * 1024;
 const mostConnections = 1000;
-/** Requests of one delegation at a time: each one holds its body in memory. */
-const mostAtOnce = 256;
 
 export interface GatewayServer {
   readonly url: string;
@@ -27,18 +29,13 @@ export interface GatewayServer {
   close(): Promise<void>;
 }
 
-interface Holder {
-  readonly gateway: Gateway;
-  open: number;
-}
-
 /** Listens on a free port of loopback, and on no other address. */
 export async function startGatewayServer(
   clock: Clock,
   log: (line: string) => void,
   port = 0,
 ): Promise<GatewayServer> {
-  const tokens = new GatewayTokens<Holder>();
+  const tokens = new GatewayTokens<ProgramHolder>();
   const limits = new ConnectionLimits(stalledMs, clock);
   const server = createServer({
     maxHeaderSize: mostHeaderBytes,
@@ -71,7 +68,7 @@ export async function startGatewayServer(
   });
   return {
     url: `http://127.0.0.1:${taken}`,
-    issue: (gateway) => tokens.issue({ gateway, open: 0 }),
+    issue: (gateway) => tokens.issue(new ProgramHolder(gateway)),
     async close() {
       await closeServer(server);
       limits.close();
@@ -83,58 +80,17 @@ interface Arrived {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly allowed: AllowedHosts;
-  readonly tokens: GatewayTokens<Holder>;
+  readonly tokens: GatewayTokens<ProgramHolder>;
   readonly clock: Clock;
 }
 
-interface Problem {
-  readonly status: number;
-  readonly message: string;
-}
-
 async function answer(arrived: Arrived): Promise<void> {
-  const { allowed, request, response, tokens } = arrived;
-  const { method = "", url = "" } = request;
-  const endpoint = findEndpoint(method, url);
-  const problem = problemOf(request, allowed, tokens);
-  if (problem !== undefined) return refuse(arrived, endpoint, problem);
-  const holder = tokens.find(request);
-  if (holder === undefined) return refuse(arrived, endpoint, unknownToken);
-  if (endpoint === undefined) return refuse(arrived, endpoint, noEndpoint);
-  const { gateway } = holder;
-  if (endpoint.kind === "unknown") {
-    const refusing = gateway.refuseEndpoint(endpoint.protocol, `${method} ${pathOf(url)}`);
-    return send(response, await refusing);
-  }
-  if (endpoint.kind === "list") return send(response, gateway.list(endpoint.protocol));
-  if (holder.open >= mostAtOnce) {
-    const message = `More than ${mostAtOnce} requests at once. Send it again later.`;
-    return refuse(arrived, endpoint, { status: 503, message });
-  }
-  holder.open++;
-  const aborted = new AbortController();
-  response.once("close", () => {
-    if (!response.writableFinished) aborted.abort(new Error("The program has disconnected."));
-  });
-  try {
-    const body = await readProgramBody(request);
-    const header = (name: string): string | undefined => request.headersDistinct[name]?.[0];
-    const { protocol, route } = endpoint;
-    const { signal } = aborted;
-    await send(response, await gateway.answer({ protocol, route, body, header, signal }));
-  } catch (error) {
-    if (error instanceof RefusedBody) return await refuse(arrived, endpoint, error);
-    if (aborted.signal.aborted) return;
-    throw error;
-  } finally {
-    holder.open--;
-  }
+  const { request, response, tokens } = arrived;
+  const problem = problemOf(request, arrived.allowed, tokens);
+  const holder = problem === undefined ? tokens.find(request) : undefined;
+  if (holder === undefined) return refuseProgram(request, response, problem ?? unknownToken);
+  return serveProgram(holder, request, response);
 }
-
-const noEndpoint: Problem = {
-  status: 404,
-  message: "No such endpoint. The addresses are below /anthropic, /openai/v1 and /google.",
-};
 
 const unknownToken: Problem = {
   status: 401,
@@ -145,7 +101,7 @@ const unknownToken: Problem = {
 function problemOf(
   request: IncomingMessage,
   allowed: AllowedHosts,
-  tokens: GatewayTokens<Holder>,
+  tokens: GatewayTokens<ProgramHolder>,
 ): Problem | undefined {
   const { headers, headersDistinct } = request;
   const [host, ...hosts] = headersDistinct["host"] ?? [];
@@ -158,50 +114,6 @@ function problemOf(
     return { status: 403, message: "Requests of web pages are refused." };
   }
   return tokens.find(request) === undefined ? unknownToken : undefined;
-}
-
-/** Refused before anything was read of it: the connection ends, so that nothing behind it is read. */
-async function refuse(
-  { request, response }: Arrived,
-  endpoint: Endpoint | undefined,
-  { message, status }: Problem,
-): Promise<void> {
-  const body = endpoint?.protocol.refusal({ status, message, isBudget: false });
-  response.writeHead(status, {
-    ...replyHeaders,
-    "content-type": "application/json",
-    ...(status < 500 && { "x-should-retry": "false" }),
-    connection: "close",
-  });
-  response.end(JSON.stringify(body ?? { error: { message } }));
-  request.resume();
-  await once(response, "close");
-}
-
-const replyHeaders = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
-
-type Answer = Awaited<ReturnType<Gateway["answer"]>>;
-
-/** A stream is read no faster than the program reads. */
-async function send(response: ServerResponse, { body, headers, status }: Answer): Promise<void> {
-  if (Buffer.isBuffer(body)) {
-    response.writeHead(status, { ...headers, ...replyHeaders, "content-length": body.length });
-    response.end(body);
-    return;
-  }
-  response.writeHead(status, { ...headers, ...replyHeaders });
-  response.flushHeaders();
-  for await (const chunk of body) {
-    if (response.destroyed) return;
-    if (!response.write(chunk)) {
-      await Promise.race([once(response, "drain"), once(response, "close")]);
-    }
-  }
-  response.end();
-}
-
-function pathOf(url: string): string {
-  return url.split("?", 1)[0]?.slice(0, 200) ?? "";
 }
 
 function nameOf(error: unknown): string {

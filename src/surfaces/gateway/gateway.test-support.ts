@@ -2,9 +2,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import {
-  type Gateway,
   type GatewayOptions,
   openGateway,
+  type SessionGateway,
 } from "../../application/gateway/gateway.ts";
 import { defaultConfig } from "../../control/config.ts";
 import { systemClock } from "../../ports/clock.ts";
@@ -234,13 +234,13 @@ export interface GatewayScene extends AsyncDisposable {
   readonly engine: TestEngine;
   readonly provider: MockProvider;
   readonly server: GatewayServer;
-  readonly gateway: Gateway;
+  readonly gateway: SessionGateway;
   readonly token: string;
   readonly url: string;
   /** What the server said of itself. */
   readonly log: readonly string[];
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>;
-  open(options?: Partial<GatewayOptions>): Promise<{ gateway: Gateway; token: string }>;
+  open(options?: Partial<GatewayOptions>): Promise<{ gateway: SessionGateway; token: string }>;
 }
 
 /** A gateway whose models are named, unless the options say otherwise. */
@@ -251,7 +251,7 @@ export async function openScene(options: Partial<GatewayOptions> = {}): Promise<
   const engine = await openEngine({ environment, config: { models: defaultConfig.models } });
   const log: string[] = [];
   const server = await startGatewayServer(systemClock, (line) => log.push(line));
-  const gateways: Gateway[] = [];
+  const gateways: SessionGateway[] = [];
   const open = async (more: Partial<GatewayOptions> = {}) => {
     const models = [
       "anthropic/claude-sonnet-4-5",

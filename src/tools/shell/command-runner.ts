@@ -4,11 +4,15 @@ import type { Selection } from "../../contracts/selection.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import type { DelegationMark } from "../../workspaces/delegation-mark.ts";
+import type { Doors } from "../../workspaces/egress/bridge.ts";
 import { EgressLog } from "../../workspaces/egress/egress-log.ts";
 import { createEgressProxy, type EgressRecord } from "../../workspaces/egress/egress-proxy.ts";
 import type { Lookup } from "../../workspaces/egress/web-address.ts";
 import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
-import { startContained } from "../../workspaces/sandbox/contained-program.ts";
+import {
+  type ContainedProgram,
+  startContained,
+} from "../../workspaces/sandbox/contained-program.ts";
 import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import type { GuardRecords } from "../../workspaces/sandbox/guard-records.ts";
 import { HostSockets, Placeholders } from "../../workspaces/sandbox/guarded-places.ts";
@@ -43,6 +47,16 @@ interface CommandRequest {
   readonly scratch: string;
   /** What `guardNested` gave for this command, unless its workspace is thrown away afterwards. */
   readonly nested: CommandGuard | "throwaway";
+}
+
+interface ProgramRequest
+  extends Pick<CommandRequest, "delegationId" | "workspace" | "argv" | "scratch"> {
+  readonly variables: Readonly<Record<string, string>>;
+  /** Where the program itself is installed. */
+  readonly visible: readonly string[];
+  readonly doors: Doors;
+  /** A host is reached only if all of these grant it. */
+  readonly grants: readonly Selection[];
 }
 
 /** What one command has to be kept from, with the sockets that processes outside serve. */
@@ -126,6 +140,50 @@ export class CommandRunner {
       },
     );
     return new ShellProcess({ ...shared, program, connections, isSandboxed: true });
+  }
+
+  /**
+   * Starts an agent program in the sandbox that commands of its delegation have, with doors to what it
+   * reaches outside. Throws where there is no sandbox that could hold it.
+   */
+  async startProgram(
+    request: ProgramRequest,
+  ): Promise<{ readonly program: ContainedProgram; readonly ended: Promise<void> }> {
+    const { clock, environment, limits, sandbox } = this.#options;
+    if (!sandbox.isUsable) throw new Error(sandbox.problem);
+    const { delegationId, doors, grants, visible, workspace } = request;
+    const nested = await this.guardNested(workspace);
+    const command = { ...request, nested, cwd: workspace.root };
+    const { allowPrivate, lookup } = this.#options;
+    const reachesHosts = grants.every((granted) => granted.length > 0);
+    try {
+      const policy = this.#policyOf(command);
+      const program = startContained(
+        { sandbox: sandbox.sandbox, programs: sandbox.programs, clock, environment, limits },
+        {
+          policy: { ...policy, visible: [...policy.visible, ...visible] },
+          ...{ argv: request.argv, cwd: workspace.root, doors, input: "pipe" },
+          variables: { ...request.variables, ...this.#options.mark?.(delegationId) },
+          onPlaceholders: (places) => this.#placeholders.hold(delegationId, workspace.root, places),
+          ...(reachesHosts && {
+            egress: createEgressProxy({
+              grants,
+              allowPrivate,
+              onConnection: () => undefined,
+              ...(lookup && { lookup }),
+            }),
+          }),
+        },
+      );
+      const exited = new Promise<void>((resolve) => {
+        program.child.once("exit", () => resolve());
+        program.child.once("error", () => resolve());
+      });
+      return { program, ended: exited.then(async () => void (await lookAfter(command))) };
+    } catch (error) {
+      await nested.leave();
+      throw error;
+    }
   }
 
   /** Nothing of this delegation runs any more. */

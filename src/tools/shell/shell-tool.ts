@@ -12,7 +12,7 @@ import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts"
 import { removeStaleScratchFolders } from "../../workspaces/sandbox/scratch-folder.ts";
 import { requireWorkspace } from "../files/file-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
-import { type CommandSettings, createCommandSetup } from "./command-runner.ts";
+import { type CommandSettings, type CommandSetup, createCommandSetup } from "./command-runner.ts";
 import { DelegationShell } from "./delegation-shell.ts";
 import { failure, tellEnd, tellState, waitFor } from "./describe-outcome.ts";
 import { createMergeChecks, type MergeChecks } from "./merge-checks.ts";
@@ -29,6 +29,8 @@ export interface Shell {
   readonly tool: Tool;
   /** Works also where the tool is not offered: merge checks do not depend on it. */
   readonly checksFor: MergeChecks["checksFor"];
+  /** How programs are started and held, for what is not a command: agent programs. */
+  readonly commands: CommandSetup;
   /** Ends what a delegation left running; resolves when nothing is left of it. */
   release(delegationId: string): Promise<void>;
   close(): Promise<void>;
@@ -90,6 +92,7 @@ export function createShellTool(options: ShellOptions): Shell {
   return {
     tool,
     checksFor: checks.checksFor,
+    commands: setup,
     release,
     async close() {
       isClosed = true;

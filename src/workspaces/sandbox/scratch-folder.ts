@@ -13,12 +13,18 @@ const staleMs = 24 * 60 * 60 * 1000;
  */
 export function createScratchFolder(): string {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), `${prefix}${process.pid}-`)));
-  for (const name of ["tmp", "home"]) mkdirSync(join(folder, name));
+  fillScratchFolder(folder);
+  return folder;
+}
+
+/** The same at a place that outlives this process, or is there already. */
+export function fillScratchFolder(folder: string): void {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const name of ["tmp", "home"]) mkdirSync(join(folder, name), { recursive: true });
   chmodSync(join(folder, "tmp"), 0o1777);
   // Weaker than what a repository says; without it nothing could be committed in a new one.
   const identity = "[user]\n\tname = Mandate agent\n\temail = agent@mandate.invalid\n";
   writeFileSync(join(folder, "home", ".gitconfig"), identity);
-  return folder;
 }
 
 /** Once nothing runs in it any more. Links are removed and not followed. */

@@ -1,5 +1,5 @@
 import { basename } from "node:path";
-import type { Gateway } from "../../../application/gateway/gateway.ts";
+import type { SessionGateway } from "../../../application/gateway/gateway.ts";
 import {
   type ProgramExit,
   type RunningProgram,
@@ -82,7 +82,7 @@ async function run(given: Arguments, io: Io): Promise<number> {
 }
 
 interface Serving {
-  readonly gateway: Gateway;
+  readonly gateway: SessionGateway;
   readonly server: GatewayServer;
   readonly given: Arguments;
   readonly io: Io;
@@ -161,7 +161,7 @@ async function endProgram(
 }
 
 async function endSession(
-  { session }: Gateway,
+  { session }: SessionGateway,
   program: string,
   exit: ProgramExit,
   signals: ReadonlySet<StopSignal>,

@@ -1,0 +1,32 @@
+import { z } from "zod";
+
+/** The agent programs that Mandate knows how to start, configure and meter. */
+export const knownAgents = ["claude-code", "codex", "gemini", "opencode"] as const;
+
+export type KnownAgent = (typeof knownAgents)[number];
+
+/**
+ * The program that works on a delegation in place of our own loop: a known one, or any command that
+ * speaks the Agent Client Protocol. `login: own`: the program uses its own credentials, so that its
+ * tokens and dollars are not metered. The form is a stored format.
+ */
+export type AgentRunner =
+  | { readonly agent: KnownAgent; readonly login?: "own" | undefined }
+  | { readonly acp: readonly string[] };
+
+const words = z.array(z.string().min(1).max(4096)).min(1).max(100);
+
+export const agentRunner = z.union([
+  z.strictObject({ agent: z.enum(knownAgents), login: z.literal("own").optional() }),
+  z.strictObject({ acp: words }),
+]);
+
+/** The name of a runner for people and adapters. */
+export function runnerName(runner: AgentRunner): KnownAgent | "acp" {
+  return "acp" in runner ? "acp" : runner.agent;
+}
+
+/** Its requests to models pass the gateway, so that tokens and dollars are enforced. */
+export function isMetered(runner: AgentRunner): boolean {
+  return "acp" in runner || runner.login === undefined;
+}

@@ -1,0 +1,252 @@
+import { type AgentRunner, runnerName } from "../../contracts/agent-runner.ts";
+import type { ProgramReport } from "../../events/event.ts";
+import type { Message, ToolDescription } from "../../ports/model.ts";
+import { headOf } from "../../text.ts";
+import type { ToolResult } from "../../tools/tool.ts";
+import { type AgentProgram, ProgramFault, type ProgramHost } from "../agent-programs.ts";
+import { findTool } from "../delegation-process.ts";
+import { unfinished } from "../ends/closing-events.ts";
+import { type Ending, failure, retryable } from "../ends/ending.ts";
+import { event, type LiveDelegation } from "../live-delegation.ts";
+import { ProgramRequests } from "../program-requests.ts";
+import { performCall } from "./perform-calls.ts";
+import { hasServers, offeredTools, openServers } from "./prompt.ts";
+import { bestSoFar } from "./take-turn.ts";
+
+/** A program that works on an attempt at a delegation. */
+export interface ProgramAtWork {
+  readonly attempt: number;
+  readonly program: AgentProgram;
+  readonly requests: ProgramRequests;
+  hasPrompt: boolean;
+}
+
+/** How long a program may take to end after its budget refused a request. */
+const graceMs = 5000;
+
+// A program must not fill the disk with what it says.
+const longestText = 200_000;
+const longestDetail = 4000;
+const mostReports = 5000;
+
+/**
+ * One turn of an agent program: it gets what is new in the conversation, works by itself and answers. Null:
+ * the answer is in the transcript, and is judged like an answer of our own loop.
+ */
+export async function takeProgramTurn(
+  live: LiveDelegation,
+  runner: AgentRunner,
+): Promise<Ending | null> {
+  try {
+    const atWork = await programOf(live, runner);
+    const prompt = promptFor(live, atWork);
+    const { stop, text } = await live.work.interruptible(answerInTime(live, atWork, prompt));
+    const { exhaustedBy } = atWork.requests;
+    if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
+    live.record(event(live, "agent.program_answered", { stop, text: headOf(text, longestText) }));
+    await live.process.appends.durable();
+    return null;
+  } catch (error) {
+    if (!(error instanceof ProgramFault)) throw error;
+    return endedBy(live, runnerName(runner), error);
+  }
+}
+
+async function endedBy(
+  live: LiveDelegation,
+  program: string,
+  fault: ProgramFault,
+): Promise<Ending> {
+  const exhaustedBy = live.process.program?.requests.exhaustedBy ?? null;
+  live.process.program = null;
+  await live.run.parts.programs?.release(live.id);
+  if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
+  const { exit, isPassing, message: text } = fault;
+  if (exit !== undefined) return retryable({ code: "program_failed", program, exit });
+  const cause = { code: "program_unusable", program, text } as const;
+  return isPassing ? retryable(cause) : failure(cause);
+}
+
+/** The program of this attempt. A new attempt begins with a new program. */
+async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<ProgramAtWork> {
+  const { process, run } = live;
+  const { programs } = run.parts;
+  if (process.program?.attempt === live.state.attempt) return process.program;
+  if (programs === undefined) throw new ProgramFault("This process starts no agent programs.");
+  process.program = null;
+  if (process.holdsProcesses) await run.parts.release(live.id);
+  // Calls of a process that has died: the program that made them does not wait for them.
+  live.record(...unfinished(live));
+  if (process.tools.ofServers === null && hasServers(live)) await openServers(live);
+  process.holdsProcesses = true;
+  const requests = new ProgramRequests(live);
+  const opening = programs.open(new Host(live, runner, requests));
+  // A program that is there after all, when nobody waits for it any more, is ended.
+  const program = await live.work.interruptible(opening).catch((error: unknown) => {
+    opening.then((late) => late.close()).catch(() => undefined);
+    throw error;
+  });
+  const atWork = { attempt: live.state.attempt, program, requests, hasPrompt: false };
+  process.program = atWork;
+  live.record(
+    event(live, "agent.program_started", {
+      runner: runnerName(runner),
+      program: headOf(program.name, 200),
+      session: program.session,
+      ...(program.isResumed && { resumed: true as const }),
+    }),
+  );
+  // A process that recovers the delegation loads this session.
+  await process.appends.durable();
+  return atWork;
+}
+
+/** A program that continues after its budget refused a request is asked to end, and then killed. */
+async function answerInTime(
+  live: LiveDelegation,
+  { program, requests }: ProgramAtWork,
+  prompt: string,
+): ReturnType<AgentProgram["prompt"]> {
+  const { clock, programs } = live.run.parts;
+  const timers: { cancel(): void }[] = [];
+  const forget = requests.onExhausted(() => {
+    timers.push(
+      clock.after(graceMs / 2, () => program.cancel()),
+      clock.after(graceMs, () => void programs?.release(live.id)),
+    );
+  });
+  try {
+    return await program.prompt(prompt);
+  } finally {
+    forget();
+    for (const timer of timers) timer.cancel();
+  }
+}
+
+/** What the conversation has that the session of the program does not have. */
+function promptFor(live: LiveDelegation, atWork: ProgramAtWork): string {
+  const { messages } = live.said.transcript;
+  const last = messages.findLastIndex(({ role }) => role === "assistant");
+  const news = textOf(messages.slice(last + 1));
+  const isFirst = !atWork.hasPrompt;
+  atWork.hasPrompt = true;
+  if (!isFirst) return news;
+  if (atWork.program.isResumed) return joined(interruption, news);
+  const before = last < 0 ? "" : `${earlier}\n\n${textOf(messages.slice(0, last + 1))}`;
+  return joined(live.system, before, news === "" ? interruption : news);
+}
+
+const interruption =
+  "You were interrupted here, and continue now. What you did until then is in the folder; the outcome of a call that was under way is unknown. Look before you repeat anything.";
+
+const earlier = "This conversation has begun in an earlier session, which ended. It was, in order:";
+
+function textOf(messages: readonly Message[]): string {
+  const parts = messages.map((message) =>
+    message.role === "assistant" ? `[you] ${message.text}` : message.text,
+  );
+  return joined(...parts);
+}
+
+function joined(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== "").join("\n\n");
+}
+
+/** The delegation, as its program sees it. */
+class Host implements ProgramHost {
+  readonly runner: AgentRunner;
+  readonly requests: ProgramRequests;
+  readonly session: string | null;
+  readonly #live: LiveDelegation;
+  readonly #attempt: number;
+  #calls: number;
+  #reports = 0;
+  #waiting = 0;
+
+  constructor(live: LiveDelegation, runner: AgentRunner, requests: ProgramRequests) {
+    this.#live = live;
+    this.#attempt = live.state.attempt;
+    this.#calls = live.said.callsMade;
+    this.runner = runner;
+    this.requests = requests;
+    this.session = live.said.session;
+  }
+
+  get delegationId(): string {
+    return this.#live.id;
+  }
+
+  get contract(): ProgramHost["contract"] {
+    return this.#live.contract;
+  }
+
+  get workspace(): ProgramHost["workspace"] {
+    return this.#live.workspace;
+  }
+
+  get tools(): readonly ToolDescription[] {
+    return offeredTools(this.#live).descriptions;
+  }
+
+  async call(name: string, input: unknown): Promise<ToolResult> {
+    const live = this.#live;
+    live.work.throwIfStopped();
+    const call = { id: `call_${++this.#calls}`, name, input };
+    const calling = performCall(live, { call, started: false }, { withdrawn: false });
+    const result = await this.#withoutSlot(calling, findTool(live, name)?.waits === true);
+    await live.process.appends.durable();
+    return result;
+  }
+
+  alive(): void {
+    this.#live.process.lastActivity = this.#live.run.parts.clock.monotonic();
+  }
+
+  said(part: string): void {
+    this.alive();
+    this.#live.run.parts.onDelta?.(this.#live.id, part);
+  }
+
+  report(report: ProgramReport): void {
+    this.alive();
+    const live = this.#live;
+    const isOver = live.process.end.isEnding || live.work.interruption !== null;
+    if (isOver || live.state.attempt !== this.#attempt || ++this.#reports > mostReports) return;
+    // After a refusal programs repeat it in their own words, which are no result.
+    if (report.what === "text" && this.requests.exhaustedBy !== null) return;
+    live.record(event(live, "agent.program_reported", shortened(report)));
+  }
+
+  /** While every open call only waits for children, others may have the slot. */
+  async #withoutSlot<Value>(calling: Promise<Value>, waits: boolean): Promise<Value> {
+    if (!waits) return calling;
+    const { time } = this.#live.process;
+    if (++this.#waiting === 1) time.giveSlot();
+    try {
+      return await calling;
+    } finally {
+      const isLast = --this.#waiting === 0;
+      const back = isLast && this.#live.work.interruption === null ? time.takeSlot() : undefined;
+      if (back) await this.#live.work.interruptible(back);
+    }
+  }
+}
+
+function shortened(report: ProgramReport): ProgramReport {
+  if (report.what === "text") return { ...report, text: headOf(report.text, longestText) };
+  if (report.what === "plan") {
+    const entries = report.entries.slice(0, 100).map(({ status, text }) => {
+      return { text: headOf(text, 500), status: headOf(status, 40) };
+    });
+    return { ...report, entries };
+  }
+  const { input, output } = report;
+  return {
+    ...report,
+    call_id: headOf(report.call_id, 200),
+    title: headOf(report.title, 500),
+    kind: headOf(report.kind, 40),
+    ...(input !== undefined && { input: headOf(input, longestDetail) }),
+    ...(output !== undefined && { output: headOf(output, longestDetail) }),
+  };
+}
