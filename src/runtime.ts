@@ -276,6 +276,7 @@ export async function wireRuntime(
   const dispatcher = options.dispatcher ?? queues ?? undefined;
   const programs = createAgentPrograms({
     ...{ environment, clock, store, config, models, commands: shell.commands },
+    version: productVersion,
     folder: join(work.folder, "programs"),
   });
   const parts: EngineParts = {

@@ -54,6 +54,10 @@ export class ProgramRequests {
   readonly #clamped = new Set<string>();
   readonly #whenExhausted = new Set<() => void>();
   #exhaustedBy: Cause | null = null;
+  /** Why the latest request was refused; null: none was, or a later one was answered. */
+  refusedBy: Cause | null = null;
+  /** How many requests were answered. */
+  answered = 0;
 
   constructor(live: LiveDelegation) {
     this.#live = live;
@@ -120,7 +124,11 @@ export class ProgramRequests {
         return { refused: whyNoRoom(live, { prompt: promptBound, maxOutput, price }) };
       } else {
         const { cost, tokens } = plan.reserve;
-        const request = new OpenRequest(live, { ...asked, promptBound, maxOutput: plan.maxOutput });
+        const request = new OpenRequest(
+          live,
+          { ...asked, promptBound, maxOutput: plan.maxOutput },
+          () => this.#wasAnswered(),
+        );
         const dollars = cost > 0 && { cost: inDollars(cost) };
         const { model } = asked;
         live.record(
@@ -137,6 +145,7 @@ export class ProgramRequests {
 
   /** A request was not sent. The log has each different refusal once, before the program is answered. */
   async refuse(cause: Cause, model: string | undefined): Promise<void> {
+    this.refusedBy = cause;
     if (closesForBudget.has(cause.code) && this.#exhaustedBy === null) {
       this.#exhaustedBy = cause;
       for (const listener of this.#whenExhausted) listener();
@@ -160,6 +169,11 @@ export class ProgramRequests {
     if (this.stoppedBy !== null) return;
     const live = this.#live;
     live.record(event(live, "agent.model_clamped", { requested: headOf(requested, 200), granted }));
+  }
+
+  #wasAnswered(): void {
+    this.answered++;
+    this.refusedBy = null;
   }
 
   async #untilReleased(signal: AbortSignal): Promise<void> {
@@ -190,9 +204,11 @@ export class OpenRequest {
   received = 0;
   readonly #live: LiveDelegation;
   readonly #asked: ProgramRequest;
+  readonly #onAnswer: () => void;
 
-  constructor(live: LiveDelegation, asked: ProgramRequest) {
+  constructor(live: LiveDelegation, asked: ProgramRequest, onAnswer: () => void) {
     this.#live = live;
+    this.#onAnswer = onAnswer;
     this.#asked = asked;
     this.number = requestsOf(live) + 1;
     this.maxOutput = asked.maxOutput;
@@ -203,6 +219,7 @@ export class OpenRequest {
   /** The answer is complete. Resolves when its settlement is on disk. */
   async complete(reply: ProgramReply): Promise<void> {
     if (!this.isOpen) return;
+    this.#onAnswer();
     const live = this.#live;
     const { model, price } = this.#asked;
     const reported = counted(reply.usage);

@@ -84,7 +84,13 @@ export type Cause =
   | { readonly code: "turns_spent"; readonly turns: number }
 
   // A program that makes its own requests.
-  | { readonly code: "program_failed"; readonly program: string; readonly exit: number | string }
+  /** `text`: the end of what it wrote to its standard error. */
+  | {
+      readonly code: "program_failed";
+      readonly program: string;
+      readonly exit: number | string;
+      readonly text?: string;
+    }
   /** It cannot be started, held or understood here. `text`: why, and what a person can do about it. */
   | { readonly code: "program_unusable"; readonly program: string; readonly text: string }
   | {
@@ -247,8 +253,10 @@ const causes: {
 
   program_failed: [
     "exit_rule_unmet",
-    ({ exit, program }) =>
-      `${program} ${typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`}.`,
+    ({ exit, program, text }) => {
+      const how = typeof exit === "number" ? `exited with code ${exit}` : `was ended by ${exit}`;
+      return text === undefined ? `${program} ${how}.` : `${program} ${how}: ${text}`;
+    },
   ],
   program_unusable: [
     "exit_rule_unmet",

@@ -31,6 +31,9 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     ...activity,
     "agent.model_clamped",
     "agent.request_refused",
+    "agent.program_started",
+    "agent.program_reported",
+    "agent.program_answered",
   ],
   waiting_for_merge: [
     "agent.budget_corrected",

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, test } from "vitest";
+import { knownAgents } from "../../contracts/agent-runner.ts";
 import type { Profile } from "./profile.ts";
 import { parseMarkdownProfile } from "./profile-document.ts";
 import { mergeLayers } from "./profile-layer.ts";
@@ -50,8 +51,22 @@ function toolsOf({ tools }: Profile): readonly string[] {
 }
 
 test("the folder holds these profiles and nothing else", () => {
-  const all = [...names, ...Object.keys(runners)].sort();
+  const all = [...names, ...Object.keys(runners), ...knownAgents].sort();
   expect(readdirSync(shippedProfiles.path).sort()).toEqual(all.map((name) => `${name}.md`));
+});
+
+describe.each(knownAgents)("the shipped profile of the agent program %s", (name) => {
+  const profile = shipped(name);
+
+  it("is called like its program, and is started only by its name", () => {
+    expect(profile).toMatchObject({ name, runner: { agent: name }, hidden: true });
+  });
+
+  it("may do nothing that a caller could not hand on", () => {
+    for (const tool of toolsOf(profile)) expect(knownTools).toContain(tool);
+    expect(profile.network).toBeUndefined();
+    expect(profile.bootstrapFiles).toEqual([]);
+  });
 });
 
 describe.each(names)("the shipped profile %s", (name) => {

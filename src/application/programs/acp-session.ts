@@ -4,6 +4,7 @@ import {
   type ClientConnection,
   client,
   type InitializeResponse,
+  type McpServer,
   methods,
   ndJsonStream,
   PROTOCOL_VERSION,
@@ -19,7 +20,6 @@ import {
 import type { ProgramStop } from "../../events/event.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
-import { productVersion } from "../../product-version.ts";
 import { headOf } from "../../text.ts";
 import type { ContainedProgram } from "../../workspaces/sandbox/contained-program.ts";
 import { AgentFiles } from "./agent-files.ts";
@@ -38,6 +38,8 @@ export interface AcpOptions {
   readonly program: ContainedProgram;
   readonly name: string;
   readonly cwd: string;
+  /** Of Mandate. */
+  readonly version: string;
   /** Where our MCP server is, for programs that reach one over HTTP. */
   readonly tools: { readonly url: string; readonly token: string } | null;
   /** Resolves after so many milliseconds, by the clock of the runtime. */
@@ -103,12 +105,15 @@ export async function openAcpSession(options: AcpOptions): Promise<AcpSession> {
   }
 }
 
-async function open(wire: Wire, { cwd, host, name, tools }: AcpOptions): Promise<AcpSession> {
+async function open(
+  wire: Wire,
+  { cwd, host, name, tools, version }: AcpOptions,
+): Promise<AcpSession> {
   const { agent } = wire.connection;
   const started = await wire.ask(
     agent.request(methods.agent.initialize, {
       protocolVersion: PROTOCOL_VERSION,
-      clientInfo: { name: "mandate", title: "Mandate", version: productVersion },
+      clientInfo: { name: "mandate", title: "Mandate", version },
       clientCapabilities: { fs: { readTextFile: true, writeTextFile: true }, terminal: true },
     }),
   );
@@ -139,7 +144,10 @@ async function open(wire: Wire, { cwd, host, name, tools }: AcpOptions): Promise
   return new AcpSession(wire, { ...about, session: created.sessionId, isResumed: false });
 }
 
-function serversFor({ agentCapabilities }: InitializeResponse, tools: AcpOptions["tools"]) {
+function serversFor(
+  { agentCapabilities }: InitializeResponse,
+  tools: AcpOptions["tools"],
+): McpServer[] {
   if (tools === null || agentCapabilities?.mcpCapabilities?.http !== true) return [];
   const headers = [{ name: "Authorization", value: `Bearer ${tools.token}` }];
   return [{ type: "http" as const, name: "mandate", url: tools.url, headers }];
@@ -230,14 +238,14 @@ class Wire {
   }
 
   #faultOf(exit: number | string): ProgramFault {
-    const { name, program } = this.#options;
+    const { program } = this.#options;
     const why = program.exceeded();
     const said = headOf(this.#complaint.trim(), complaintLength);
     if (!program.isSetUp() && why === undefined) {
       return new ProgramFault(`Its sandbox could not be set up: ${said}`, { isPassing: true });
     }
-    const details = [why, said].filter((part) => part !== undefined && part !== "").join(" ");
-    return new ProgramFault(`${name} ended: ${details || exit}`, { isPassing: true, exit });
+    const text = [why, said].filter((part) => part !== undefined && part !== "").join(" ");
+    return new ProgramFault(text || "it said nothing.", { isPassing: true, exit });
   }
 
   #update(params: unknown): void {

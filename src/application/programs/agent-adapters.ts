@@ -180,6 +180,8 @@ const openCode: AgentAdapter = {
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
         OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
+        // It writes beside every configuration that it finds, and those of a workspace are protected.
+        OPENCODE_DISABLE_PROJECT_CONFIG: "1",
       },
       files: {
         ".config/opencode/opencode.json": JSON.stringify({

@@ -22,6 +22,8 @@ import { adapterOf } from "./agent-adapters.ts";
 export interface AgentProgramsOptions extends ConfiguredModels {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
+  /** Of Mandate, as programs are told. */
+  readonly version: string;
   readonly store: Pick<Store, "findRun" | "readRun">;
   readonly commands: CommandSetup;
   /** Below this folder each program has its home until its delegation closes. */

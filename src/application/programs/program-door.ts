@@ -9,7 +9,6 @@ import {
 } from "@modelcontextprotocol/server";
 import type { ProgramHost } from "../../delegations/agent-programs.ts";
 import { messageOf } from "../../ports/message-of.ts";
-import { productVersion } from "../../product-version.ts";
 import type { Door } from "../../workspaces/egress/bridge.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { ProgramHolder, refuseProgram, serveProgram } from "../gateway/serve-program.ts";
@@ -36,10 +35,12 @@ export function openProgramDoor(options: {
   /** Null: its requests to models do not pass us. */
   readonly gateway: Gateway | null;
   readonly token: string;
+  /** Of Mandate. */
+  readonly version: string;
 }): ProgramDoor {
-  const { gateway, host, token } = options;
+  const { gateway, host, token, version } = options;
   const holder = gateway === null ? null : new ProgramHolder(gateway);
-  const tools = new ProgramTools(host);
+  const tools = new ProgramTools(host, version);
   const listener = getRequestListener((request) => tools.handle(request));
   const server = createServer(
     { maxHeaderSize: 32 * 1024, requestTimeout: 60_000, insecureHTTPParser: false },
@@ -91,10 +92,12 @@ function isSame(one: string, other: string): boolean {
 /** Our tools for one program, over the sessions that it opens. */
 class ProgramTools {
   readonly #host: ProgramHost;
+  readonly #version: string;
   readonly #sessions = new Map<string, WebStandardStreamableHTTPServerTransport>();
 
-  constructor(host: ProgramHost) {
+  constructor(host: ProgramHost, version: string) {
     this.#host = host;
+    this.#version = version;
   }
 
   async handle(request: Request): Promise<Response> {
@@ -124,7 +127,7 @@ class ProgramTools {
     transport.onclose = () => this.#sessions.delete(id);
     this.#sessions.set(id, transport);
     const server = new Server(
-      { name: "mandate", version: productVersion },
+      { name: "mandate", version: this.#version },
       { capabilities: { tools: {} } },
     );
     server.setRequestHandler("tools/list", () => ({ tools: this.#offered() }));

@@ -49,7 +49,7 @@ export async function startAgentProgram(
   const home = join(scratch, "home");
   for (const [path, text] of Object.entries(begun.files)) write(join(home, path), text);
   if (gateway === null) bringLogin(home, adapter.login?.files ?? [], environment);
-  const door = openProgramDoor({ host, gateway, token });
+  const door = openProgramDoor({ host, gateway, token, version: options.version });
   const network = contract.permissions;
   const contained = await commands
     .prepare()
@@ -80,6 +80,7 @@ export async function startAgentProgram(
       program: contained.program,
       name: adapter.title,
       cwd: workspace.root,
+      version: options.version,
       tools: { url: `${url}/mcp`, token },
       after: (ms) => sleep(clock, ms),
     });

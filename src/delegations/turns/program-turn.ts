@@ -40,9 +40,12 @@ export async function takeProgramTurn(
   try {
     const atWork = await programOf(live, runner);
     const prompt = promptFor(live, atWork);
+    const { answered: before } = atWork.requests;
     const { stop, text } = await live.work.interruptible(answerInTime(live, atWork, prompt));
-    const { exhaustedBy } = atWork.requests;
+    const { answered, exhaustedBy, refusedBy } = atWork.requests;
     if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
+    // No model has answered: what the program says is why.
+    if (refusedBy !== null && answered === before) return failure(refusedBy);
     live.record(event(live, "agent.program_answered", { stop, text: headOf(text, longestText) }));
     await live.process.appends.durable();
     return null;
@@ -57,12 +60,14 @@ async function endedBy(
   program: string,
   fault: ProgramFault,
 ): Promise<Ending> {
-  const exhaustedBy = live.process.program?.requests.exhaustedBy ?? null;
+  const { exhaustedBy = null, refusedBy = null } = live.process.program?.requests ?? {};
   live.process.program = null;
   await live.run.parts.programs?.release(live.id);
   if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
+  // Another attempt would send the same request.
+  if (refusedBy !== null) return failure(refusedBy);
   const { exit, isPassing, message: text } = fault;
-  if (exit !== undefined) return retryable({ code: "program_failed", program, exit });
+  if (exit !== undefined) return retryable({ code: "program_failed", program, exit, text });
   const cause = { code: "program_unusable", program, text } as const;
   return isPassing ? retryable(cause) : failure(cause);
 }

@@ -179,7 +179,7 @@ class Findings {
       thinking: (value, where) =>
         checkFields(
           objectIn(value, where),
-          { type: true, budget_tokens: true, display: true },
+          { type: true, budget_tokens: true, display: true, block_binding: true },
           where,
         ),
       service_tier: only("auto", "standard_only"),

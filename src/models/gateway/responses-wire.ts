@@ -77,7 +77,11 @@ const items: ReadonlySet<string> = new Set([
   ...["message", "reasoning", "compaction", "function_call", "function_call_output"],
   ...["custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output"],
   ...["shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"],
+  "tool_search_call",
 ]);
+
+/** Items that bring further tools of the program into the conversation. */
+const toolItems: ReadonlySet<string> = new Set(["additional_tools", "tool_search_output"]);
 
 /** Tools that the program itself carries out. */
 const ownTools: ReadonlySet<string> = new Set([
@@ -100,11 +104,7 @@ class Findings {
       input: (value, where) => {
         if (typeof value !== "string") this.#items(value, where);
       },
-      tools: (value, where) => {
-        for (const [index, tool] of objectsIn(value, where).entries()) {
-          this.#tool(tool, `${where}[${index}]`);
-        }
-      },
+      tools: (value, where) => this.#tools(value, where),
     };
   }
 
@@ -113,6 +113,7 @@ class Findings {
       const name = `${where}[${index}]`;
       const type = textIn(item["type"] ?? "message");
       if (type === "web_search_call") requireNetwork(name, this.#grants);
+      else if (toolItems.has(type)) this.#tools(item["tools"] ?? [], `${name}.tools`);
       else if (!items.has(type)) throw notGranted(`${name} of type ${JSON.stringify(type)}`);
       for (const key of ["content", "output"]) {
         const parts = item[key];
@@ -151,12 +152,18 @@ class Findings {
     }
   }
 
+  #tools(value: unknown, where: string): void {
+    for (const [index, tool] of objectsIn(value, where).entries()) {
+      this.#tool(tool, `${where}[${index}]`);
+    }
+  }
+
   #tool(tool: Json, where: string): void {
     const type = textIn(tool["type"]);
-    if (type === "namespace") {
-      for (const [index, one] of objectsIn(tool["tools"], `${where}.tools`).entries()) {
-        this.#tool(one, `${where}.tools[${index}]`);
-      }
+    if (type === "namespace") this.#tools(tool["tools"], `${where}.tools`);
+    else if (type === "tool_search") {
+      if (textIn(tool["execution"]) !== "client")
+        throw notGranted(`${where}: a search of the provider`);
     } else if (type === "shell") {
       const { type: place = "container_auto" } = partOf(tool["environment"]);
       if (place !== "local") throw notGranted(`${where}: a shell of the provider`);
