@@ -142,7 +142,7 @@ describe("the other pages", { timeout: 120_000 }, () => {
     expect(await told()).toEqual([]);
     await page.getByRole("button", { name: "Notify me" }).click();
     await page.getByRole("button", { name: "Notifications on" }).waitFor();
-    // Of every page, and of what is new.
+    // Notifications come on every page, and only for new asks.
     await page.getByRole("link", { name: "Costs" }).click();
     await engine.start({ task: "Repair the pier", profile: "harbour-lead" });
     await expect.poll(told, { timeout: 45_000 }).toHaveLength(2);

@@ -49,7 +49,7 @@ const task = "The harbour is dark.";
 const { result, runId } = await live.start({ profile: "triage", task });
 await result;
 
-// The same once more, in memory: nobody is asked, and every event comes out the same.
+// The recorded run once more, in memory: no person is asked, and every event comes out the same.
 const asksBefore = asked;
 const replayed = await live.replay(runId);
 console.log(`replayed ${replayed.delegations} delegations:`, replayed.differences.length, "differ");

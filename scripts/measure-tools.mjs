@@ -73,7 +73,7 @@ function makeTree(root, count) {
   writeFileSync(join(root, ".gitignore"), "dist/\n*.log\n/build\n!keep.log\n");
 }
 
-/** The same tree on every machine. */
+/** Numbers from a seed, so that every machine gets the same tree. */
 function numbers(seed) {
   let state = seed;
   return () => {

@@ -41,9 +41,9 @@ export interface Diagnosis {
     readonly schema: number;
     readonly runs: number;
   };
-  /** Of a Postgres database; null: the embedded one, or it cannot be asked. */
+  /** The Postgres server; null: the database is embedded, or the server cannot be asked. */
   readonly server: ServerDescription | null;
-  /** Of distributed runs; null: each process works on its own. */
+  /** The queues of distributed runs; null: each process works on its own. */
   readonly engine: EngineFinding | null;
   readonly configuration: Finding & {
     readonly files: readonly string[];

@@ -46,7 +46,7 @@ export async function writeDurably(path: string, body: string): Promise<void> {
   if (made !== undefined) await syncFolder(dirname(folder));
 }
 
-/** The same, for callers that must not wait: nothing else may happen in between. */
+/** `writeDurably` for callers that must not wait: nothing else may happen in between. */
 export function writeDurablySync(path: string, body: string): void {
   const folder = dirname(path);
   const made = mkdirSync(folder, { recursive: true, mode: 0o700 });

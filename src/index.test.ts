@@ -59,7 +59,7 @@ test("the client loads nothing but itself", () => {
   expect(files.filter((file) => !file.includes("/src/surfaces/client/"))).toEqual([]);
 });
 
-/** Of what is installed, a delegation needs schemas, and YAML for the shipped profiles. */
+/** A delegation needs two of the installed packages: schemas, and YAML for the shipped profiles. */
 test("a delegation loads no surface, provider, server or parser that it does not use", () => {
   const files = filesLoadedBy(`
     const { createMandate } = await import(${entry("index.ts")});

@@ -17,7 +17,7 @@ export interface StoreOptions {
   readonly environment?: Environment;
   /** A file, or ":memory:" for a database that ends with the process. Wins over every URL. */
   readonly database?: string;
-  /** Of a Postgres database; absent: as MANDATE_DATABASE_URL says, or the embedded one. */
+  /** The address of a Postgres database; absent: as MANDATE_DATABASE_URL says, or the embedded one. */
   readonly url?: string | undefined;
   /** The tenant whose part of the database is used; absent: MANDATE_TENANT, or the default tenant. */
   readonly tenant?: string | undefined;

@@ -90,7 +90,7 @@ export interface RuntimeOptions {
   readonly models?: Readonly<Record<string, Model>>;
   /** Answers in place of every provider. */
   readonly scripted?: Model;
-  /** The same from a file; a speed of 10 divides its waits by ten. */
+  /** The scripted model's answers from a file; a speed of 10 divides its waits by ten. */
   readonly playbook?: { readonly file: string; readonly speed?: number };
   readonly tools?: readonly Tool[];
   /** Gives the tool that takes the place of each, under the same name. */
@@ -142,7 +142,7 @@ type SharedParts = Pick<
 export interface Runtime extends SharedParts {
   /** What a surface may show: `seenBy` gives a runtime whose store has only a principal's runs. */
   readonly store: Store;
-  /** The same store with the runs of every principal: for checks that read rows as they are stored. */
+  /** The store with the runs of every principal: for checks that read rows as they are stored. */
   readonly wholeStore: Store;
   readonly engine: Engine;
   readonly profiles: ProfileRegistry;

@@ -26,7 +26,7 @@ export interface RunningWorker {
   readonly running: number;
   /** It stops, or was drained for all of its tenants. */
   readonly isDraining: boolean;
-  /** Of the queues, as they are configured. */
+  /** The names of the queues, as they are configured. */
   readonly names: readonly string[];
   readonly atOnce: number;
   drain(graceMs: number): Promise<void>;

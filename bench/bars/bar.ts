@@ -28,7 +28,7 @@ export async function processorTime(work: Work): Promise<number> {
 }
 
 /**
- * The same with the processes that it started and that have ended, in steps of 10 ms. Where the
+ * The processor time of this process and of the child processes that have ended, in steps of 10 ms. Where the
  * system does not say so in a file, the clock has to do.
  */
 export async function familyTime(work: Work): Promise<number> {

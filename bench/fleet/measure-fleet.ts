@@ -26,7 +26,7 @@ export async function measureFleet(
   return await timeRun(fleet.client.engine, task);
 }
 
-/** The same on one process with the embedded database. */
+/** The measurement on one process with the embedded database, for comparison. */
 export async function measureLocal(
   task: string,
   atOnce: number,

@@ -1,6 +1,6 @@
 import { openProcessFleet } from "../../src/testing/process-fleet.test-support.ts";
 
-/** Of a plan of independent steps: how long it took, and how fast its steps closed. */
+/** How long a plan of independent steps took, and how fast its steps closed. */
 export interface PlanFigures {
   readonly ms: number;
   /** Steps in a second, for each quarter of the steps. */

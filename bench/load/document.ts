@@ -23,7 +23,7 @@ function circumstances({ at, load, machine, node }: Measured<unknown>): string {
   return `${at.slice(0, 10)}, Node ${node}, ${machine}, load ${loads}`;
 }
 
-/** The same for a terminal and for the document. */
+/** The tables for the terminal and for the document. */
 export function tablesOf(results: Results): readonly Table[] {
   const bars = barsOf(results);
   return [

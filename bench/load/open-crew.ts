@@ -21,7 +21,7 @@ export interface Job {
   readonly children: number;
   /** Turns of a child in which it uses its tool, before it answers. */
   readonly turns: number;
-  /** Of every answer of a child's model; negative: it never comes. */
+  /** The latency of every answer of a child's model; negative: no answer ever comes. */
   readonly latencyMs: number;
   /** Started without waiting for them, and awaited together. */
   readonly isSpawned?: boolean;

@@ -24,7 +24,7 @@ export interface Shape {
 
 export const single: Shape = { width: 1, depth: 1, turns: 1, payload: 16, latencyMs: 0 };
 
-/** The same behaviour as the peers' script: agents that delegate, and leaves that tick. */
+/** The script behaves as that of the peers: agents that delegate, and leaves that tick. */
 export function scriptOf(shape: Shape, counters: Counters): AgentSpec {
   let spec = leaf(shape, counters);
   for (let level = shape.depth - 1; level >= 0; level--) {

@@ -7,9 +7,9 @@ import { clientKey } from "./model-server.ts";
 export interface Cell {
   readonly home: string;
   readonly project: string;
-  /** Of the scripted model. */
+  /** The address of the scripted model. */
   readonly url: string;
-  /** Of the packages of this client. */
+  /** The folder with the packages of this client. */
   readonly modules: string;
 }
 

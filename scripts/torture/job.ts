@@ -60,7 +60,7 @@ export interface FileFault {
   readonly error: FaultCode | "kill";
 }
 
-/** The same for a system call, as the database makes them. */
+/** A fault of a system call, as the database makes them. */
 export interface CallFault extends FileFault {
   readonly call: "pwrite64" | "fsync";
 }

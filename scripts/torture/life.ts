@@ -11,7 +11,7 @@ export type Fate = (
 ) & { readonly conditions?: Conditions };
 
 export interface LifeReport {
-  /** Of one whose disk was full or broken, and that said so: "gave-up". */
+  /** How the process ended; "gave-up": its disk was full or broken, and it said so. */
   readonly ended: "killed" | "finished" | "gave-up" | "failed";
   readonly problem: string | undefined;
   /** From its start until every open delegation was taken up; undefined when there were none. */

@@ -5,7 +5,7 @@ import { type StoreName, storeNames } from "./store-place.ts";
 export interface Options {
   readonly only: readonly string[];
   readonly stores: readonly StoreName[];
-  /** Of each kind; absent: as each kind has it. */
+  /** The rounds of each kind; absent: as each kind defines. */
   readonly rounds: number | "all" | undefined;
   readonly point: string | undefined;
   readonly seed: number;

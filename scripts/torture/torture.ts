@@ -30,7 +30,7 @@ export interface KindReport {
   readonly kind: string;
   readonly store: string;
   readonly rounds: number;
-  /** Of so many points that there are; null: without end. */
+  /** The number of points that can be tried; null: without end. */
   readonly points: number | null;
   readonly tally: Tally;
   readonly seconds: number;

@@ -42,7 +42,7 @@ export async function describeAsk(
 
 /** The id in place of a call's, in an approval of changes. */
 const mergeCall = "merge";
-/** Of a diff in a question; the page of the delegation has more. */
+/** The longest diff in a question; the page of the delegation has more. */
 const mostOfDiff = 100_000;
 
 /** A diff that was too long for its question. */

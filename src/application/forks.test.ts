@@ -59,7 +59,7 @@ test("a fork shares the turns before it, reuses finished children, and is live f
   const result = await forked.result;
   expect(result).toMatchObject({ status: "completed", result: "done" });
   expect(forked).toMatchObject({ turns: 1 });
-  // Of the new run only the root and the child that had not finished were asked.
+  // In the new run, only the root and the child that had not finished asked a model.
   expect(seen.slice(asked).map(({ caller }) => [caller.profile, caller.task])).toEqual([
     ["boss", "go"],
     ["worker", "slow"],

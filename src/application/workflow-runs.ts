@@ -181,7 +181,7 @@ export async function resumeWorkflow(
       resumes: view.delegationId,
     },
   );
-  // Of two that resume the same run, the one that ends it goes ahead.
+  // If two callers resume one run, the caller that ends it continues.
   if (isOpen && (await engine.cancel(run.id, "It continues in a new run.")) !== "cancelled") {
     throw underWay(run.id);
   }

@@ -125,11 +125,11 @@ export interface Contract {
     readonly isolation: "shared" | "sandbox" | "custom";
     readonly root: string | null;
     readonly allow_writes: boolean;
-    /** Of a working copy: the commit that it starts from. */
+    /** The commit that a working copy starts from; null: no working copy. */
     readonly base: string | null;
     /** Patterns, relative to the root, that every changed path must match; empty: any path. */
     readonly owns: readonly string[];
-    /** Of a working copy: its id, and the original folder, to which `write_roots` refer. */
+    /** The id of a working copy, and the original folder, to which `write_roots` refer. */
     readonly copy?: { readonly id: string; readonly of: string };
     /** Commands that must succeed on the merged files, each in a sandbox, before the merge is accepted. */
     readonly checks?: readonly string[];

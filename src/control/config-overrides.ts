@@ -16,7 +16,7 @@ export interface ConfigFlags {
   readonly databaseUrl?: string;
   readonly tenant?: string;
   readonly engine?: string;
-  /** Of one call: a variable would take the sandbox away from everything below. */
+  /** A flag of one call only: as a variable, it would remove the sandbox of every program below. */
   readonly unsandboxed?: boolean;
   readonly engineSchema?: string;
 }

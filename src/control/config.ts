@@ -80,7 +80,7 @@ export interface ShellConfig {
 
 /** What holds for commands, MCP servers and agent programs in the sandbox alike. */
 export interface SandboxConfig {
-  /** Of one command or program with all that it starts; absent: half of the machine's memory. */
+  /** The memory of one command or program with all that it starts; absent: half of the machine's. */
   readonly memoryMb?: number;
   readonly processes: number;
   /** Programs may make UNIX sockets; those of outside processes in the workspace are covered. */
@@ -230,9 +230,9 @@ export interface QueueConfig {
   readonly providers?: readonly string[];
   /** The most running delegations in all workers. Those that wait do not count. */
   readonly concurrency?: number;
-  /** The same limit for one worker. */
+  /** The most running delegations in one worker. */
   readonly workerConcurrency?: number;
-  /** The same limit for one tenant. */
+  /** The most running delegations of one tenant. */
   readonly tenantConcurrency?: number;
   /** A smaller number comes first; 1 by default. */
   readonly priority?: number;

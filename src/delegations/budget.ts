@@ -79,7 +79,7 @@ export class Budget {
     return this.#least((caps, spent) => plus(this.#own, unspentOf(caps, spent)));
   }
 
-  /** The same without what its delegation keeps back for itself. */
+  /** What descendants may spend: `unspent` without what the delegation keeps back for itself. */
   get forChildren(): Amount {
     return this.#least(unspentOf);
   }
@@ -206,7 +206,7 @@ export interface TurnBounds {
   readonly unspent: Amount;
   /** For a last turn: the contract's reserve, and the results that it will have to read. */
   readonly keepBack: number;
-  /** Of the model that will be asked; undefined: its tokens cost no dollars that are known. */
+  /** The price of the model that will be asked; undefined: no price is known. */
   readonly price: TokenPrice | undefined;
 }
 
@@ -338,7 +338,7 @@ export function planReport(bounds: ReportBounds): Keeps {
 /** Tokens of what stands around a result: how it ended, and its evidence. */
 const wrapping = 340;
 
-/** The same where results are too short for evidence. */
+/** Tokens around a result that is too short for evidence. */
 const leastAround = 100;
 
 /** Tokens of a result that says where the rest is. */
@@ -373,7 +373,7 @@ export interface WindowBounds {
   /** Tokens of the prompt and the answer together. */
   readonly window: number;
   readonly maxOutput: number;
-  /** Of the system prompt and the tools, which cannot be shortened. */
+  /** The bytes of the system prompt and the tools, which cannot be shortened. */
   readonly fixedBytes: number;
   readonly conversationBytes: number;
   /** The last prompt that the provider counted, with the bytes of its conversation. */

@@ -77,9 +77,9 @@ export interface EngineParts {
    * an answer.
    */
   isAttended?(): boolean;
-  /** Of a replay: in earlier versions an answer ended the children that were still at work. */
+  /** Used by a replay: in earlier versions an answer ended the children that were still at work. */
   endsWithAnswer?(delegationId: string): boolean;
-  /** Of a replay: the messages that were delivered at this place in the recording. Absent: the mail. */
+  /** Used by a replay: the messages that the recording delivered at this place. Absent: the mail. */
   mailOf?(agent: LiveDelegation): Promise<readonly SentMessage[]>;
   /** Admits model requests under stored limits; absent: there are none, as in a replay. */
   readonly admission?: AdmissionGate | undefined;
@@ -132,7 +132,7 @@ export interface ModelSource {
   cost(name: string, usage: ModelUsage, agreed?: TokenPrice): number;
   /** One value for each model; undefined when nothing is known of one. */
   price(name: string): TokenPrice | undefined;
-  /** Of a replay: what comes from outside of the request that is about to be made again. */
+  /** Used by a replay: what comes from outside of the request that is about to be made again. */
   recorded?(delegationId: string, request: number): RecordedEstimate | undefined;
 }
 

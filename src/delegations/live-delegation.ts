@@ -235,7 +235,7 @@ export class Conversation {
   halt: string | null = null;
   /** The last question to a person was not answered in time. */
   isUnattended = false;
-  /** Of a watcher: the last event that it was shown. */
+  /** The last event that a watcher was shown. */
   watchedUpTo = 0;
   /** How many of the models that it may run on were unavailable. */
   modelsGivenUp = 0;

@@ -13,7 +13,7 @@ export class WorkingTime {
   hasSlot = false;
   /** What was used of the total, in milliseconds, when time was last counted. */
   usedMs = 0;
-  /** The same of the present attempt. */
+  /** The used time of the present attempt, in milliseconds. */
   attemptMs = 0;
   beganAt = 0;
   /** The request under way: ends itself when it was silent for too long, or says how long is left. */
@@ -67,7 +67,7 @@ export class WorkingTime {
     this.#isStill = isStill;
     // The timer did not wait for a deadline that stood still.
     if (!isStill && this.#isWatching) this.#restart();
-    // Of a distributed run, the log says it of every delegation: see `StillBelow`.
+    // In a distributed run, the log says for every delegation who stands still: see `StillBelow`.
     if (parent === null || run.execution.log !== null) return;
     parent.process.time.countBelow(parent.process.time.#below + (isStill ? 1 : -1));
   }

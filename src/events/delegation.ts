@@ -24,7 +24,7 @@ interface Common {
   readonly stepIdx: number;
   readonly depth: number;
   readonly profile: string;
-  /** Of an agent that another program runs: the name of that program. */
+  /** The name of the program that runs this agent; absent: the agent is ours. */
   readonly client?: string;
   readonly title: string;
   readonly contractHash: string;

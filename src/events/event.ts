@@ -51,7 +51,7 @@ export type Polls = "state" | "results";
 export interface Keeps {
   /** Tokens for its next prompt with those results, and an answer. */
   readonly tokens: number;
-  /** The same in dollars; absent: its tokens have no known price. */
+  /** The dollars for those tokens; absent: the tokens have no known price. */
   readonly cost?: number;
   /** The number of unread results that it covers. */
   readonly results: number;
@@ -141,7 +141,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly depth: number;
     readonly profile: string;
     /**
-     * Of an agent that another program runs: the name of that program. Earlier versions recorded the name
+     * The name of the program that runs this agent; absent: the agent is ours. Earlier versions recorded it
      * as the profile.
      */
     readonly client?: string;
@@ -152,7 +152,7 @@ export interface EventPayloads extends WorkflowPayloads {
     /** In a distributed run: the bundle of its new working copy, for workers on other machines. */
     readonly bundle?: ArtifactReference;
     readonly resumed_from?: string;
-    /** Of a fork: the last event of `resumed_from` that it shares; absent: all of them. */
+    /** A fork shares the events of `resumed_from` up to this one; absent: all of them. */
     readonly resumed_at?: number;
     readonly receipt?: readonly ReceiptLine[];
   };
@@ -203,7 +203,7 @@ export interface EventPayloads extends WorkflowPayloads {
 
   // What a running delegation does.
   "agent.model_turn": {
-    /** Of another program, which can make several requests at once: the request that was answered. */
+    /** The request that was answered, for another program, which can make several at once. */
     readonly request?: number;
     readonly requested: string;
     readonly served: string | null;
@@ -220,7 +220,7 @@ export interface EventPayloads extends WorkflowPayloads {
   };
   "agent.budget_reserved": {
     readonly request: number;
-    /** Of another program: the model that it asks; absent: the one of the contract. */
+    /** The model that another program asks; absent: the model of the contract. */
     readonly model?: string;
     readonly tokens: number;
     /** The part of `tokens` for the prompt. Absent in logs of earlier versions. */
@@ -273,7 +273,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly is_error?: true;
     /** The files that the tool changed, for the seal. */
     readonly files?: readonly FileEvidence[];
-    /** Of a command that the tool ran. */
+    /** The exit code of a command that the tool ran. */
     readonly exit_code?: number;
     /** The hosts that the command asked the proxy of its sandbox for. */
     readonly connections?: readonly ConnectionEvidence[];
@@ -346,10 +346,10 @@ export interface EventPayloads extends WorkflowPayloads {
   "agent.interjected": {
     readonly from: string;
     readonly severity: "info" | "warn" | "critical";
-    /** Of a message of the runtime. */
+    /** Why the runtime sends this message, when the runtime is the sender. */
     readonly cause?: Reminder;
     readonly message: string;
-    /** Of a summary for a watcher: the number of the last event in it. */
+    /** The number of the last event in a summary for a watcher. */
     readonly up_to?: number;
     /** The sent message that this event delivers. */
     readonly message_id?: string;

@@ -36,7 +36,7 @@ const activity: readonly EventType[] = [
   "agent.resumed",
   "agent.interjected",
   "agent.compacted",
-  // Of the requests that another program makes.
+  // Events about the requests of another program.
   "agent.model_clamped",
   "agent.request_refused",
   "agent.program_started",
@@ -188,7 +188,7 @@ function applyToRunning(delegation: In<"running">, event: TimedEvent): Delegatio
 
 const wakes: ReadonlySet<EventType> = new Set(["agent.resumed", "agent.interrupted"]);
 
-/** Of a distributed run: its worker writes nothing more, and the next one claims it. */
+/** Releases a delegation of a distributed run: its worker writes nothing more, and the next one claims it. */
 function released({ share }: Delegation): Pick<Delegation, "share"> | undefined {
   return share === undefined || share.worker === null
     ? undefined

@@ -9,7 +9,7 @@ export interface RootFacts {
   readonly startedBy: string | null;
 }
 
-/** Of a run whose root was not created yet, or whose contract is damaged. */
+/** The facts of a run whose root was not created yet, or whose contract is damaged. */
 export const noRootFacts: RootFacts = { profile: null, model: null, startedBy: null };
 
 export function rootIdOf({ delegations }: Pick<RunState, "delegations">): string | undefined {

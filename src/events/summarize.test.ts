@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { eventTypes, examplePayloads, stored } from "./example-events.test-support.ts";
 import { isEventType, summarize } from "./summarize.ts";
 
-/** The same value with every text in it replaced by a page of lines. */
+/** The value with every text in it replaced by a page of lines. */
 function withLongTexts(value: unknown): unknown {
   if (typeof value === "string") return "many words\nover  many\tlines ".repeat(500);
   if (Array.isArray(value)) return value.map(withLongTexts);

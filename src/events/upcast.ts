@@ -20,7 +20,7 @@ export const earlierInboxWords: InboxWords = {
   hasRoots: true,
 };
 
-/** The same event when nothing is missing in it. Never throws: a payload may be damaged. */
+/** Returns the same event when nothing is missing in it. Never throws: a payload may be damaged. */
 export function upcast<Event extends Pick<NewEvent, "type" | "payload">>(event: Event): Event {
   const translate = own(translations, event.type);
   const { payload } = event as { readonly payload: unknown };

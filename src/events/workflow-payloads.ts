@@ -23,13 +23,13 @@ export interface WorkflowPayloads {
     readonly kind: WorkflowCallKind;
     readonly label: string;
     readonly phase?: string;
-    /** Of an agent: the earlier delegation whose result is taken. */
+    /** The earlier delegation whose result a call of an agent takes. */
     readonly taken_from?: string;
     /** In a resumed workflow: why it is not taken from the earlier run. */
     readonly why?: WorkflowCallReason;
-    /** Of a timer. */
+    /** When a timer is due. */
     readonly due_at?: number;
-    /** Of a child script: the hash of its stored text. */
+    /** The hash of the stored text of a child script. */
     readonly script?: string;
   };
   /** What the call gave. The script sees it only when this is on disk, in this order. */

@@ -3,7 +3,7 @@ import type { Model, ModelReply, ModelRequest } from "../ports/model.ts";
 /** Always available, whatever is configured. */
 export const planModelName = "mandate/plan";
 
-/** The same for workflow scripts. */
+/** The model name of workflow scripts; always available, too. */
 export const workflowModelName = "mandate/workflow";
 
 interface Runner {

@@ -152,7 +152,7 @@ function readRetryAfter(
   return Number.isNaN(date) ? undefined : Math.max(0, date - now);
 }
 
-/** The same from the body, where Google writes it. */
+/** Reads the wait from the body, where Google writes it. */
 function readRetryDelay(text: string): number | undefined {
   const seconds = /"retryDelay"\s*:\s*"(\d{1,6}(?:\.\d+)?)s"/.exec(text)?.[1];
   return seconds === undefined ? undefined : Math.ceil(Number(seconds) * 1000);
@@ -172,7 +172,7 @@ function asNumber(text: string | undefined): number | undefined {
 /** The common shape of HTTP errors, error parts of a stream and network failures. */
 interface ProviderComplaint {
   readonly status: number | undefined;
-  /** Of the HTTP answer; undefined when the complaint came by another way. */
+  /** The headers of the HTTP answer; undefined when the complaint came by another way. */
   readonly headers: Readonly<Record<string, unknown>> | undefined;
   /** For people. */
   readonly message: string;
@@ -236,7 +236,7 @@ function asText(value: unknown): string {
 /** A failed connection; `errors` holds one for each address that was tried. */
 interface SocketError {
   readonly code?: unknown;
-  /** Of a name that could not be looked up. */
+  /** The name that could not be looked up. */
   readonly hostname?: unknown;
   readonly address?: unknown;
   readonly port?: unknown;

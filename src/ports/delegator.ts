@@ -54,7 +54,7 @@ export interface DelegationRequest {
 export interface DelegationResult {
   readonly delegationId: string;
   readonly profile: string;
-  /** Of an agent that another program runs: the name of that program. */
+  /** The name of the program that runs this agent; absent: the agent is ours. */
   readonly client?: string;
   readonly status: "completed" | "failed" | "timeout" | "cancelled";
   /**
@@ -87,7 +87,7 @@ export interface DelegationInfo {
   readonly delegationId: string;
   readonly parentId: string | null;
   readonly profile: string;
-  /** Of an agent that another program runs: the name of that program. */
+  /** The name of the program that runs this agent; absent: the agent is ours. */
   readonly client?: string;
   readonly title: string;
   readonly status: DelegationStatus;
@@ -239,7 +239,7 @@ export type WorkflowEvent = {
 export interface EarlierCall {
   readonly label: string;
   readonly state: "completed" | "failed" | "interrupted";
-  /** Of a completed call of an agent: the delegation that has the result. */
+  /** The delegation with the result of an agent's completed call. */
   readonly delegation?: string;
   /** Its place in the order in which results were recorded. */
   readonly position: number;

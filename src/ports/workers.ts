@@ -3,7 +3,7 @@ export interface WorkerRow {
   readonly id: string;
   /** Its name as a queue worker; null: it takes no work from queues. */
   readonly executor: string | null;
-  /** Of the program that takes work from queues; null: not known. */
+  /** The version of the program that takes work from queues; null: not known. */
   readonly version: string | null;
   readonly host: string;
   readonly pid: number;

@@ -105,7 +105,7 @@ export interface SessionRow {
   readonly runId: string;
   readonly title: string;
   readonly profile: string;
-  /** Of an agent that another program runs: the name of that program. */
+  /** The name of the program that runs this agent; absent: the agent is ours. */
   readonly client?: string;
   /** One line of at most 120 characters: the agent's last answer, or its task. */
   readonly lastMessage: string;

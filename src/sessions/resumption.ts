@@ -141,7 +141,7 @@ interface FoundDelegation {
   readonly isRun: boolean;
 }
 
-/** Of a run, its root. */
+/** The delegation with this id. The id of a run finds its root. */
 export async function findDelegation(store: Store, id: string): Promise<FoundDelegation> {
   const runId = await store.findRun(id);
   const state = runId === undefined ? undefined : await store.readRun(runId);
@@ -161,7 +161,7 @@ function stillOpen(runId: string, { id }: Delegation): MandateError {
   );
 }
 
-/** The same agent again, under what it was granted then. */
+/** The agent of the earlier delegation, under the grant of that time. */
 async function sameAgain(
   store: Store,
   { goal, workspace }: RunState,

@@ -71,7 +71,7 @@ export interface SessionHead {
   readonly runId: string;
   readonly isRoot: boolean;
   readonly profile: string;
-  /** Of an agent that another program runs: the name of that program. */
+  /** The name of the program that runs this agent; absent: the agent is ours. */
   readonly client?: string;
   readonly title: string;
   /** The delegation whose conversation it continues. */

@@ -36,7 +36,7 @@ export class SessionChildren {
     this.#of = of;
   }
 
-  /** Of all earlier messages, the latest first. */
+  /** The runs of all earlier messages, the latest first. */
   async *#earlier(): AsyncGenerator<{ run: RunState; rootId: string }> {
     this.#roots ??= rootsBefore(this.#of);
     for (const { rootId, runId } of await this.#roots) {

@@ -53,7 +53,7 @@ describe.each(Object.keys(stores))("usage of limits on %s", (name) => {
     expect(used?.get("provider/openai")).toMatchObject({ open: 15, requests: 15, tokens: 1500 });
     expect(used?.get("provider/google")).toMatchObject({ open: 0, requests: 0 });
     expect(used?.get("tenant")).toMatchObject({ held: 15 * dollar, spent: 0 });
-    // The same request again replaces what is held for it, also in another process.
+    // A repeated request replaces what is held for it, also in another process.
     const [first = ""] = ids.filter((_, index) => admissions[index]?.is === "admitted");
     expect(await other.usage?.admit(request(first, 1, 2 * dollar), limits)).toEqual({
       is: "admitted",

@@ -98,7 +98,7 @@ async function agentsOf({ store }: Runtime, runId: string) {
   return [...((await store.readRun(runId))?.delegations.values() ?? [])];
 }
 
-/** Of all agents of the run, so many wait for a model. */
+/** Waits until so many agents of the run wait for a model. */
 async function untilAtWork(
   runtime: Runtime,
   runId: string,
@@ -267,7 +267,7 @@ export async function withMandate(
   }
 }
 
-/** The same over HTTP. */
+/** Runs the scene over HTTP. */
 export async function withApi(
   scene: ResumeScene,
   ask: (client: MandateClient, runtime: Runtime) => Promise<Said | undefined>,

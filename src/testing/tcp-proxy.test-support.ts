@@ -4,7 +4,7 @@ import { systemClock } from "../ports/clock.ts";
 /** A way to a server that can be cut, stalled and slowed down. */
 export interface TcpProxy extends AsyncDisposable {
   readonly port: number;
-  /** The same URL, by way of the proxy. */
+  /** The URL by way of the proxy. */
   through(url: string): string;
   /** Ends every connection, and refuses new ones until `mend`. */
   cut(): void;

@@ -118,7 +118,7 @@ export function misnamedInProfile(
 /** Profiles without mistakes. One with mistakes is judged again: a skill may have been added. */
 const clean = new WeakMap<Toolbox, WeakSet<Profile>>();
 
-/** The same for the tools that a person or a program asks for; a model's request is narrowed. */
+/** The misspelt tools in a request of a person or a program; a model's request is narrowed instead. */
 export function misnamedTools(
   from: NameSources,
   tools: readonly string[],

@@ -76,7 +76,7 @@ describe.each(Object.entries(valid))("%s", (tool, input) => {
       { tool, input: "a string" },
       { tool, input: 12 },
       { tool, input: true },
-      // Of what may be left out, null means just that.
+      // For an optional field, null means that the field is absent.
       ...(mayBeLeftOut.has(tool) ? [] : each(null)),
       ...each({ toString: "x" }),
       ...each([["kept.txt"]]),

@@ -130,7 +130,7 @@ function isOpenTo(reader: Reader, tool: string, destinations: readonly URL[] | u
   return isEgressOpen(contract, untrusted, call, exposuresIn(find));
 }
 
-/** The same for a redirect. A redirect from a known address tells its target nothing new. */
+/** Whether a redirect needs no approval. A redirect from a known address tells its target nothing new. */
 export function mayRedirect(reader: Reader, tool: string, to: URL, from: URL): boolean {
   if (isOpenTo(reader, tool, [to])) return true;
   return isOpenTo(reader, tool, [from]) && isKnownAddress(from, reader);

@@ -89,7 +89,7 @@ export interface Tool<Input = unknown> {
    * resolved, or plain text. Absent: such rules take the stricter reading.
    */
   about?(input: Input, context: ToolContext): CallSubjects | Promise<CallSubjects>;
-  /** Of an egress tool: the addresses that a call is sent to, as far as the input tells. */
+  /** The addresses that a call of an egress tool is sent to, as far as the input tells. */
   destinations?(input: Input): readonly URL[];
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
@@ -131,9 +131,9 @@ export interface ToolResult {
   readonly text: string;
   /** The model sees an error; the event is `agent.tool_failed`, unless it is recorded already. */
   readonly isError?: boolean;
-  /** Of an error: a person was asked, and did not consent. */
+  /** The call is an error because a person was asked and did not consent. */
   readonly notApproved?: true;
-  /** Of an error: a child could not be started because of the machine, so the run fails. */
+  /** The call is an error because the machine could not start a child, so the run fails. */
   readonly spawnFailed?: true;
   /** What it did to files, for the evidence in the seal. */
   readonly files?: readonly FileEvidence[];
@@ -202,7 +202,7 @@ export function requireTool(tool: Tool): void {
   }
 }
 
-/** The same for `defineTool`, which also refuses unknown keys: a misspelt `exposure` would have no effect. */
+/** Checks the tool for `defineTool`, and refuses unknown keys: a misspelt `exposure` would have no effect. */
 function requireToolDefinition(tool: Tool): void {
   requireTool(tool);
   requireKnownKeys(`defineTool(${JSON.stringify(tool.name)})`, tool, toolKeys);

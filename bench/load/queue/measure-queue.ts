@@ -13,7 +13,7 @@ export interface QueueMeasure {
   readonly queued: number;
   /** Until the last one had ended. */
   readonly seconds: number;
-  /** Of those that were asked for, and how many ended twice or never. */
+  /** The delegations that closed, and below, how many of them closed twice or never. */
   readonly closed: number;
   readonly wrong: number;
   /** Megabytes held after a collection, at the beginning, in tenths of the work, and at the end. */

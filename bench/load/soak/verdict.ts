@@ -43,7 +43,7 @@ export function judge(samples: readonly Sample[]): readonly Line[] {
   ];
 }
 
-/** Of the line with the least sum of squares. */
+/** The slope of the line with the least sum of squares. */
 function slopeOf(points: readonly (readonly [x: number, y: number])[]): number {
   const count = points.length;
   if (count < 2) return 0;

@@ -1,6 +1,6 @@
 interface Expanded {
   readonly index: number;
-  /** Of what is shown below the row. */
+  /** The height of what is shown below the row. */
   readonly height: number;
 }
 
@@ -15,7 +15,7 @@ export class RowHeights {
     this.#expanded = expanded;
   }
 
-  /** Of the row that would come after the last one: the height of all. */
+  /** The top of a row. The row that would come after the last one gives the height of all. */
   topOf(index: number): number {
     let top = index * this.#rowHeight;
     for (const { index: place, height } of this.#expanded) {

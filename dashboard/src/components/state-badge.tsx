@@ -125,7 +125,7 @@ interface EndOfRun {
   readonly closeReason: CloseReason | null;
 }
 
-/** Of a run, as the API says it; `isAsking`: an agent of the run waits for an answer. */
+/** The state of a run, as the API gives it; `isAsking`: an agent of the run waits for an answer. */
 export function shownRunState({ closeReason, state }: EndOfRun, isAsking = false): ShownState {
   if (state === "running" && isAsking) return "asking";
   return state === "failed" ? shownEnd(closeReason) : state;

@@ -4,7 +4,7 @@ import { RowHeights } from "./row-heights.ts";
 interface ListViewOptions {
   readonly count: number;
   readonly rowHeight: number;
-  /** Of the header that stays. */
+  /** The height of the header that stays. */
   readonly above: number;
   /** Rows below which something is shown, ascending, and how high that is. */
   readonly expanded: readonly { readonly index: number; readonly height: number }[];
@@ -15,7 +15,7 @@ interface ListViewOptions {
 export interface ListView {
   readonly scroller: RefObject<HTMLDivElement | null>;
   readonly heights: RowHeights;
-  /** Of all rows. */
+  /** The height of all rows. */
   readonly total: number;
   /** The rows that have to exist. */
   readonly first: number;

@@ -192,7 +192,7 @@ export class RunFeed {
 const feeds = new Map<string, RunFeed>();
 const mostFeeds = 3;
 
-/** The same feed for all who show a run; the last few are kept, so that going back is quick. */
+/** All viewers of a run share one feed; the last few feeds are kept, so that going back is quick. */
 function feedOf(runId: string): RunFeed {
   const known = feeds.get(runId);
   if (known !== undefined) return known;

@@ -75,7 +75,7 @@ export const strictJson = defineTarget({
       }
       if ("value" in read) {
         assert.ok(isJson, "what is no JSON was read");
-        // Of escaped keys the language itself may tell wrong: see `parseJson`.
+        // JSON.parse may give wrong values for escaped keys: see `parseJson`.
         if (!text.includes("\\")) assert.deepEqual(read.value, value);
         assert.deepEqual(ambiguousKeys(text), []);
         return;

@@ -116,7 +116,7 @@ const restricted: readonly Restricted[] = [
   },
 ];
 
-/** The same with a description that is not YAML, so that all of it has to be repaired. */
+/** The file with a description that is not YAML, so that all of the front matter has to be repaired. */
 function toBroken(file: Restricted): Restricted {
   return { ...file, before: file.before.replace("description: Looks", "description: Use: looks") };
 }

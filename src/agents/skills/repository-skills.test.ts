@@ -66,7 +66,7 @@ describe("a repository's skills", () => {
     expect(look().get("review")?.description).toBe("Trusted.");
     folder.skill("first/review", "nothing: here");
     expect(look().get("review")?.description).toBe("Trusted.");
-    // The same files under another name are another skill.
+    // A skill with equal files and another name is another skill.
     folder.skill("first/other", "description: Trusted.");
     expect(look().get("other")).toBeUndefined();
   });

@@ -6,7 +6,7 @@ import { type Skill, type SkillProblem, type SkillRegistry, skillName } from "./
 import { readSkillText } from "./skill-files.ts";
 
 export interface SkillSources {
-  /** Of two skills with one name, the skill of the earlier folder is used. */
+  /** If two folders have a skill of one name, the skill of the earlier folder is used. */
   readonly directories: readonly SkillDirectory[];
   /** The hashes of trusted content. A change gives another set. */
   readonly trusted?: () => ReadonlySet<string>;
@@ -87,7 +87,7 @@ class FolderSkills implements SkillRegistry {
     return this.#scan;
   }
 
-  /** The same object while nothing changes, so that callers can cache by it. */
+  /** Returns the same object while nothing changes, so that callers can cache by it. */
   #offer(): Offer {
     const scan = this.#current();
     const trusted = this.#sources.trusted();

@@ -28,7 +28,7 @@ export interface DelegationDiff {
 }
 
 export interface DiffOptions {
-  /** Of the text. */
+  /** The longest text, in bytes. */
   readonly maximumBytes?: number;
   readonly signal?: AbortSignal;
 }
@@ -136,7 +136,7 @@ export function patchSections(text: string): {
   return { sections, isWhole: left.removed === 0 && left.added === 0 };
 }
 
-/** Of `a/NAME b/NAME`; both names are equal, since renames are not looked for. */
+/** The path in `a/NAME b/NAME`; both names are equal, since renames are not looked for. */
 function pathOf(names: string): string {
   const half = names.slice(0, (names.length - 1) / 2);
   return half.startsWith('"') ? unquote(half.slice(3, -1)) : half.slice(2);

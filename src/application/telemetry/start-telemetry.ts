@@ -8,7 +8,7 @@ import { type Environment, endpointOf } from "./otlp-endpoint.ts";
 export type Telemetry =
   | false
   | {
-      /** Of the program's own provider. */
+      /** The tracer of the program's own provider. */
       readonly tracer: Tracer;
       /** Include the content of messages and calls. */
       readonly capturesContent?: boolean;

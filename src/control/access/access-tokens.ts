@@ -219,7 +219,7 @@ export function installationToken(file: string): string {
   }
   const draft = writeDraft(file);
   try {
-    // Of two concurrent processes, the second reads the token of the first.
+    // If two processes do this at once, the second reads the token of the first.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;

@@ -63,7 +63,7 @@ test("pages are filled from what is seen, and end where that ends", async () => 
 });
 
 test("what is hidden is passed over, however much of it comes in a row", async () => {
-  // Of 2600 rows ann has the first, the last, and one in the middle.
+  // The principal ann owns three of 2600 rows: the first, the last, and one in the middle.
   const owned = new Set([0, 1300, 2599]);
   const ids = Array.from({ length: 2600 }, (_, index) => `r${index}`);
   const rows = ids.map((id) => ({ id, runId: id, supersedes: null }));

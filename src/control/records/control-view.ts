@@ -47,7 +47,7 @@ export class ControlView implements ProfileSource {
     return this.#byId.get(agentId);
   }
 
-  /** The same list while nothing has changed. */
+  /** Returns the same list while nothing has changed. */
   all(): readonly AgentEntry[] {
     return this.#agents;
   }

@@ -29,7 +29,7 @@ const script: Script = ({ caller }) => {
   };
 };
 
-/** The same two tasks as steps of a plan, which have indexes. */
+/** The two tasks as steps of a plan, which have indexes. */
 const planned = {
   profile: "plan-runner",
   task: JSON.stringify({

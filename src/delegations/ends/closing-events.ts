@@ -110,13 +110,13 @@ function reasonOf(accepted: Accepted): CloseReason {
   return own ?? (merge ? "integrated" : "report_accepted");
 }
 
-/** The same for a delegation of this process, and the result that its caller gets. */
+/** Closes a delegation of this process: its last events, and the result that its caller gets. */
 export function conclude(
   live: LiveDelegation,
   accepted: Accepted,
 ): [events: readonly NewEvent[], result: DelegationResult] {
   const { contract, process, run } = live;
-  // Of another program: only where its requests pass through this process.
+  // Requests of another program are known only where they pass through this process.
   const isOurs = contract.model.provider !== externalProvider || process.cuts !== null;
   const { closed, events } = closingEvents(live, accepted, {
     toolbox: run.parts.toolbox,

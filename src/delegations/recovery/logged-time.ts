@@ -7,9 +7,9 @@ import { followCalls, type MutableCalls } from "../live-delegation.ts";
 import { standsStill } from "../working-time.ts";
 
 export interface UsedTime {
-  /** Of the whole deadline. */
+  /** The used part of the total deadline. */
   readonly totalMs: number;
-  /** Of the latest attempt's deadline. */
+  /** The used part of the latest attempt's deadline. */
   readonly attemptMs: number;
 }
 
@@ -128,7 +128,7 @@ export function longestSilence(total: number): number {
   return total / 10;
 }
 
-/** The same of the silence until another worker of the fleet claims a delegation. */
+/** The longest silence that is believed before another worker of the fleet claims a delegation. */
 export function longestTakeover(total: number): number {
   return Math.max(60_000, longestSilence(total));
 }
@@ -166,7 +166,7 @@ export async function findOverdue(
       if (status !== "running" || startedAt === null) continue;
       if ((share?.worker ?? run.worker) !== worker) continue;
       const { deadlines, model } = await store.readContract(id);
-      // Of an agent that another program runs we know no more than that it is there.
+      // An agent that another program runs tells us no more than that it exists.
       if (model.provider === externalProvider || since - startedAt + ms <= deadlines.total)
         continue;
       late.set(id, { runId, delegationId: id, depth, totalMs: deadlines.total });

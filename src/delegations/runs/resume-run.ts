@@ -136,7 +136,7 @@ function resumed(runs: readonly ResumedRun[], refused: readonly RefusedResumptio
   return extended(first, { runs, refused });
 }
 
-/** The same run with more fields. Its getters stay getters: asking for a result keeps a process. */
+/** Adds fields to a run. Its getters stay getters: asking for a result keeps a process alive. */
 function extended<Run extends StartedRun, const Fields extends object>(
   run: Run,
   fields: Fields,

@@ -199,7 +199,7 @@ function plannedCeiling(run: LiveRun, caller: LiveDelegation | null): Ceiling {
   return { ...now, tokens, timeMs: now.timeMs > 0 ? deadlines.total : now.timeMs };
 }
 
-/** Of two caps; null: no cap. */
+/** The smaller of two caps; null: no cap. */
 function least(one: number | null, other: number | null): number | null {
   if (one === null || other === null) return one ?? other;
   return Math.min(one, other);

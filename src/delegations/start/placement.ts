@@ -146,7 +146,7 @@ export function place(
   return { copy, ...bound, root: name, of: null };
 }
 
-/** The same again, from a contract that was agreed. */
+/** The placement of a stored contract, when its delegation is recovered. */
 export function placeAgain(
   run: LiveRun,
   caller: LiveDelegation | null,
@@ -261,7 +261,7 @@ export interface Start {
   readonly signal?: () => AbortSignal;
   /** Its place in its plan, or in the run. */
   readonly step: number;
-  /** Of a child that a plan asks for. */
+  /** The child that a plan asks for. */
   readonly planned?: PlannedChild | undefined;
   /** It answers a person: the exit rule of its profile is for delegated work. */
   readonly isConversation?: boolean;
@@ -275,7 +275,7 @@ export interface Start {
   readonly isTold?: true;
   /** What the delegation that is resumed had come to hold. */
   readonly carries?: readonly Carried[] | undefined;
-  /** Of a resumed sub-agent: the addresses that it had from its caller, in place of its task's. */
+  /** The addresses that a resumed sub-agent had from its caller, in place of its task's. */
   readonly addresses?: readonly string[] | undefined;
   /** The conversation that a resumed delegation continues. */
   readonly opening?: readonly Message[] | undefined;

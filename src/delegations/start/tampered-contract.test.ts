@@ -44,7 +44,7 @@ describe("a contract that was changed in the database", () => {
     expect(ofType(events, "run.finished")[0]?.payload.outcome).toBe("failed");
   });
 
-  // The same: the child stays open in a finished run, and its caller ends instead of it.
+  // A damaged contract breaks the same invariant here: the child stays open in a finished run.
   it("ends the child alone: its caller is told, and goes on", async () => {
     const engines: TestEngine[] = [];
     const script: Script = async ({ caller }) => {

@@ -54,7 +54,7 @@ const profiles = [
   testProfile("poor", { tools: leaf, limits: { tokens: 9000 } }),
 ];
 
-/** The same number for the same moment of the same delegation, before and after a crash. */
+/** Gives one number for one moment of a delegation, before and after a crash. */
 function numbersFor(seed: number, { caller, messages }: ModelRequest): (below: number) => number {
   const told = messages.map(
     ({ role, text }) => `${role}${text.replaceAll(/[0-9a-f]{6,}|"duration":\d+/g, "")}`,

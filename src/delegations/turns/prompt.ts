@@ -152,7 +152,7 @@ export function keepsForCalls(live: LiveDelegation, callId: string): Keeps | und
   }
   const { transcript } = live.said;
   const joining = (pending: PendingCall): boolean => bringsResult(live, pending.call.name);
-  // Of a thousand calls the first one speaks for all.
+  // The first call that has started decides for all of them, also for a thousand.
   if (transcript.pending.some((pending) => pending.started && joining(pending))) return undefined;
   const calls = transcript.pending.filter(joining);
   if (!calls.some(({ call }) => call.id === callId)) return undefined;

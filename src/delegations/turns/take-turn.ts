@@ -182,7 +182,7 @@ function reservePlanned(live: LiveDelegation, plan: ReservedTurn): ReservedTurn 
 }
 
 /**
- * The same under stored limits: what is reserved is admitted first, so that nothing is reserved by a
+ * Reserves under stored limits: the amount is admitted first, so that nothing is reserved by a
  * request that waits. The budget may change during the wait; more than was admitted is not reserved.
  */
 async function reserveAdmitted(

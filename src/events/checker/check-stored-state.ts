@@ -164,7 +164,7 @@ function areSame(left: Sums, right: Sums): boolean {
 class InboxCheck {
   readonly #run: CheckedRun;
   readonly #items = new Map<number, InboxItem>();
-  /** The same items in the words of earlier versions, where these differ. */
+  /** The items in the words of earlier versions, where these differ. */
   readonly #earlier = new Map<number, InboxItem>();
   readonly #openAsks = new Map<string, number>();
 

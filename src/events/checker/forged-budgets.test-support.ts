@@ -13,7 +13,7 @@ import {
 
 const nothing = { prompt: 0, completion: 0, cost: 0 };
 
-/** Of the n-th settlement of a profile's delegation. */
+/** Changes the n-th settlement of a profile's delegation. */
 function settledBy(
   events: readonly LooseEvent[],
   find: Finder,

@@ -70,7 +70,7 @@ export const forgedPlans: readonly SeededBug[] = [
   earlier("a run succeeds by what somebody did for somebody else", childOf("middle")),
 ];
 
-/** The same, where nothing is wrong with it. */
+/** Changes to a plan's log that break nothing: the checker must accept them. */
 export const soundPlans: readonly {
   readonly title: string;
   change(log: ForgedLog, runs: HealthyRuns): void;

@@ -50,7 +50,7 @@ export interface WireRequest {
 
 export interface GrantedModel {
   readonly model: string;
-  /** Of its provider: servers that are like OpenAI's differ in names of fields. */
+  /** The kind of the provider: servers that are like OpenAI's differ in names of fields. */
   readonly kind: ProviderKind;
   readonly maxOutput: number;
 }
@@ -103,7 +103,7 @@ export interface WireProtocol {
   /** The tokens in the answer of a counting endpoint. */
   countIn(body: Json): unknown;
   refusal(refusal: WireRefusal): Json;
-  /** The same as the last event of a stream that had begun. */
+  /** The refusal as the last event of a stream that had begun. */
   refusalEvent(refusal: WireRefusal): string;
   models(names: readonly string[]): Json;
 }

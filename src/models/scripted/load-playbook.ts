@@ -148,7 +148,7 @@ function templates() {
   });
 }
 
-/** The same playbook with its waits divided: ten times the speed for a test of what people watch. */
+/** Divides the waits of a playbook: a test of what people watch runs ten times as fast. */
 export function hasten(playbook: Playbook, speed: number): Playbook {
   if (speed === 1) return playbook;
   const sooner = (ms: number | undefined) =>

@@ -174,5 +174,5 @@ export class DbosDispatcher implements Dispatcher {
   }
 }
 
-/** Of an installation that knows of no others: no tenant can be named so. */
+/** The tenant of an installation that knows no others: no tenant can have this name. */
 export const defaultTenant = "-";

@@ -26,7 +26,7 @@ export interface WorkerOptions {
   readonly onFault: (error: unknown, work?: QueuedWork) => void;
   /** Whether a tenant's queue is neither paused nor this worker drained. */
   readonly mayTake: (tenant: string, queue: string) => boolean;
-  /** Of this program, shown to operators. */
+  /** The version of this program, shown to operators. */
   readonly version: string;
   readonly clock?: Clock;
 }

@@ -48,7 +48,7 @@ export function configuredName(tenant: string, queueName: string): string {
   return queueName.slice(prefixOf(tenant).length);
 }
 
-/** The same for the same delegation, so that sending it twice sends it once. */
+/** One delegation gives one id, so that sending it twice enqueues it once. */
 export function workflowIdOf(tenant: string, { delegationId, runId }: QueuedWork): string {
   return `${tenant}/${runId}/${delegationId}`;
 }

@@ -265,7 +265,7 @@ function numbersAsNumbers({ types }: Driver): NonNullable<ClientConfig["types"]>
   };
 }
 
-/** Of a connection that was never made: also what TLS found, and a file of certificates that is missing. */
+/** The error of a connection that was never made: also what TLS found, and a missing file of certificates. */
 function connectionError(error: unknown, place: string): unknown {
   if (error instanceof MandateError || stateOf(error) !== undefined || isBroken(error))
     return error;

@@ -8,10 +8,10 @@ export interface ServerDescription {
   readonly synchronousCommit: string;
   readonly fsync: string;
   readonly maxConnections: number;
-  /** Of all programs, as far as this role may see. */
+  /** The connections of all programs, as far as this role may see. */
   readonly connections: number;
   readonly isEncrypted: boolean;
-  /** Of the schema; 0: it is not there yet. Other than `knownSchema`, the next start migrates it. */
+  /** The version of the schema; 0: no schema yet. If it is not `knownSchema`, the next start migrates it. */
   readonly schema: number;
   readonly knownSchema: number;
 }

@@ -17,7 +17,7 @@ interface LiveTextOptions {
 const gatherMs = 100;
 /** Postgres refuses notifications of 8,000 bytes. */
 const mostBytes = 7_500;
-/** Of one character as JSON there are at most six bytes. */
+/** The characters in one piece. One character as JSON has at most six bytes. */
 const pieceLength = 1_000;
 /** What one process sends at once; the rest is dropped, since the answer itself is in the log. */
 const mostPayloads = 4;

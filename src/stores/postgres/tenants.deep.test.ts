@@ -90,7 +90,7 @@ describe("tenants of one database", () => {
     expect(await all(two)).not.toContain("first-secret");
     expect(await two.readArtifact(sha256("first-secret"))).toBeUndefined();
     expect(await two.readText(sha256("first-secret"))).toBeUndefined();
-    // The same numbers, given out twice: each counts for itself.
+    // Both tenants give out the same numbers: each counts for itself.
     expect((await one.listRuns({}))[0]?.id).toBe((await two.listRuns({}))[0]?.id);
     for (const store of [one, two]) {
       await assertSound(store);

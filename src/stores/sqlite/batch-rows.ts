@@ -62,7 +62,7 @@ export class BatchReader {
     }
   }
 
-  /** The same for one delegation. An empty piece means that other batches were scanned. */
+  /** The batches of one delegation. An empty piece means that other batches were scanned. */
   *batchedOfDelegation(
     run: number,
     delegationId: string,

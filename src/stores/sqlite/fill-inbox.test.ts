@@ -30,7 +30,7 @@ async function live(store: SqliteStore): Promise<void> {
   }
 }
 
-/** The same log in a database from before there was an inbox. */
+/** Rewrites the database as it was before the inbox existed, with the same log. */
 function makeOld(): void {
   const database = new DatabaseSync(old);
   const version = migrations.findIndex((step) => step.includes("CREATE TABLE inbox"));

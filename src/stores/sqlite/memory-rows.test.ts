@@ -24,7 +24,7 @@ async function keep(texts: readonly string[]): Promise<{ path: string; memories:
   return { path, memories: store.memories };
 }
 
-/** The same database as on a SQLite that has no full text search. */
+/** Opens the database as a SQLite without full text search would. */
 function withoutFullText(path: string): MemoryStore {
   const database = openDatabase({ path, synchronous: "normal" });
   onTestFinished(() => database.close());

@@ -108,7 +108,7 @@ export class SqliteStore implements Store {
     this.#reader = new BatchReader(this.#database, this.#index);
     this.#artifacts = new ArtifactFolder(options.artifacts, this.#clock);
     const { path } = options;
-    // Of a linked database, beside the database itself, so that all writers share one file.
+    // The file stands beside the real database, so that all writers share it when the path is a link.
     this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
     this.#nextNumber = idBlocks(this.#database);
     this.usage = new UsageRows(this.#database, this.#clock, () => this.#requireOpen());

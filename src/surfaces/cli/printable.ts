@@ -11,7 +11,7 @@ export function printableLine(text: string): string {
   return stripHidden(text.slice(0, 4000)).replaceAll(/\s+/g, " ").trim();
 }
 
-/** The same data, with escapes in place of hidden characters. */
+/** Writes data as JSON, with escapes in place of hidden characters. */
 export function printableJson(value: unknown, indent?: number): string {
   return visibleJson(value, indent);
 }

@@ -116,7 +116,7 @@ export class RunWatch {
     });
   }
 
-  /** Of a run that was recovered or resumed, only the events since then are reported. */
+  /** If the run was recovered or resumed, only the events since then are reported. */
   async add(runId: string): Promise<RunView> {
     const view = new RunView(this.#store, runId);
     const early: StoredEvent[] = [];

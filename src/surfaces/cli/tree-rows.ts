@@ -18,7 +18,7 @@ export interface TreeRow {
   readonly who: string;
   readonly title: string;
   readonly activity: string;
-  /** Of the delegation and its sub-agents, as its budget counts them. */
+  /** The tokens of the delegation and its sub-agents, as its budget counts them. */
   readonly tokens: string;
   readonly cost: string;
   readonly elapsed: string;

@@ -40,7 +40,7 @@ export function withControl<Value>(
   return withControlStore(io, use);
 }
 
-/** The same, with the database. */
+/** Opens profiles, skills, records and the database, and always closes them. */
 export async function withControlStore<Value>(
   io: Io,
   use: (control: Control, store: Store) => Promise<Value>,

@@ -33,7 +33,7 @@ test("a client follows a run over a real connection, and sees what the log has",
     expect(followed).toEqual(stored.map(({ hash }) => hash));
     const run = await client.waitFor(runId);
     expect(run).toMatchObject({ state: "succeeded", delegations: 2 });
-    // The same place gives a list to whoever does not ask for a stream.
+    // The same path gives a list to a client that does not ask for a stream.
     const [delegationId = ""] = run.tree.map((node) => node.delegationId);
     const { items } = await client.listDelegationEvents({ delegationId });
     expect(items[0]?.type).toBe("agent.subagent_created");

@@ -106,7 +106,7 @@ interface DelegationInput {
 }
 
 interface SessionInput {
-  /** Of a delegation, or of a run for its root. */
+  /** The id of a delegation, or the id of a run for its root. */
   readonly sessionId: string;
 }
 

@@ -25,7 +25,7 @@ async function serveOther(http: TestServer): Promise<void> {
   expect((await http.send({ path: "/api/v1/things" })).status).toBe(200);
 }
 
-/** The same where the limits are so short that a busy machine keeps one who is not slow waiting, too. */
+/** Serves another client, again and again: under short limits a busy machine delays it, too. */
 async function serveOtherSoon(http: TestServer): Promise<void> {
   const headers = { connection: "close" };
   await until("somebody else is served", async () => {

@@ -42,7 +42,7 @@ const profiles = [
 
 type Ids = Readonly<Record<"runId" | "delegationId" | "askId" | "memoryId", string>>;
 
-/** Of the form of those that exist, and given out by no store so soon. */
+/** Ids of the right form that no store has given out. */
 const ghosts: Ids = {
   runId: runIdOf(16_000_001),
   delegationId: hexOf(16_000_002),
@@ -170,7 +170,7 @@ const naming = /:(runId|delegationId|sessionId|askId|memoryId)\b/;
 const ofRuns = routes.filter(({ path }) => naming.test(path));
 const others = routes.filter(({ path, tag }) => !naming.test(path) && tag !== "tokens");
 
-/** The same for both, but for the ids that were asked for. */
+/** The text without the ids that were asked for: it must be the same for unknown and for foreign ids. */
 function masked(text: string, ids: Ids): string {
   return Object.values(ids).reduce((rest, id) => rest.replaceAll(id, "ID"), text);
 }

@@ -24,7 +24,7 @@ export function abilitiesOf(server: Server, { mcpReq }: ServerContext): ClientAb
   return { elicits, hasRoots: roots !== undefined };
 }
 
-/** Of clients that give no name. */
+/** The name of clients that give none. */
 export const unnamedClient = "unknown client";
 
 const longestName = 100;

@@ -45,7 +45,7 @@ interface Ids {
   readonly askId: string;
 }
 
-/** Of the form of those that exist, and given out by no store so soon. */
+/** Ids of the right form that no store has given out. */
 const ghosts: Ids = {
   runId: runIdOf(16_000_001),
   done: hexOf(16_000_002),

@@ -217,7 +217,7 @@ export interface ChatSetting {
   readonly runtime: Runtime;
   readonly io: Io;
   readonly workspace: string;
-  /** Of new sessions. */
+  /** The profile of new sessions. */
   readonly profile: string;
   readonly modelNotice: string;
   /** The model of a new session. */

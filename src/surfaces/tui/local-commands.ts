@@ -11,7 +11,7 @@ import { describeContext } from "./draw/draw-ledger.ts";
 import type { Entry } from "./entry.ts";
 import type { SessionFigures } from "./session-figures.ts";
 
-/** Of a diff in the conversation. */
+/** The longest diff in the conversation. */
 const maximumBytes = 60_000;
 
 type Act = (words: readonly string[]) => Promise<readonly Entry[]>;

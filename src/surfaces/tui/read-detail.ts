@@ -14,7 +14,7 @@ import type { Detail, DetailPage } from "./chat-state.ts";
 import { roomIn } from "./draw/draw-entry.ts";
 import { entriesOfSession } from "./entry.ts";
 
-/** Of a diff; the rest is for `mandate diff`. */
+/** The longest diff here; `mandate diff` shows the rest. */
 const maximumBytes = 200_000;
 
 /**

@@ -110,7 +110,7 @@ function foldEvent(state: ChatState, { event }: Extract<ChatInput, { type: "even
   return { ...stepped, effects: [{ do: "note-told", items }, ...stepped.effects] };
 }
 
-/** The same list where nothing is new: what is drawn of it need not be compared. */
+/** Returns the same list where nothing is new: what is drawn of it need not be compared. */
 function joined(entries: readonly Entry[], more: readonly Entry[]): readonly Entry[] {
   return more.length === 0 ? entries : [...entries, ...more];
 }

@@ -21,7 +21,7 @@ export class TypedAhead {
     this.#listen();
   }
 
-  /** The same terminal with a question that gets only what is typed after it was asked. */
+  /** A terminal whose questions get only what is typed after they were asked. */
   around(io: Io): Io {
     const { ask } = io;
     if (ask === undefined) return io;

@@ -41,7 +41,7 @@ export function ordersIn({ messages, system, tools }: ModelRequest): Orders | un
   return undefined;
 }
 
-/** The same numbers for the same seed, everywhere. */
+/** One seed gives the same numbers everywhere. */
 export function randomFrom(seed: number): (below: number) => number {
   let state = seed >>> 0;
   return (below) => {

@@ -6,7 +6,7 @@ import type { Orders } from "./injected-text.test-support.ts";
  * stand for what is known when the engine runs: somebody else's delegation, and the log.
  */
 export interface Battlefield {
-  /** Of a folder beside the workspace; it holds `secret.txt`. */
+  /** The path of a folder beside the workspace; it holds `secret.txt`. */
   readonly outside: string;
   /** A server of the attacker's, to which nothing may be sent. */
   readonly evil: string;

@@ -36,7 +36,7 @@ export interface FaultJob {
   readonly workspace: string;
   /** What the child does, turn by turn; then it says what it was told last. */
   readonly child: readonly ScriptedReply[];
-  /** The same in a run before the one that is looked at. */
+  /** The child's replies in a run before the one that is examined. */
   readonly warmUp?: readonly ScriptedReply[];
   /** Besides `mark` and `look`; with some of them the run has a workspace. */
   readonly tools?: readonly string[];

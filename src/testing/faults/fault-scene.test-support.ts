@@ -32,7 +32,7 @@ export interface Scene extends EngineOptions {
 /** What holds after every fault: one end, one result for the parent, and a lead that goes on. */
 export interface Aftermath {
   readonly state: string;
-  /** Of the child, without `agent.` and `subagent_`. */
+  /** The child's events, without `agent.` and `subagent_`. */
   readonly events: readonly string[];
   readonly ofRun: readonly string[];
   /** What the lead's model was handed. */

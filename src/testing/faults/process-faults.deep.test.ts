@@ -65,7 +65,7 @@ it("fault 3: killed between writing a large output and saying so, there is one o
     states: ["closed completed report_accepted"],
     events: [life(...turn, "resumed", ...done)],
     told: [{ ...completed, artifacts: [{ bytes: 320_000 }] }],
-    // The same body has the same name: what the dead one had written is what counts now.
+    // Equal bodies have one name, so what the killed process had written counts now.
     left: { ...nothing, artifacts: 1 },
   });
 });

@@ -33,7 +33,7 @@ it("fault 20: of 100 MB that a command says, a capped part is kept, and memory g
     states: ["closed completed integrated"],
     events: [life(...turn, "tool_started", "tool_completed", ...turn, ...merged)],
     told: [{ status: "completed", result: expect.stringContaining("100000000 bytes of output") }],
-    // Of this run and of the one before: what was kept of the output, and the result that repeats it.
+    // The stored output and the result that repeats it, in this run and in the one before.
     left: { ...nothing, artifacts: 4 },
   });
   const [completed] = ofType(after.log, "agent.tool_completed");

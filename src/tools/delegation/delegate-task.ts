@@ -66,7 +66,7 @@ export function describeResult(
 ): string {
   const { evidence, subDelegations, ...rest } = result;
   const text = fitResult(result, results.joinTokens);
-  // Of very many results only the words and the outcome have room.
+  // With very many results, only the text and the outcome have room.
   if (results.joinTokens < leastWithEvidence) {
     const { closeReason, delegationId, profile, status } = rest;
     return JSON.stringify({ delegationId, profile, status, closeReason, result: text });

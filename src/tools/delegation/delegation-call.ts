@@ -86,7 +86,7 @@ export function transcriptReference(
   return results.isSealed(delegationId) ? undefined : `${delegationId}${transcriptSuffix}`;
 }
 
-/** The same in a sentence, for results that are given as text. */
+/** The reference to the transcript as a sentence, for results that are given as text. */
 export function aboutTranscript(
   result: DelegationResult,
   results: Pick<ChildResults, "isSealed">,

@@ -12,7 +12,7 @@ export function makePdf(pages: readonly (readonly string[])[], title = ""): Buff
   );
 }
 
-/** The same around content streams that are not text at all, packed or claimed to be. */
+/** A PDF around content streams that are not text at all, packed or claimed to be. */
 function makePdfOfStreams(streams: readonly Buffer[], title = "", filter = ""): Buffer {
   const first = 4;
   const kids = streams.map((_, index) => `${first + index * 2} 0 R`).join(" ");

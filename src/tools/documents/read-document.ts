@@ -52,7 +52,7 @@ function parseReply(body: Buffer): DocumentReply {
 }
 
 export interface ParserLimits {
-  /** Of the clock; the process is killed then. */
+  /** The time after which the process is killed, by the clock. */
   readonly timeMs: number;
   readonly memoryBytes: number;
   readonly replyBytes: number;

@@ -14,7 +14,7 @@ export const writeFile = defineTool({
     "The file has the new content or the old one, never a part.",
   effect: "write",
   exposure: noExposure,
-  // The same call again leaves the same file behind.
+  // A repeated call leaves the same file behind.
   idempotent: true,
   scopes: ["files:write"],
   changes: "reported",
@@ -48,7 +48,7 @@ export const writeFile = defineTool({
   },
 });
 
-/** Of a larger file no lines are counted. */
+/** The lines of a larger file are not counted. */
 const largestCounted = 256 * 1024;
 
 /** What the file holds; null: it does not exist, is too large, or cannot be read. */

@@ -12,7 +12,7 @@ export function cleanText(text: string, maxBytes: number): string {
   return `${headOfBytes(clean, maxBytes)}…`;
 }
 
-/** The same in one line, for sentences. */
+/** A cleaned text in one line, for sentences. */
 export function cleanLine(text: string, maxBytes: number): string {
   return oneLine(cleanText(text, maxBytes));
 }

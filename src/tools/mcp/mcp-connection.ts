@@ -12,7 +12,7 @@ import { StdioTransport } from "./stdio-transport.ts";
 
 interface ConnectionOptions {
   readonly name: string;
-  /** The same for the same definition. */
+  /** Equal definitions have equal keys. */
   readonly key: string;
   readonly server: ExpandedServer;
   readonly version: string;

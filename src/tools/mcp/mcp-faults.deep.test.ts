@@ -159,7 +159,7 @@ describe("a server that misbehaves", () => {
       text: 'The MCP server "example" did not answer within 100 ms.',
       isError: true,
     });
-    // The same process, with more time for a machine that is busy.
+    // A second session with the process, with more time for a machine that is busy.
     const patient = await openFor(servers, processOf("legacy", { timeoutMs: 60_000 }), "agent_2");
     expect(await call(patient, "cancelled")).toEqual({ text: "1" });
     expect(await call(patient, "echo", { text: "still here" })).toEqual({ text: "still here" });

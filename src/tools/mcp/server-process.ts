@@ -75,7 +75,7 @@ export class ServerProcess {
   readonly #child: ServerChild;
   /** Undefined where the declaration names a folder. */
   readonly #folder: ServerStart["folder"];
-  /** Of a server in a sandbox. */
+  /** The connections of a server in a sandbox. */
   readonly connections: EgressLog | undefined;
   readonly #listener: ProcessListener;
   readonly #clock: Clock;

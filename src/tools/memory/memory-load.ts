@@ -57,7 +57,7 @@ async function findVisible(
   return visible.slice(0, limit);
 }
 
-/** Of all texts together, as JSON, so that the output of the call is not cut within the JSON. */
+/** The most bytes of all texts together as JSON, so that the output is not cut within the JSON. */
 const mostBytes = 48_000;
 
 /** A text is not cut to less than this. */

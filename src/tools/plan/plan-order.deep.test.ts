@@ -111,7 +111,7 @@ function scriptOf({ calls, failing = [], nested = {} }: Scene, gates: Gates): Sc
 
 /** What no two runs may differ in. */
 interface Told {
-  /** Of each child: the call that made it, and its contract without ids. */
+  /** For each child: the call that made it, and its contract without ids. */
   readonly contracts: Readonly<Record<string, unknown>>;
   readonly steps: Readonly<Record<string, number>>;
   readonly merged: readonly string[];

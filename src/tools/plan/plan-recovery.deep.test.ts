@@ -160,7 +160,7 @@ async function cancelledAtB(mandate: TestEngine, request: Request): Promise<stri
   return runId;
 }
 
-/** Of a plan that was resumed there. */
+/** Waits until a plan that was resumed at b asks its model. */
 async function stuckAtB(mandate: TestEngine, runId: string): Promise<void> {
   await until("b asks its model", async () => {
     return ofType(await mandate.events(runId), "agent.budget_reserved").length >= 2;

@@ -36,7 +36,7 @@ export function reportPlan(
 
 const bytesPerToken = 3;
 
-/** Of very many the first ones, which are those that failed. */
+/** The first parts that fit. Failed steps come first. */
 function fitting(parts: readonly string[], bytes: number): string[] {
   let left = bytes;
   const shown = parts.filter((part) => {

@@ -109,7 +109,7 @@ export interface StepRecord {
   readonly tries: number;
   /** It was completed before the runner of the plan was interrupted. */
   readonly isEarlier?: true;
-  /** Of the last try; absent: no child was made. */
+  /** The result of the last try; absent: no child was made. */
   readonly result?: DelegationResult;
   /** Why there was no child. */
   readonly refusal?: string;

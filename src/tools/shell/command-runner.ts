@@ -244,11 +244,11 @@ export interface CommandSettings {
   readonly sandbox: SandboxFinding | (() => SandboxFinding);
   /** The operator allows commands without a sandbox; never for read-only contracts. */
   readonly unsandboxed?: boolean;
-  /** Of this process; commands get a new one without secrets. */
+  /** The environment of this process; commands get a new one without secrets. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   /** Hidden beside what the binding forbids: MANDATE_HOME may lie around a working copy. */
   readonly forbidden?: readonly string[];
-  /** Of each command with all that it starts. */
+  /** The limits of each command with all that it starts. */
   readonly limits?: Partial<ResourceLimits>;
   /** Commands may make UNIX sockets. */
   readonly unixSockets?: boolean;

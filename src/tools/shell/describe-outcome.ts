@@ -78,7 +78,7 @@ export async function tellEnd(process: ShellProcess): Promise<ToolResult> {
   return tell(process, outcome, endedBecause === undefined && objection === undefined);
 }
 
-/** Of one in the background: how far it is, and what it said since the last time. */
+/** The state of a command in the background, with its output since the last call. */
 export async function tellState(process: ShellProcess, whileRunning: string): Promise<ToolResult> {
   if (process.isRunning) return tell(process, whileRunning, true);
   const outcome = await process.ended;
@@ -97,7 +97,7 @@ function tell(process: ShellProcess, how: Outcome | string, isAnswer: boolean): 
   };
 }
 
-/** Of one that was ended the code says how it took that, and nothing about its work. */
+/** The exit code. A command that was ended has none: its code would say nothing about its work. */
 function exitOf({ code, endedBecause }: Outcome): Pick<ToolResult, "exitCode"> {
   return code === null || endedBecause !== undefined ? {} : { exitCode: code };
 }

@@ -160,7 +160,7 @@ const namesProgram = hasOption(
   "",
 );
 
-/** The same options by their letter, where a letter means that. */
+/** The options that name a program, by their letter. */
 const shortNaming: Readonly<Record<string, (args: readonly string[]) => boolean>> = {
   clone: hasOption([], "uc"),
   grep: hasOption([], "O"),

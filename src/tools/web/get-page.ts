@@ -243,7 +243,7 @@ export function mediaTypeOf(header: string | undefined): MediaType {
   return { name: name.toLowerCase(), charset };
 }
 
-/** Of pictures, sounds and fonts there is nothing to read, so their bytes are not taken. */
+/** Pictures, sounds and fonts have no text to read, so their bytes are not loaded. */
 function isShownType({ name }: MediaType): boolean {
   return !/^(?:image\/(?!svg)|audio\/|video\/|font\/)/.test(name);
 }

@@ -82,7 +82,7 @@ export class CallKeys {
   }
 }
 
-/** The same value with the keys of its objects in order. */
+/** The value with the keys of its objects in order. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
   if (typeof value !== "object" || value === null) return value;

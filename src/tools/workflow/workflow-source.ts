@@ -20,7 +20,7 @@ export interface WorkflowFile {
   /** Where it was found, for people: "project", "user", or the name of a plugin. */
   readonly origin: string;
   readonly script: string;
-  /** Of its content. */
+  /** The hash of the script. */
   readonly hash: string;
   /** Its author is the person, or the person trusts exactly this content. */
   readonly isTrusted: boolean;
@@ -72,7 +72,7 @@ export class WorkflowSource {
     return this.#read(file, { origin: "file" }, options);
   }
 
-  /** The same. Throws "workflow-invalid" with the place of a problem. */
+  /** The file at this path. Throws "workflow-invalid" with the place of a problem. */
   at(file: string, options?: ParseOptions): UsableWorkflow {
     const found = this.read(file, options);
     if (found.name !== null) return found;

@@ -155,7 +155,7 @@ export function isPublicAddress(address: string): boolean {
   if (!isIPv6(address) || address.includes("%")) return false;
   // A translator's address stands for an IPv4 address, and is as public as that is.
   if (translated.check(address, "ipv6")) return isPublicAddress(embeddedIpv4(address));
-  // Of IPv6 only this block is given out; mapped, compatible, unique-local and all others are not.
+  // Only this block of IPv6 is public; mapped, compatible, unique-local and all other addresses are not.
   return open.check(address, "ipv6") && !closed.check(address, "ipv6");
 }
 

@@ -116,7 +116,7 @@ function hashHeader(format: ObjectFormat, bytes: number) {
   return createHash(format).update(`blob ${bytes}\0`);
 }
 
-/** The same file, not written to in between as far as its times show. */
+/** Whether two stats show one file that was not written in between, as far as its times show. */
 export function isSameFile(left: BigIntStats, right: BigIntStats): boolean {
   return left.ino === right.ino && left.size === right.size && left.mtimeNs === right.mtimeNs;
 }

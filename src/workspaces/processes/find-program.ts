@@ -45,7 +45,7 @@ export function findProgram(
   return find(name, (path ?? "").split(delimiter));
 }
 
-/** The same for system programs: the usual folders are searched first. */
+/** Finds a system program: the usual folders are searched first. */
 export function findSystemProgram(
   name: string,
   path: string | undefined = process.env["PATH"],

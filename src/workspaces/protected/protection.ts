@@ -244,7 +244,7 @@ export function linkedPlaces(root: string): readonly string[] {
   return protectedLinks(root, trailOf(root)).map(linkTargetOf).filter(isInside(root));
 }
 
-/** The same with every link on the way to the targets: replacing one would change the target. */
+/** The protected paths and all links on the way: replacing a link would change the target. */
 export function linkedWays(root: string): readonly string[] {
   const links = protectedLinks(root, trailOf(root));
   return links.flatMap((link) => [linkTargetOf(link), ...linksBehind(link)]).filter(isInside(root));

@@ -219,7 +219,7 @@ function close({ place, kind }: Cover): readonly string[] {
 // and devices too.
 const pathOnly = 0o10000000;
 
-/** Of one argument; the system takes 128 KB. */
+/** The longest argument, in bytes; the system takes 128 KB. */
 const longestBatch = 64 * 1024;
 
 /**

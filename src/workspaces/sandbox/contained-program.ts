@@ -18,7 +18,7 @@ import {
 export interface Containment {
   readonly sandbox: Sandbox;
   readonly programs: ProgramPlaces;
-  /** Of this process: the program gets a new one without secrets. */
+  /** The environment of this process; the program gets a new one without secrets. */
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly limits: ResourceLimits;
   readonly clock: Clock;
@@ -46,7 +46,7 @@ export interface ContainedProgram {
   readonly child: StartedProgram<("pipe" | "ignore")[]>;
   /** Whether the sandbox could be set up: until then its standard error says why not. */
   isSetUp(): boolean;
-  /** Of this machine, at this moment. */
+  /** The processes of the program on this machine, at this moment. */
   processes(): readonly number[];
   /** Why it was ended, where it used too much. */
   exceeded(): string | undefined;

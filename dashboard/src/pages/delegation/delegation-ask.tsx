@@ -8,7 +8,7 @@ interface DelegationAskProps {
   readonly mayAnswer: boolean;
 }
 
-/** The same card as in the inbox. */
+/** Shows the question of a delegation with the card of the inbox. */
 export function DelegationAsk({ detail, mayAnswer }: DelegationAskProps) {
   const { ask, delegationId, runId } = detail;
   const name = shownName(detail);

@@ -197,7 +197,7 @@ function withoutSecrets(value: unknown, name = ""): unknown {
   return Object.fromEntries(entries.map(([key, below]) => [key, withoutSecrets(below, key)]));
 }
 
-/** Of a command only its program is shown, of an address the host and the path. */
+/** What is shown of a value: the program of a command, the host and path of an address. */
 function shownText(text: string, name: string): string {
   const [, program = "", rest = ""] = /^\s*(\S*)(.*)$/s.exec(text) ?? [];
   if (name === "command" && rest.trim() !== "") return `${shownText(program, "")} ${hidden}`;

@@ -120,7 +120,7 @@ function write(agent: ConvertedAgent, folder: string, given: Arguments): Written
   if (given.flag("dry-run")) return { ...about, status: "planned" };
   const isThere = (path: string): boolean =>
     lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-  // Of two files with one name in a folder neither is used.
+  // If a folder has two files with one name, neither is used.
   const other = [".json", ".yaml", ".yml"]
     .map((end) => join(folder, agent.name + end))
     .find(isThere);

@@ -15,7 +15,7 @@ beforeEach(() => {
 
 afterEach(() => desk.clear());
 
-/** Of a scripted model too, so that dollars can run out. */
+/** Gives a scripted model prices too, so that dollars can run out. */
 function setPrices(): void {
   mkdirSync(join(desk.home, "mandate"), { recursive: true });
   const prices = "models: { prices: { scripted/playbook: { input: 3, output: 15 } } }\n";

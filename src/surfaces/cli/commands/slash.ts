@@ -146,7 +146,7 @@ const fieldCounts: ReadonlyMap<string, number> = new Map([
   ["set-servers", 3],
 ]);
 
-/** The same command as a person would type it in the chat, so that one parser judges both. */
+/** Writes the command as a person would type it in the chat, so that one parser judges both. */
 async function agentsText(given: Arguments, io: Io): Promise<string> {
   const [word = "list", ...words] = given.words;
   if (word === "apply-yaml") return `/agents apply-yaml ${await readDocument(words, io)}`;

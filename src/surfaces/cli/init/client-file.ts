@@ -47,7 +47,7 @@ export interface ClientChange {
  * A file that was edited since is not restored: the entry is removed, and what init made around it.
  */
 const noteShape = z.object({
-  /** Of the whole text with the entry. */
+  /** The hash of the whole text with the entry. */
   hash: z.string(),
   /** The edit that restores the text before. */
   undo: z.object({ start: z.number(), end: z.number(), text: z.string() }),

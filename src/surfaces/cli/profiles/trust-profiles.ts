@@ -30,7 +30,7 @@ export function trustProfiles(given: Arguments, io: Io, names: readonly string[]
   return withControl(io, async (control) => {
     const all = waitingContent(control);
     const chosen = choose(all, names, given.flag("all"), 1, io.cwd);
-    // Of many, those that could not be used are left out; one that is named is an error.
+    // Among many, files that could not be used are left out; a file that is named is an error.
     const isMany = given.flag("all") || chosen.length > names.length;
     const { refused, trusted } = await trust(control, chosen, { io, isMany });
     const done = report("Trusted", trusted, given, io);

@@ -14,7 +14,7 @@ export interface PageSessionsOptions {
   /** Milliseconds since 1970, since another machine may open what is sealed here. */
   readonly now: () => number;
   readonly store: EndedSessionStore & Pick<Store, "readRecord">;
-  /** The same at every server of the database; undefined: sessions end with this object. */
+  /** The key that all servers of the database share; undefined: sessions end with this object. */
   readonly key?: Buffer | undefined;
   /** Only this machine reaches the server, and no proxy has a name for it. */
   readonly isLocal?: boolean | undefined;

@@ -24,7 +24,7 @@ const letters = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const shortLength = 10;
 const linkPattern = /^[\w-]{24}$/;
 const shortPattern = /^[0-9A-HJKMNP-TV-Z]{10}$/;
-/** Of one kind; the oldest is replaced. Each slot is a record id, so their number is bounded too. */
+/** The most codes of one kind; the oldest is replaced. Slots are record ids, so those are bounded too. */
 const mostCodes = 200;
 const derive = promisify(scrypt) as (
   secret: string,

@@ -74,7 +74,7 @@ it(
     const { length } = await eventsOf(runId);
     const asked = fleet.notes().length;
     expect((await client.getRun({ runId })).state).toBe("interrupted");
-    // The same again changes nothing.
+    // A second interrupt changes nothing.
     expect(await client.interruptRun({ runId })).toMatchObject({ outcome: "paused" });
     expect(JSON.parse((await type("show", runId, "--json")).out)).toMatchObject({
       state: "interrupted",

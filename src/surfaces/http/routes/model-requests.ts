@@ -56,7 +56,7 @@ const tag = "delegations";
 const list = "model-requests";
 const mostTools = 100;
 const longestText = 200_000;
-/** Of a whole prompt. Its latest messages are kept. */
+/** The longest prompt that is shown. Its latest messages are kept. */
 const longestPrompt = 2_000_000;
 
 export const modelRequestRoutes: readonly Route[] = [

@@ -46,7 +46,7 @@ export function jsonRpcError(status: number, code: number, message: string): Res
   return Response.json({ jsonrpc: "2.0", error: { code, message }, id: null }, { status });
 }
 
-/** The same response for unknown, ended and foreign sessions. */
+/** One response for unknown, ended and foreign sessions, so that it reveals nothing. */
 export function sessionNotFound(): Response {
   return jsonRpcError(404, -32_001, "Session not found");
 }

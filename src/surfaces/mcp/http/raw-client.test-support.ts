@@ -60,7 +60,7 @@ export function call(id: unknown, method: string, params: object = {}): object {
   return { jsonrpc: "2.0", id, method, params };
 }
 
-/** The same with all that 2026-07-28 wants to see. */
+/** Posts with all that 2026-07-28 requires. */
 export async function postModern(
   request: RawRequest,
   id: unknown,

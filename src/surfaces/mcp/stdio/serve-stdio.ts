@@ -25,7 +25,7 @@ export interface StdioOptions {
   readonly principal: Principal;
   /** Known before the runtime is opened; absent: the defaults. */
   readonly ways?: OfferedWays | undefined;
-  /** The same clock as that of the runtime, which is opened later. */
+  /** The clock of the runtime, which is opened later. */
   readonly clock?: Clock | undefined;
   write(text: string): void;
   /** Opens the client's session; called with the first request that needs it. */

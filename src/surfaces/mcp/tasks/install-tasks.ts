@@ -104,7 +104,7 @@ function missingTasks(): MissingRequiredClientCapabilityError {
   });
 }
 
-/** The same error for unknown and foreign tasks. */
+/** One error for unknown and foreign tasks, so that it reveals nothing. */
 function unknownTask(taskId: string): ProtocolError {
   return new ProtocolError(ProtocolErrorCode.InvalidParams, `There is no task ${taskId}.`);
 }

@@ -44,7 +44,7 @@ export const awaitedJobs = z.object({
   running: z.int().describe("How many are running: call again for them."),
 });
 
-/** Of calls that answer in text. */
+/** The output of calls that answer in text. */
 export const saidResult = z.object({
   delegationId: z.string().optional(),
   status: endOrRunning.optional(),

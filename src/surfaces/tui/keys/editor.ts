@@ -64,7 +64,7 @@ function lineEndOf(text: string, cursor: number): number {
   return end < 0 ? text.length : end;
 }
 
-/** The same column of the line above (-1) or below (1); null at the first or last line. */
+/** Moves to the same column of the line above (-1) or below (1); null at the first or last line. */
 export function moveLine({ cursor, text }: Editor, by: -1 | 1): Editor | null {
   const start = lineStartOf(text, cursor);
   const column = cursor - start;

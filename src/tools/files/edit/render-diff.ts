@@ -6,7 +6,7 @@ const newline = 10;
 const contextLines = 3;
 const mostLines = 200;
 const longestLine = 300;
-/** Of the text that an edit touches at one place; more of it is not looked at line by line. */
+/** The longest text that an edit touches at one place; a longer one is not compared line by line. */
 const largestHunk = 64 * 1024;
 const noLineEnd = "\n\\ No newline at end of file";
 

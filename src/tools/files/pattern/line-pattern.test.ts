@@ -98,7 +98,7 @@ test.each([
   expect(() => finds(pattern, "")).toThrow(reason);
 });
 
-/** The same pattern for JavaScript, whose own `\w` and `\s` mean other characters. */
+/** Translates a pattern for JavaScript, whose own `\w` and `\s` mean other characters. */
 function translate(pattern: string): RegExp {
   const word = "\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}";
   const source = pattern

@@ -37,7 +37,7 @@ interface RuleChain {
   readonly prefix: string;
   readonly rules: IgnoreRules;
   readonly above: RuleChain | undefined;
-  /** Of all of them together, in characters. */
+  /** The length of all of them together, in characters. */
   readonly length: number;
   readonly globLength: number;
 }
@@ -67,7 +67,7 @@ export function* selectFiles(
         const below = from === 0 ? entryPath : entryPath.slice(from);
         if (!(isFolder ? glob.mayHoldMatches(below) : glob.matches(below, name))) return false;
       }
-      // Of a folder that is denied a part may be allowed, so each file is asked for.
+      // A part of a denied folder may be allowed, so each file is checked.
       if (!isFolder && isDenied?.(entryPath) === true) return false;
       if (includeIgnored) return true;
       if (isFolder && name === "node_modules") return false;

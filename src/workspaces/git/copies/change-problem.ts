@@ -49,7 +49,7 @@ export function changeProblem(kind: ChangeProblemKind, paths: readonly string[])
   return { kind, paths, sentence: sentences[kind](namesOf(paths)) };
 }
 
-/** The same for all names that some file systems cannot tell apart. */
+/** One form for all names that some file systems cannot tell apart. */
 export function foldName(path: string): string {
   return path.normalize("NFC").toLowerCase();
 }

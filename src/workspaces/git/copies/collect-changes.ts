@@ -39,7 +39,7 @@ export interface CollectedChanges {
 }
 
 export interface CollectOptions {
-  /** Of the commit. */
+  /** The message of the commit. */
   readonly message?: string;
   readonly limits?: Partial<CopyLimits>;
   readonly signal?: AbortSignal;
@@ -161,7 +161,7 @@ export interface ChangedFile {
   readonly before: string | null;
   /** SHA-256 of the content now; null: it is gone. */
   readonly after: string | null;
-  /** Of the new file, or of the old one when it was removed. A link's content is its target. */
+  /** The mode of the new file, or of the old one when it was removed. A link's content is its target. */
   readonly mode: "file" | "executable" | "link";
 }
 

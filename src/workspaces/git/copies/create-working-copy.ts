@@ -190,7 +190,7 @@ function linkObjects(from: string, into: string): void {
   }
 }
 
-/** The same state gives the same commit: the date is that of the parent commit. */
+/** Equal states give equal commits: the date is that of the parent commit. */
 async function commitBase(vault: string, place: Place, tree: string): Promise<string> {
   const context = { gitDirectory: vault };
   const message = ["-m", "The workspace as it was, with uncommitted changes"];

@@ -48,7 +48,7 @@ export async function recoverIntegration(
   return recovered;
 }
 
-/** The same for one place. The caller holds its lock. */
+/** Recovers one place. The caller holds its lock. */
 export async function recoverPlace(home: string, toplevel: string): Promise<void> {
   for (const id of listJournals(home)) {
     if (targetOf(home, id) === toplevel) await recoverOne(home, id);

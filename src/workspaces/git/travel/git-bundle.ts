@@ -67,7 +67,7 @@ export function damagedBundle(what: string, cause?: unknown): RepositoryRefused 
   return new RepositoryRefused({ code: "bundle-damaged", sentence }, { cause });
 }
 
-/** The same after a failure of git; other errors are returned unchanged. */
+/** The failure of a bundle for an error of git; other errors are returned unchanged. */
 export function bundleFailure(what: string, error: unknown): unknown {
   if (!(error instanceof GitFailure) || error.kind !== "exit") return error;
   const said = error.stderr.trim().split("\n")[0] ?? "";
@@ -79,7 +79,7 @@ export function bundleFailure(what: string, error: unknown): unknown {
  * gives the same text, so that siblings share one.
  */
 
-/** Of the packed bytes; base64 adds a third. */
+/** The most packed bytes; base64 adds a third. */
 export const maximumBundleBytes = 256 * 1024 * 1024;
 
 const hash = z.string().regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/);

@@ -27,7 +27,7 @@ async function makeCopy(source: string, id = "c1"): Promise<WorkingCopy> {
   return createWorkingCopy({ source, id, home: makeFolder() });
 }
 
-/** The same copy on another machine: in a home that knows nothing of the first. */
+/** Opens the copy on another machine: in a home that knows nothing of the first. */
 async function travel(copy: WorkingCopy, limits?: Partial<PackLimits>): Promise<WorkingCopy> {
   const text = await packCopy(copy, limits);
   const { base, id, source } = copy;

@@ -10,7 +10,7 @@ export interface DiffLine {
 }
 
 export interface DiffSection {
-  /** Of the file, as git writes it after `diff --git`; sections come in the order of the files. */
+  /** The head of the file, as git writes it after `diff --git`; sections come in the order of the files. */
   readonly head: string;
   readonly lines: readonly DiffLine[];
 }

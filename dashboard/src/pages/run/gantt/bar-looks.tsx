@@ -3,7 +3,7 @@ import type { BarKind } from "./doing-of.ts";
 interface BarLook {
   readonly word: string;
   readonly fill: string;
-  /** Of 18: what an agent does itself stands higher than what it waits on. */
+  /** The height out of 18: a bar of an agent's own work is higher than a bar of waiting. */
   readonly height: number;
 }
 

@@ -70,7 +70,7 @@ class Walker {
     return bar.from;
   }
 
-  /** Of the steps that it depends on, the one that ended last. */
+  /** The step that closed last among the steps that this child depends on. */
   #stepBefore(child: GanttRow, after: number): GanttRow | undefined {
     // Strictly earlier: what a log says of dependencies may go in a circle.
     const latest = Math.min(child.from, this.#endOf(child) - 1);

@@ -21,9 +21,9 @@ export interface GanttRow {
   readonly callId: string | null;
   /** When its caller called for it: a copy may have to be made first. Null: not known. */
   readonly calledAt: number | null;
-  /** Of a step of a plan: the calls of the steps that it had to wait for. */
+  /** A step of a plan: the calls of the steps that it had to wait for. */
   readonly dependsOn: readonly string[];
-  /** Of the event that made it, in the run. */
+  /** The place in the run of the event that created the delegation. */
   readonly place: number;
   readonly from: number;
   /** Null: it has not ended. */
@@ -44,7 +44,7 @@ interface Working extends Doing {
 export class GanttFold {
   readonly rows: GanttRow[] = [];
   startedAt = 0;
-  /** Of the last event. */
+  /** The time of the last event. */
   lastAt = 0;
   readonly kinds = new Set<BarKind>(["slot", "model"]);
   readonly #working = new Map<string, Working>();

@@ -6,7 +6,7 @@ import { GanttFold } from "./gantt-fold.ts";
 import { type Gantt, ganttFrom, type Moment } from "./gantt-from.ts";
 
 export interface GanttSource {
-  /** The same list, which grows. */
+  /** The events so far. The list is never replaced: it grows. */
   readonly events: readonly StoredEvent[];
   readonly version: number;
 }
@@ -17,7 +17,7 @@ export function useGantt(
   moment: Moment | null,
   isOpen: boolean,
 ): Gantt & {
-  /** Of the whole run, whatever moment is shown. */
+  /** The last event of the whole run, whatever moment is shown. */
   readonly last: number;
   readonly kinds: ReadonlySet<BarKind>;
 } {
