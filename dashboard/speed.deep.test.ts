@@ -132,7 +132,7 @@ describe("a page with much to show", { timeout: 180_000 }, () => {
   });
 });
 
-/** Of the scripts and styles that the page names itself, as they are sent. */
+/** The bytes of the scripts and styles that the page names itself, as they are sent. */
 function firstBytes(folder: string): number {
   const html = readFileSync(join(folder, "index.html"), "utf8");
   const named = [...html.matchAll(/(?:src|href)="\.?\/?(assets\/[^"]+\.(?:js|css))"/g)];

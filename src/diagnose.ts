@@ -400,7 +400,7 @@ function lookAtProviders(environment: Environment, config: Config | undefined): 
     } catch (error) {
       if (!(error instanceof MandateError)) throw error;
       const variable = builtIn?.keyVariable;
-      // With its key set, something else is wrong.
+      // If the variable with the key is set, the problem is another one.
       const isKeyless = builtIn && variable && !keyIn(environment, builtIn);
       const keys = [variable, ...(builtIn?.otherKeyVariables ?? [])].join(" or ");
       return { provider, isUsable: false, set: isKeyless ? keys : error.message };

@@ -135,7 +135,7 @@ export async function realFolder(path: string): Promise<string | undefined> {
   }
 }
 
-/** As `realFolder`. */
+/** The synchronous form of `realFolder`. */
 export function realFolderSync(path: string): string | undefined {
   try {
     const real = realpathSync.native(path);

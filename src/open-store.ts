@@ -40,7 +40,7 @@ export async function openStore(options: StoreOptions): Promise<Store> {
   return store;
 }
 
-/** As many runs as could have left a program that is still on a PATH. */
+/** The number of runs that could have left a program which is still on a PATH. */
 const mostNotedRuns = 1000;
 
 /**

@@ -107,7 +107,7 @@ export interface RuntimeOptions {
   readonly scheduler?: Scheduler;
   readonly principal?: RunGrant["principal"];
   readonly onDelta?: (delegationId: string, text: string) => void;
-  /** Who works on what is started here; absent: this process does. */
+  /** The dispatcher of what is started here; absent: this process does the work. */
   readonly dispatcher?: Dispatcher;
   /**
    * Ends the process when its event loop is blocked beyond the deadline of a delegation. For a
@@ -389,7 +389,7 @@ async function settle(
   try {
     const settled = await settleByRecords(loaded, store, options);
     const models = createModelRegistry({
-      // As in the configuration: the flag wins over the variable.
+      // The environment, with the flag in place of the variable.
       environment:
         flags.model === undefined ? environment : { ...environment, MANDATE_MODEL: flags.model },
       config: settled.config.models,

@@ -24,7 +24,7 @@ export interface WorkerStart {
 
 export interface RunningWorker {
   readonly running: number;
-  /** It stops, or was drained for all of its tenants. */
+  /** Whether the worker stops, or was drained for all of its tenants. */
   readonly isDraining: boolean;
   /** The names of the queues, as they are configured. */
   readonly names: readonly string[];

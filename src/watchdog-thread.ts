@@ -9,7 +9,7 @@ export interface WatchdogTask {
   /** Grows while the watched thread gets its turns. */
   readonly beats: Int32Array;
   readonly beatMs: number;
-  /** Whose delegations are meant. */
+  /** The worker whose delegations are watched. */
   readonly worker: string;
   readonly database: string;
   readonly store: Omit<StoreOptions, "clock">;
@@ -87,7 +87,7 @@ async function closeAll(store: Store, overdue: readonly Overdue[]): Promise<void
   const { cancelStored } = await import("./delegations/ends/cancel-stored.ts");
   for (const { delegationId, runId, totalMs } of overdue) {
     const cause = { code: "total_deadline", ms: totalMs, blocked: true } as const;
-    // Which of its calls could be repeated is nothing to one that is over.
+    // A closed delegation repeats no call, so this store knows no tools.
     await cancelStored({ store, toolbox: { get: () => undefined } }, runId, delegationId, cause);
   }
 }

@@ -8,7 +8,7 @@ export interface Watchdog {
   close(): Promise<void>;
 }
 
-/** So often this thread shows that it is alive. */
+/** The interval at which the watched thread shows that it is alive. */
 const beatMs = 250;
 
 // The type keeps both sides in step, and makes the thread, which is only named here, part of the

@@ -21,7 +21,7 @@ export function checkLicences(packages: readonly InstalledPackage[]): Outcome {
   return outcomeOf(problems, `${packages.length} packages under ${found.join(", ")}`);
 }
 
-/** Of `A OR B` one is enough, of `A AND B` both are needed; anything harder is for a person. */
+/** In `A OR B` one is enough, in `A AND B` both are needed; anything harder is for a person. */
 function isAllowed(expression: string): boolean {
   const text = expression.trim().replace(/^\((?<inner>[^()]*)\)$/, "$<inner>");
   if (/[()]|\sWITH\s/.test(text)) return false;

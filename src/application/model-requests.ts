@@ -7,7 +7,7 @@ import { Transcript } from "../sessions/transcript.ts";
 
 /** One request to a model, as the log has it. */
 export interface LoggedRequest {
-  /** From 1, over all attempts of the delegation. */
+  /** The number of the request, from 1, over all attempts of the delegation. */
   readonly request: number;
   readonly attempt: number;
   readonly at: number;
@@ -33,7 +33,7 @@ export interface LoggedRequest {
   readonly text: string;
   /** What was received before it failed. */
   readonly partial: string | null;
-  /** After a failure: why, and what is tried next. */
+  /** Why a failed request is repeated, and which model is tried next. */
   readonly retry: {
     readonly reason: string;
     readonly delayMs: number;

@@ -57,7 +57,7 @@ export interface Steering {
   ): Promise<{ readonly text: string; readonly truncated: boolean }>;
 
   workspaceMode(): Promise<WorkspaceMode>;
-  /** For the next runs of this session. */
+  /** Sets the mode of the next runs of this session. */
   setWorkspaceMode(mode: WorkspaceMode, by: Principal): Promise<void>;
 }
 

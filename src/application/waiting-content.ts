@@ -63,7 +63,7 @@ export function describeWaiting(
   return `Not trusted, so without effect: ${shown.join(", ")}${more}${since}. Look and decide: ${program} profiles`;
 }
 
-/** All content that would take effect with trust. */
+/** All content that would take effect if a person trusted it. */
 export interface WaitingBody extends WaitingContent {
   /** The fields of a profile as written, including those that would start a program. */
   readonly fields: readonly { readonly field: string; readonly value: unknown }[];

@@ -163,7 +163,7 @@ export interface Contract {
  */
 export type MemoryPermission = (typeof memoryPermissions)[number];
 
-/** From the narrowest to the widest. */
+/** Memory permissions, from the narrowest to the widest. */
 export const memoryPermissions = ["none", "delegated", "shared"] as const;
 
 /**

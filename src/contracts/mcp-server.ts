@@ -9,7 +9,7 @@ export type McpServer = StdioServer | HttpServer;
 interface Common {
   /** Names of its tools that may be called, with an optional `*` at the end; absent: all tools. */
   readonly tools?: readonly string[];
-  /** One process for all delegations, or one for each. */
+  /** Whether all delegations share one process of the server, or each gets its own. */
   readonly sharing?: "shared" | "delegation";
   readonly timeoutMs?: number;
   readonly disabled?: boolean;

@@ -11,7 +11,7 @@ import { includes, isSubset, type Selection } from "./selection.ts";
 /** Finds the exposure of a tool by its name; undefined: unknown tool. */
 export type FindExposure = (tool: string) => Exposure | undefined;
 
-/** Which of the three an agent holds, by its contract alone. */
+/** Which of untrusted input, private data and egress an agent holds, by its contract alone. */
 export interface Trifecta {
   readonly untrusted: boolean;
   readonly private: boolean;

@@ -155,7 +155,7 @@ function pricesOf({ models }: ConfigFile): Prices {
 
 const delegation = ["agents", "delegation"];
 
-/** From the least to the most. */
+/** Write scopes of memories, from the narrowest to the widest. */
 const writeScopes: readonly unknown[] = ["none", "delegated", "shared"];
 
 const switches = [

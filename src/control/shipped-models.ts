@@ -112,7 +112,7 @@ export function shippedModelNames(provider: string): readonly string[] {
 
 /** The facts of a model by `provider/model`; a dated snapshot has those of its plain name. */
 export function findShippedModel(name: string): ModelFacts | undefined {
-  // Another API of the same provider.
+  // The model as another API of the same provider names it.
   return findModelEntry(shippedModels, name.replace(/^openai-chat\//, "openai/"));
 }
 

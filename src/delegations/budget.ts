@@ -191,7 +191,7 @@ export type TurnPlan =
   | { readonly kind: "turn"; readonly reserve: Amount; readonly maxOutput: number }
   /** The last one: tools are withdrawn, the best result is asked for. */
   | { readonly kind: "last"; readonly reserve: Amount; readonly maxOutput: number }
-  /** Others hold reservations that will shrink: worth waiting. */
+  /** Other delegations hold reservations that will shrink, so this one waits. */
   | { readonly kind: "wait" }
   /** Not even a last turn fits. */
   | { readonly kind: "exhausted" };
@@ -305,7 +305,7 @@ export interface ReportBounds extends Omit<TurnBounds, "maxOutput" | "unspent"> 
   readonly results: number;
   /** Tokens of text with which a result may enter the conversation. */
   readonly joinTokens: number;
-  /** So many tokens of a prompt a token of that text can be at most: bytes, where none are counted. */
+  /** The most tokens of a prompt that one token of a result becomes: bytes, where none are counted. */
   readonly perToken: number;
 }
 

@@ -263,7 +263,7 @@ export class Interruptible {
     return this.cut instanceof Suspended && this.cut.isAtRest;
   }
 
-  /** It was interrupted, and closes when the children that continue have closed. */
+  /** Whether the delegation was interrupted: it closes when the children that continue have closed. */
   get isInterrupted(): boolean {
     return (this.suspension?.closesAs ?? null) !== null;
   }

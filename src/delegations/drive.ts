@@ -19,7 +19,7 @@ export async function drive(live: LiveDelegation): Promise<void> {
   const of = live.contract.execution.max_retries + 1;
   for (;;) {
     let ending: Ending;
-    // Not in a function of its own: each one that waits costs memory for every delegation that waits.
+    // This is no function of its own: each waiting function costs memory for every waiting delegation.
     try {
       ending = await takeTurns(live);
       // After a suspension the outcome is decided again, from the log.
@@ -30,7 +30,7 @@ export async function drive(live: LiveDelegation): Promise<void> {
     const { attempt } = live.state;
     const after = judgeAttempt(live, ending);
     if (after.do === "close") {
-      // It was just in time, or another attempt would not help.
+      // The output arrived just in time, or another attempt would not help.
       live.work.cut = null;
       await closeWith(live, after.ending);
       return;

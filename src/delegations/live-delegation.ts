@@ -81,7 +81,7 @@ export class LiveDelegation {
   follow(events: readonly NewEvent[]): void {
     const before = this.#state;
     const at = this.run.parts.clock.now();
-    // All of them are legal, or none has happened.
+    // Either all events are legal and applied, or none is.
     this.#state = events.reduce((state, event) => apply(state, { ...event, at }), before);
     for (const event of events) {
       this.#said.see(event);
@@ -173,7 +173,7 @@ export function outputOf({ state }: Pick<LiveDelegation, "state">): OutputEnding
   return { kind: "output", text, truncated, reason };
 }
 
-/** This process has begun its work and has not left it. The agent of another program is not ours. */
+/** Whether this process does the work of the delegation now. Agents of other programs never count. */
 export function isAtWork({ contract, process, work }: LiveDelegation): boolean {
   return (
     process.time.beganAt !== 0 && contract.model.provider !== externalProvider && !work.isParked

@@ -109,14 +109,14 @@ class LiveDelegations {
     else live.parent.process.addChild(live);
   }
 
-  /** One that the log has. */
+  /** Adds a delegation that the log already has. */
   addStored(live: LiveDelegation, { callId, depth, parentId }: Delegation): void {
     this.add(live);
     if (parentId === null && depth === 0) this.root = live;
     if (callId !== null) this.byCall.set(`${parentId} ${callId}`, live);
   }
 
-  /** It was refused when it was written: there is no such delegation. */
+  /** Removes a delegation whose creation the store refused. */
   remove({ id, parent }: LiveDelegation): void {
     this.byId.delete(id);
     this.joining.delete(id);
@@ -133,7 +133,7 @@ class RunHistory {
   readonly plans: EventPayloads["run.planned"][] = [];
   /** The children of earlier messages of its session; null until they are asked for. */
   earlier: SessionChildren | null = null;
-  /** By watcher. */
+  /** The remarks of each watcher, by the watcher's id. */
   readonly remarks = new Map<string, { readonly count: number; readonly last: string }>();
 
   see(event: NewEvent): void {

@@ -114,7 +114,7 @@ export type Verdict =
   | { readonly kind: "act" }
   | { readonly kind: "output"; readonly text: string }
   | { readonly kind: "say"; readonly reminder: Reminder }
-  /** It does not keep its exit rule in spite of all reminders: a person has to decide. */
+  /** The agent ignores its exit rule in spite of all reminders: a person has to decide. */
   | { readonly kind: "ask"; readonly question: string }
   | { readonly kind: "fail"; readonly cause: Cause; readonly retry: boolean };
 

@@ -249,7 +249,7 @@ export class OpenRequest {
     await this.#settled();
   }
 
-  /** It was cut: what it has used is estimated. */
+  /** Ends a request that was cut: what it used is estimated. */
   async cut(): Promise<void> {
     if (!this.isOpen) return;
     this.#live.record(settled(this.#live, this.#cut(), this.number));

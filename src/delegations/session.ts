@@ -82,7 +82,7 @@ export class Session {
     const cancel = (id: string): void => {
       const child = run.delegations.byId.get(id);
       if (child === undefined) return;
-      // That it ends is decided; where that cannot be written now, it is as soon as it can be.
+      // The child ends in any case: if the end cannot be written now, it is written as soon as it can be.
       run.execution.cancel(child, { code: "call_withdrawn" }).catch(() => undefined);
     };
     const cancelAll = (): void => started.forEach(cancel);

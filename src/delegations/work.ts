@@ -106,7 +106,7 @@ export async function endWork(live: LiveDelegation, cause: unknown): Promise<voi
     await closeWith(live, endingOf(error, live));
   } catch (refusal) {
     if (wasRefused(refusal)) return followLog(live);
-    // That its contract was changed is found out by the close, and is then why it closes.
+    // A changed contract is found at the close, and is then the reason of the close.
     if (isTampering(refusal) && !isTampering(error)) return endWork(live, refusal);
     giveUp(live, refusal);
   }
@@ -171,7 +171,7 @@ async function reconcile(live: LiveDelegation): Promise<void> {
   const state = await run.parts.store.readRun(run.id);
   const delegation = state?.delegations.get(id);
   const { ownership } = run.settings;
-  // This process was declared dead, and has another name now.
+  // Another worker declared this process dead, so it has another name now.
   const isDead = ownership.worker !== run.parts.store.ownership.worker;
   if (!state || !delegation || isDead || !owns(ownership, state, id)) {
     run.lost = true;
@@ -249,7 +249,7 @@ function isTampering(error: unknown): boolean {
 /** What could not be written did not happen: before it is closed, a tree forgets it. */
 async function reloadTree(live: LiveDelegation, cause: unknown): Promise<void> {
   const delegation = await storedDelegation(live);
-  // Not even its creation was written: there is nothing to close.
+  // The creation of the delegation was never written, so there is nothing to close.
   if (delegation === undefined) throw cause;
   for (const child of live.process.children) {
     if (child.process.end.isEnding || live.run.execution.isRemote(child)) continue;

@@ -94,7 +94,7 @@ export class WorkingTime {
     if (waiting === undefined) this.#gotSlot();
     return waiting?.then(() => {
       this.#gotSlot();
-      // It closed, was suspended or lost while it queued: the slot is for the next one.
+      // A delegation that closed, was suspended or was lost while it queued returns the slot.
       if (process.end.isEnding || work.isParked || run.lost) this.giveSlot();
     });
   }
@@ -186,7 +186,7 @@ export class WorkingTime {
 export function standsStill(state: Delegation, openCalls: OpenCalls, below: number): boolean {
   if (openAskOf(state) !== null) return true;
   if (below === 0) return false;
-  // It has answered, and waits for its background children.
+  // The delegation has answered, and waits for its background children.
   if (state.status === "waiting_for_merge") return true;
   if (state.status !== "running" || state.reservations.length > 0) return false;
   for (const { joins } of openCalls.values()) if (!joins) return false;

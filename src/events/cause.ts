@@ -467,7 +467,7 @@ export function describeSaid(said: string | undefined): string {
   return said === undefined ? "" : ` The person says: ${said}`;
 }
 
-/** At most ten names. */
+/** The first ten names of steps, at most. */
 export function firstNames(steps: readonly string[]): string {
   return steps.length > 10 ? `${steps.slice(0, 10).join(", ")}, …` : steps.join(", ");
 }

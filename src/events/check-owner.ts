@@ -72,7 +72,7 @@ function checkShares(run: RunState, by: Ownership, events: readonly NewEvent[]):
   }
 }
 
-/** It was suspended or interrupted, and no worker has claimed it since. */
+/** Whether the delegation was suspended or interrupted, and no worker has claimed it since. */
 function wasReleased(delegation: Delegation | undefined): boolean {
   if (delegation?.status !== "running") return false;
   return delegation.share?.worker === null && delegation.share.fence > 0;

@@ -23,7 +23,7 @@ export const closeReasons = [
   "parent_closed",
 ] as const;
 
-/** As people say it, after "failed" or alone. */
+/** Close reasons as people say them, after "failed" or alone. */
 export const closeReasonWords: Readonly<Record<(typeof closeReasons)[number], string>> = {
   integrated: "changes merged",
   report_accepted: "report accepted",

@@ -69,11 +69,11 @@ export interface StartedTool {
    * Only events of earlier versions lack it.
    */
   readonly changes: "none" | "reported" | "any";
-  /** It waits for children. */
+  /** The tool waits for children. */
   readonly joins?: true;
   /** An agent repeats the same call to wait. */
   readonly polls?: Polls;
-  /** It can save a memory. */
+  /** The tool can save a memory. */
   readonly saves_memory?: true;
 }
 
@@ -353,7 +353,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly up_to?: number;
     /** The sent message that this event delivers. */
     readonly message_id?: string;
-    /** As in `agent.message_sent`. */
+    /** What the message carries, as in `agent.message_sent`. */
     readonly carries?: readonly Carried[];
   };
   /** The conversation was shortened, by a pure function of these numbers. */
@@ -534,7 +534,7 @@ export type StoredEvent<Type extends EventType = EventType> = NewEvent<Type> & {
   readonly run_id: string;
   /** Milliseconds since 1970, by the clock of the appending process. The order is that of `seq`. */
   readonly at: number;
-  /** One line for a timeline, made by `summarize`. */
+  /** A line for a timeline, made by `summarize`. */
   readonly summary: string;
   readonly hash: string;
 };

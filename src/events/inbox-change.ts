@@ -16,7 +16,7 @@ export interface InboxChange {
 /** Words of an item that have changed since a released version; stored items keep those of their time. */
 export interface InboxWords {
   readonly queued: string;
-  /** Before the outcome of a run. */
+  /** The words before the outcome in the item of a run. */
   readonly run: string;
   /** Why an agent failed. */
   readonly reason: (reason: CloseReason) => string;

@@ -4,7 +4,7 @@ export type Reminder =
   | { readonly code: "answer_cut" }
   | { readonly code: "exit_required"; readonly tools: readonly string[] }
   | { readonly code: "schema_unmet"; readonly text: string }
-  /** Before its first final answer. */
+  /** The reminder before the first final answer: children are still running. */
   | { readonly code: "children_running"; readonly children: readonly ChildName[] }
   /** A background child of an earlier message. */
   | {

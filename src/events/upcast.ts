@@ -411,7 +411,7 @@ export function couldSaveMemories(tools: Selection): boolean {
   return includes(tools, "memory_save");
 }
 
-/** Which memory a call saved that was recorded without a reference to it. */
+/** The memory that a call saved, for calls that were recorded without a reference to it. */
 export function memoryNamedIn(output: string): string | undefined {
   return /^Saved as (m[0-9a-f]+)[,.]/.exec(output)?.[1];
 }

@@ -6,7 +6,7 @@ import { type Environment, resolveProvider } from "./resolve-provider.ts";
 export interface LocalEndpoint {
   readonly provider: string;
   readonly baseUrl: string;
-  /** As the server lists them. */
+  /** Names of models, as the server lists them. */
   readonly models: readonly string[];
 }
 

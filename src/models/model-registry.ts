@@ -41,7 +41,7 @@ export interface ModelsConfig {
   readonly allow?: readonly string[];
   /** Custom providers, or others than the built-in ones under their names. */
   readonly providers?: Readonly<Record<string, ProviderConfig>>;
-  /** By `provider/model`, over the shipped ones. */
+  /** Prices by `provider/model`, in place of the shipped ones. */
   readonly prices?: Readonly<Record<string, PriceConfig>>;
   /** Absent: the shipped ones. */
   readonly pools?: Readonly<Record<string, readonly string[]>>;

@@ -43,7 +43,7 @@ function documentIn({ caller, messages }: ModelRequest, { isTask, noun }: Runner
     const document: unknown = isTask ? JSON.parse(caller.task) : null;
     if (typeof document === "object" && document !== null) return document;
   } catch {
-    // Not JSON: the context may name a stored one.
+    // The context is no JSON if it names a stored plan.
   }
   const opening = messages.find(({ role }) => role === "user")?.text ?? "";
   const hash = new RegExp(`^${noun} ([0-9a-f]{64})$`, "m").exec(opening)?.[1];

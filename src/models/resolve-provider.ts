@@ -116,7 +116,7 @@ function unknownProvider(provider: string, config: ModelsConfig): MandateError {
   );
 }
 
-/** As Ollama reads it: scheme, host and port may be left out, and 0.0.0.0 means this machine. */
+/** A local address as Ollama reads it: scheme, host and port are optional, and 0.0.0.0 is this machine. */
 function localUrl({ baseUrl, baseUrlVariable }: BuiltInProvider, host: string): string {
   const address = host.startsWith(":") ? `127.0.0.1${host}` : host;
   const url = URL.parse(/^https?:\/\//.test(address) ? address : `http://${address}`);
@@ -131,7 +131,7 @@ function localUrl({ baseUrl, baseUrlVariable }: BuiltInProvider, host: string): 
 
 /** Completes a vendor's base URL variable: vendors differ in whether it contains the version. */
 function trustedUrl({ baseUrlVariable, kind }: BuiltInProvider, address: string): string {
-  // Not quoted: there may be a password in it.
+  // The error does not quote the address: there may be a password in it.
   if (!/^https?:\/\//.test(address) || !URL.canParse(address)) {
     const message = `${baseUrlVariable} is no URL: write it as https://host/v1, or unset it.`;
     throw new MandateError("model-not-configured", message);

@@ -10,7 +10,7 @@ interface FaultContext {
   /** The provider had sent at least one event. */
   readonly hasBegun?: boolean;
   readonly secrets?: readonly string[];
-  /** For a date to come back at. */
+  /** The present time, for a date to come back at. */
   readonly now: number;
 }
 
@@ -79,7 +79,7 @@ const keyWords =
   /authentication_error|permission_error|invalid[_ ]api[_ ]key|api[_ ]key[_ ](?:not[_ ]valid|invalid|expired)|LoadAPIKey/i;
 const refusalWords =
   /invalid_request|not_found|Unsupported|InvalidPrompt|InvalidArgument|NoSuchModel/;
-/** As the providers say it, most with the name between these words. */
+/** Providers' words for a missing model, most with the name between these words. */
 const modelWords =
   /(?:invalid|unknown|unsupported|no such|not a valid) model\b|\bmodels?\b.{0,120}?\b(?:not (?:exist|found|available|offered|supported)|is invalid|no longer)/is;
 /** Errors of the clients: the answer came, and was not what the protocol says. */
@@ -174,7 +174,7 @@ interface ProviderComplaint {
   readonly status: number | undefined;
   /** The headers of the HTTP answer; undefined when the complaint came by another way. */
   readonly headers: Readonly<Record<string, unknown>> | undefined;
-  /** For people. */
+  /** The provider's text, for people. */
   readonly message: string;
   /** Everything that tells kinds apart: name, type, code, message and body. */
   readonly text: string;

@@ -35,7 +35,7 @@ export interface DelegationRequest {
   /** JSON Schema that its output must match, in place of the exit rule of its profile. */
   readonly outputSchema?: Readonly<Record<string, unknown>> | undefined;
   readonly effort?: Effort | undefined;
-  /** It works in a copy, whose changes are not merged: a person decides about them. */
+  /** The child works in a copy, whose changes are not merged: a person decides about them. */
   readonly keepsCopy?: boolean | undefined;
   readonly resumedFrom?: string | undefined;
   /** The last event of `resumedFrom` that is shared. */

@@ -39,9 +39,9 @@ export interface ModelCaller {
   readonly delegationId: string;
   readonly profile: string;
   readonly depth: number;
-  /** From 1, within the attempt. */
+  /** The number of the attempt, from 1. */
   readonly attempt: number;
-  /** From 1, within the attempt. */
+  /** The number of the turn within the attempt, from 1. */
   readonly turn: number;
   /** From 1: the number of tries of this turn, after faults of the provider. */
   readonly try: number;
@@ -119,7 +119,7 @@ export type Effort = "none" | "minimal" | "low" | "medium" | "high" | "xhigh";
 
 /** Faults of a model request, by the engine's reaction. */
 export type ModelFaultKind =
-  /** Too many requests; retried after `retryAfterMs`. */
+  /** The provider had too many requests; retried after `retryAfterMs`. */
   | "rate-limited"
   /** The account's limit is reached; waiting does not help. */
   | "spend-cap"

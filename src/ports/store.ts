@@ -248,7 +248,7 @@ export interface InboxQuery {
   readonly after?: number;
   /** Items with a smaller id. */
   readonly before?: number;
-  /** At most `mostInboxItems`. */
+  /** The most items, up to `mostInboxItems`. */
   readonly limit: number;
   /** An empty list selects no item. */
   readonly kinds?: readonly InboxKind[];
@@ -287,7 +287,7 @@ export interface PruneReport {
   readonly damaged: readonly string[];
   /** Old runs that stay because an open run continues them, or because of `keep`. */
   readonly kept: readonly string[];
-  /** There may be further runs to remove. */
+  /** Whether there may be further runs to remove. */
   readonly isMore: boolean;
   /** The number of removed bodies. */
   readonly artifacts: number;

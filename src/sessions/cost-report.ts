@@ -14,7 +14,7 @@ export interface CostQuery {
   readonly since?: number | undefined;
   /** The most groups. */
   readonly limit: number;
-  /** Also what each group spent on each day. */
+  /** Reports also what each group spent on each day. */
   readonly daily?: boolean | undefined;
 }
 

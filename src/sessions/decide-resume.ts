@@ -19,7 +19,7 @@ export interface ResumedPast {
   /** The named delegation; the root, where a run was named. */
   readonly target: Delegation;
   readonly isRun: boolean;
-  /** Another program runs the target's agent. */
+  /** Whether another program runs the target's agent. */
   readonly isExternal: boolean;
   /** No process works on the run: it is paused or orphaned. */
   readonly isIdle: boolean;

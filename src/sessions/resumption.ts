@@ -137,7 +137,7 @@ function withModel(next: Resumption, model: string | undefined): Resumption {
 interface FoundDelegation {
   readonly state: RunState;
   readonly delegation: Delegation;
-  /** It was named by the id of its run. */
+  /** The delegation was named by the id of its run. */
   readonly isRun: boolean;
 }
 

@@ -63,7 +63,7 @@ export async function sendMessage(
   try {
     await store.append({ runId: run.id, by: "operator", events: [sent] });
   } catch (error) {
-    // It ended, or handed in, in this moment.
+    // The delegation ended, or submitted its result, in this moment.
     if (!(error instanceof MandateError) || error.code !== "illegal-transition") throw error;
     const now = (await store.readRun(run.id))?.delegations.get(delegation.id);
     if (now !== undefined) requireOpen(now);

@@ -129,7 +129,7 @@ export function lastActivity(delegation: Delegation): number {
 export type SessionTrigger =
   /** A person gave it a task, or continued it. */
   | { readonly by: "person" }
-  /** Another program's agent. */
+  /** The agent of another program is the author. */
   | { readonly by: "program"; readonly name: string }
   /** A call of its parent. */
   | { readonly by: "tool"; readonly tool: string; readonly callId: string }

@@ -30,7 +30,7 @@ export interface WorkflowView {
   /** The hash of the stored script with its arguments. */
   readonly document: string;
   readonly resumes: string | null;
-  /** Those that the script declares, then those that it began. */
+  /** The phases that the script declares, then those that it began. */
   readonly phases: readonly string[];
   readonly calls: readonly WorkflowCallView[];
   readonly lines: readonly string[];

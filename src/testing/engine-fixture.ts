@@ -170,7 +170,7 @@ class SelfDispatch implements Dispatcher {
     void this.#work({ delegationId, runId }).catch(() => undefined);
   }
 
-  /** As a worker of a queue: what it had, and was released, it claims again. */
+  /** Works as a worker of a queue does: it claims what it had and released. */
   async #work(work: Pick<DispatchedWork, "delegationId" | "runId">): Promise<void> {
     while ((await this.worker?.workOn(work)) === "busy") {
       await new Promise((resolve) => setTimeout(resolve, 5));

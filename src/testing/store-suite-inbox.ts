@@ -58,7 +58,7 @@ export const inboxTests: readonly StoreTest[] = [
         const ofRun = items.filter(({ runId }) => runId === run.id);
         assert.deepEqual(await store.readInbox({ ...all, runId: run.id }), ofRun);
       }
-      // It has ended, in the middle of the log; what happens now must be found as well.
+      // The run has ended, in the middle of the log; later events must be found as well.
       await noisy.finish();
       const [last] = await store.readInbox({ limit: 5, runId: noisy.id });
       assert.equal(last?.kind, "run");

@@ -16,7 +16,7 @@ import {
 import { until } from "./until.ts";
 
 const day = 24 * 60 * 60 * 1000;
-/** Before everything that these tests make. */
+/** A time before everything that these tests make. */
 const longAgo = Date.UTC(2000, 0, 1);
 
 /** Everything that has finished by now, and all bodies. */
@@ -193,7 +193,7 @@ export const retentionTests: readonly StoreTest[] = [
       const ownText = writer.keepText("a prompt that one uses");
       const one = await finishedRun(writer, `${shared?.hash} ${own?.hash} ${text} ${ownText}`);
       const two = await finishedRun(writer, `see ${shared?.hash}, and ${text}`);
-      // Who lives keeps what it may still want to refer to.
+      // A living worker keeps what it may still want to refer to.
       await writer.close();
       const both = new Set([one.run.id, two.run.id]);
       assert.equal((await prune(store, { keep: both })).artifacts, 1);

@@ -20,7 +20,7 @@ export interface StoreUnderTest {
 
 export interface StoreTest {
   readonly title: string;
-  /** It damages what is stored on purpose; otherwise the place must pass the checker afterwards. */
+  /** The test damages what is stored on purpose; otherwise the log must pass the checker afterwards. */
   readonly damages?: true;
   run(place: StoreUnderTest): Promise<void>;
 }
@@ -153,7 +153,7 @@ export async function addOne(store: Store, id: string, actor: string): Promise<n
       return conflicts;
     } catch (error) {
       if (!(error instanceof MandateError && error.code === "conflict")) throw error;
-      // Those who ran into each other should not do so again at once.
+      // Writers that conflicted should not do so again at once.
       await new Promise((resolve) => setTimeout(resolve, Math.random() * 8));
     }
   }

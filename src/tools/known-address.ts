@@ -54,7 +54,7 @@ function wentTo({ destinations, exposure }: Tool, input: unknown, href: string):
   }
 }
 
-/** Also where it is a part of another address, escaped as such. */
+/** Whether a text names an address, also as an escaped part of another address. */
 function says(text: string, href: string): boolean {
   return text.includes(href) || text.includes(encodeURIComponent(href));
 }

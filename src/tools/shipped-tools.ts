@@ -21,7 +21,7 @@ export const shippedScopes: ReadonlySet<string> = new Set([
   ...["files:read", "files:write", "shell", "web", "memory:read", "memory:write"],
 ]);
 
-/** Those of them that change something, hand work on or end an agent: a watcher gets none of them. */
+/** The shipped tools that change something, hand work on or end an agent: a watcher gets none of them. */
 export const changingTools: ReadonlySet<string> = new Set([
   ...["write_file", "edit_file", "shell", "memory_save", "complete_task", "submit_for_review"],
   ...["delegate_task", "delegate_to_agent", "spawn", "spawn_await", "spawn_subagent"],

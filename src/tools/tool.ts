@@ -36,7 +36,7 @@ export interface Tool<Input = unknown> {
   readonly idempotent: boolean;
   /** Whether calls read untrusted or private data, or send data out. */
   readonly exposure: Exposure;
-  /** All of these must be in the contract's scopes. */
+  /** The scopes that the contract must have, all of them. */
   readonly scopes: readonly string[];
   readonly input: z.ZodType<Input>;
   /** Names that are accepted for parameters of other names, and shown to no model. */
@@ -147,7 +147,7 @@ export interface ToolResult {
   readonly memory?: MemoryReference;
   /** Completes the delegation with this output. */
   readonly exit?: string;
-  /** So many bytes of its text are shown at most, where that is less than others are. */
+  /** The most bytes of the text that are shown, if fewer than for other tools. */
   readonly shownBytes?: number;
   /** The completion of this call is in the log already. */
   readonly recorded?: true;

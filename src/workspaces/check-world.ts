@@ -149,7 +149,7 @@ export interface World {
   readonly strays: readonly { readonly path: string; readonly since: number }[];
   readonly merges: readonly BegunMerge[];
   readonly tickets: readonly Ticket[];
-  /** By delegation. */
+  /** The ids of processes, by delegation. */
   readonly processes: ReadonlyMap<string, readonly number[]>;
 }
 

@@ -73,7 +73,7 @@ function* readFolder(
 ): Generator<null, Found[]> {
   const folder = openFolder(binding, path, asked);
   try {
-    // It became another folder of the workspace, which is visited at its own path.
+    // The folder was replaced by another folder of the workspace, which is visited at its own path.
     if (folder.path !== path) return [];
     const shown = shownPath(binding, folder.path);
     const entries = readdirSync(folder.here, { withFileTypes: true });

@@ -88,7 +88,7 @@ const dialectKeys: Partial<Record<AgentFormat, readonly string[]>> = {
 
 /** The restriction that an unknown key may mean. */
 export function nearestAuthorityKey(key: string, format: AgentFormat): string | undefined {
-  // Too long for a misspelt restriction. Most keys are.
+  // A key of more than 20 letters is no misspelt restriction. Most keys are misspelt restrictions.
   if (bystanders.has(key) || key.length > 20) return undefined;
   // Most other keys are data: «max_tokens» and «submission» are three typing errors away.
   const ofLength = (each: string) => Math.abs(squashKey(each).length - squashKey(key).length) <= 2;

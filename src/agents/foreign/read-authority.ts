@@ -192,7 +192,7 @@ const writingModes = new Set(["default", "manual", "acceptEdits", "auto"]);
  */
 const strictModes = new Set(["plan", "dontAsk"]);
 
-/** These modes skip approvals, which no file can do here. */
+/** Permission modes of other programs that skip approvals. No file can skip approvals here. */
 const sparingModes = new Set(["acceptEdits", "auto"]);
 
 const raisingModes = new Set(["bypassPermissions", "yolo", "auto-approve", "danger-full-access"]);

@@ -84,7 +84,7 @@ function serverOf(
     const cut = longest?.length ?? (rest.includes("_") ? rest.indexOf("_") : rest.length);
     return { name: rest.slice(0, cut), tool: rest.slice(cut + 1) || "*" };
   }
-  // All tools of a server in opencode.
+  // In opencode, `name_*` means all tools of the server `name`.
   const underscore = /^([^/]+)_\*$/.exec(name)?.[1];
   if (underscore !== undefined) return { name: underscore, tool: "*" };
   const [, at, before = "", after = "*"] = /^(@?)([^/]+)(?:\/(.+))?$/.exec(name) ?? [];

@@ -90,7 +90,7 @@ export interface ProfileFields {
   readonly triggers?: Triggers;
   readonly exit?: ExitRule;
   readonly onParentInterrupt?: "cancel" | "pause" | "continue";
-  /** Not shown to models that choose a profile; a person can still name it. */
+  /** A hidden profile is not shown to models that choose a profile; a person can still name it. */
   readonly hidden?: boolean;
   /** Cannot be used at all. */
   readonly disabled?: boolean;

@@ -14,7 +14,7 @@ export interface Skill {
    * Absent: the skill needs no trust.
    */
   readonly untrustedHash?: string;
-  /** Not listed to models; a profile can name it. */
+  /** A hidden skill is not listed to models; a profile can name it. */
   readonly hidden?: boolean;
 }
 
@@ -28,7 +28,7 @@ export interface SkillProblem {
 export interface SkillRegistry {
   get(name: string): Skill | undefined;
   all(): readonly Skill[];
-  /** Those of a project whose content is not trusted: they have no effect. */
+  /** The skills of a project whose content is not trusted: they have no effect. */
   waiting(): readonly Skill[];
   readonly problems: readonly SkillProblem[];
   /** The body of SKILL.md, or of another file below the skill's folder. */

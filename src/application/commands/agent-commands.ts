@@ -274,7 +274,7 @@ export const applyYaml = defineCommand<{ readonly text: string }>({
     requireRole("apply", principal);
     const { parseYaml } = await import("../../agents/documents/read-yaml.ts");
     const { value } = parseYaml(text, "apply-yaml");
-    // As JSON text: a document that is a single string must not be parsed once more.
+    // The value is passed on as JSON text: a document that is a single string must not be parsed once more.
     const applied = await controlPlane.apply(JSON.stringify(value), principal);
     const { agents: registered, profiles, pins } = applied;
     const reply = `Applied: agents ${registered}, profiles ${profiles}, pins ${pins}.`;

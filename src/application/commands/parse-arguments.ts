@@ -32,12 +32,12 @@ export function handleProblem(agentId: string): UsageProblem | undefined {
   return problem === undefined ? undefined : { problem: `agentId: ${problem}` };
 }
 
-/** For commands whose only argument is a handle. */
+/** Parses the text of commands whose only argument is a handle. */
 export function parseHandle(rest: string): { readonly agentId: string } | UsageProblem {
   return handleProblem(rest) ?? { agentId: rest };
 }
 
-/** For commands without arguments. */
+/** Parses the text of commands without arguments. */
 export function parseNothing(rest: string): object {
   return rest === "" ? {} : { problem: "It takes nothing more." };
 }

@@ -312,7 +312,7 @@ class Asking {
     const { headers, ...answer } = refusalOf(this.#call.protocol, {
       ...{ status: 502, message, isBudget: false },
     });
-    // As with the provider itself: another attempt may help.
+    // The provider's own answer would allow another attempt, too.
     const { "x-should-retry": _, ...others } = headers;
     return { ...answer, headers: others };
   }

@@ -11,7 +11,7 @@ import {
 import { startProgram } from "../../workspaces/processes/start-program.ts";
 
 export interface ProgramToRun {
-  /** As the person typed it: a name, or a path. */
+  /** The program as the person typed it: a name, or a path. */
   readonly command: string;
   readonly args: readonly string[];
   readonly folder: string;

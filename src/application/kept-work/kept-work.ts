@@ -86,11 +86,11 @@ export class KeptWork {
 }
 
 export interface MergeOptions {
-  /** Also merge paths that the step does not own or that the contract did not let it write. */
+  /** Merges also paths that the step does not own or that the contract did not let it write. */
   readonly anyPath?: boolean;
   /** Merge without the checks that the contract asks for. */
   readonly skipChecks?: boolean;
-  /** Also merge changes of protected paths: configuration that programs obey, and profiles. */
+  /** Merges also changes of protected paths: configuration that programs obey, and profiles. */
   readonly withConfiguration?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -176,7 +176,7 @@ async function removeMerged(copy: WorkingCopy): Promise<boolean> {
 }
 
 export interface DiscardKeptOptions {
-  /** Also delete changes that were not merged. */
+  /** Deletes also changes that were not merged. */
   readonly deleteChanges?: boolean;
 }
 

@@ -152,7 +152,7 @@ export function applyDocument(
   }, parts.clock);
 }
 
-/** Also written unchanged when a profile is deleted: see `deleteProfileRecord`. */
+/** Writes an entry of the registry; unchanged, when a profile is deleted: see `deleteProfileRecord`. */
 async function registryChange(
   { store }: ControlParts,
   { agents, profiles = {} }: ControlDocument,

@@ -9,7 +9,7 @@ import type { PinContext, PinScope } from "./pins.ts";
 /** The role of a principal. Each role includes those before it. */
 export type Role = "viewer" | "operator" | "admin";
 
-/** From the least to the most. */
+/** Roles, from the least authority to the most. */
 export const roles: readonly Role[] = ["viewer", "operator", "admin"];
 
 export interface Principal {

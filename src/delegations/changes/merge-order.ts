@@ -38,7 +38,7 @@ export class MergeOrder {
     }
   }
 
-  /** This step of a plan gets no further child. */
+  /** Marks a step of a plan that gets no further child. */
   settle(step: number): void {
     if (this.#expected.delete(step)) this.#letGo();
   }

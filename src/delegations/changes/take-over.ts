@@ -114,7 +114,7 @@ function objectionTo(
   return touched.length === 0 ? undefined : { code: "wrote_protected", ...listed(touched) };
 }
 
-/** As many as a seal names. */
+/** The most paths that a seal names. */
 const mostPaths = 500;
 
 function listed(paths: readonly string[]): { paths: readonly string[]; total: number } {

@@ -82,7 +82,7 @@ async function findUnowned(
   const { share } = delegation ?? {};
   if (!state || !delegation || !share || !isOpen(delegation)) return "done";
   if (delegation.status === "waiting_for_merge" && delegation.parentId !== null) return "done";
-  // It is enqueued again when a person resumes it.
+  // A suspended delegation is enqueued again when a person resumes it.
   if (isSuspended(state, id)) return "done";
   // A claim of this process that it does not work on was left by an error.
   const { worker } = share;
@@ -182,7 +182,7 @@ async function workOn({ delegations, execution }: Branch, live: LiveDelegation):
     live.run.settling = continueSettling(live);
 }
 
-/** It has closed, or its output is for the worker of its caller. */
+/** Whether the delegation has closed, or its output is for the worker of its caller. */
 function isDone(live: LiveDelegation): boolean {
   const { isEnding, result } = live.process.end;
   return result !== null || (isEnding && live.parent !== null && outputOf(live) !== null);

@@ -138,7 +138,7 @@ export async function hydrateBranch(
 
 const unknown = { events: [], isElsewhere: true, role: "none" } as const;
 
-/** From the root to it. */
+/** The delegations from the root to this one. */
 function lineOf(state: RunState, id: string): Delegation[] {
   const line: Delegation[] = [];
   for (let one = state.delegations.get(id); one !== undefined; ) {

@@ -110,7 +110,7 @@ export async function copyFor(
     );
   }
   const copy = take() ?? (await unpack());
-  // From now on its files are written here.
+  // From this moment on, this worker writes the files of the copy.
   copies.noteClaim(id, fence);
   return copy;
 }

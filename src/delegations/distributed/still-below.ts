@@ -21,7 +21,7 @@ export class StillBelow {
     if (tracked.has(event.type)) this.#follow(event);
   }
 
-  /** From here on, `see` gets each new event. */
+  /** Reads the log so far; from then on, `see` gets each new event. */
   begin(here: LiveDelegation, log: RunState): void {
     this.#of = { here, log };
     for (const event of this.#early) this.#follow(event);

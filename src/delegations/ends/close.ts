@@ -97,7 +97,7 @@ async function closeOnce(
     if (accepted.merge && !accepted.rejected) live.process.end.wasMerged = true;
     throw error;
   } finally {
-    // Not earlier: until its close is written, its caller must not close.
+    // The merge ends here and not earlier: until the close is written, the caller must not close.
     if (accepted.merge) endMerging(live);
   }
 }
@@ -160,7 +160,7 @@ export function isBelow({ parent }: LiveDelegation, live: LiveDelegation): boole
   return parent !== null && (parent === live || isBelow(parent, live));
 }
 
-/** It continued after its caller had stopped. */
+/** Whether the delegation continued after its caller had stopped. */
 function isDetached({ parent }: LiveDelegation, { closeReason }: DelegationResult): boolean {
   return parent?.work.isInterrupted === true && closeReason !== "cancelled";
 }
@@ -378,7 +378,7 @@ function keep(live: LiveDelegation, ending: OutputEnding): Accepted | Promise<Ac
   return Promise.all([report, body]).then(([path, artifact]) => ({ ending, path, artifact }));
 }
 
-/** Also when budget or turns ran out, an output needs the exit tool and the review of its contract. */
+/** An output needs the exit tool and the review of its contract, even when budget or turns ran out. */
 function missingExit(live: LiveDelegation, said: string): Cause | undefined {
   const { contract } = live;
   const { transcript } = live.said;
@@ -433,7 +433,7 @@ async function handIn(
   await live.process.appends.durable();
 }
 
-/** It was closed during its merge: the log says that its changes were merged all the same. */
+/** Notes that a delegation was closed during its merge: the log says that the changes were merged. */
 export function noteLateMerge(live: LiveDelegation): void {
   const late = lateResult(live, { code: "merged_before_end" });
   void live.run.append([late]).catch(() => undefined);

@@ -259,7 +259,7 @@ function overlookedProblem(run: LiveRun, root: LiveDelegation): RunCause | undef
   return { code: "failures_undelivered", delegations: overlooked.map(({ id }) => id) };
 }
 
-/** It was ended on purpose after its caller had answered. */
+/** Whether the delegation was ended on purpose after its caller had answered. */
 function wasGivenUp({ id, parent, state }: LiveDelegation): boolean {
   const cause = state.status === "closed" ? state.failure?.cause : undefined;
   const above = parent?.state.status === "waiting_for_merge" ? parent.state.output.running : [];

@@ -64,7 +64,7 @@ async function writeEnd(live: LiveDelegation, cause: Cause): Promise<void> {
   const { run } = live;
   const { store } = run.parts;
   const all = [...run.delegations.byId.values()];
-  // As before every close: no process of it runs, and merges under way are completed.
+  // As before every close, no process of the delegation runs, and merges under way are completed.
   await Promise.all(all.map(({ process }) => process.end.merging?.promise));
   const holding = all.filter(({ process }) => process.holdsProcesses);
   await Promise.all(holding.map(({ id }) => run.parts.release(id).catch(() => undefined)));

@@ -104,7 +104,7 @@ export async function continueRecovered({ run, state, woken }: RecoveredRun): Pr
     try {
       await recoverDelegation(live, delegation, woken);
     } catch (error) {
-      // It closes as it would at work: the close is written now, or as soon as there is room.
+      // The close is written as it would be at work: now, or as soon as there is room.
       if (!wasNotWritten(error)) throw error;
       await endWork(live, error);
     }
@@ -226,7 +226,7 @@ export async function recoverDelegation(
     await closeWith(live, failure({ code: "working_copy_gone" }));
     return;
   }
-  // It was suspended, and its log already says that it continues.
+  // The log of a suspended delegation already says that it continues.
   if (woken.has(live)) return queue(live);
   if (live.work.isInterrupted) return endWork(live, live.work.suspension);
   switch (delegation.status) {
@@ -270,7 +270,7 @@ export async function recoverDelegation(
     case "completed":
     case "failed":
     case "closed":
-      // These are written together with `closed`; no log of ours stops between them.
+      // The store writes these events together with `closed`, so no log of ours stops between them.
       throw new MandateError(
         "illegal-transition",
         `Delegation ${live.id} is ${delegation.status}, but not closed.`,

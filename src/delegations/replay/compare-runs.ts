@@ -105,7 +105,7 @@ function isContainer(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null;
 }
 
-/** Both values as JSON. Long ones are cut around the first difference. */
+/** The JSON of both values. Long texts are cut around the first difference. */
 function shownBoth(left: unknown, right: unknown): readonly [string, string] {
   const [one, other] = [written(left), written(right)];
   if (one.length <= longest && other.length <= longest) return [one, other];

@@ -139,7 +139,7 @@ export class Course {
     return new Promise((resolve) => this.at(seq, () => setImmediate(resolve)));
   }
 
-  /** After a standstill: everything that waits is let through. */
+  /** Lets everything through that waits, after the replay made no progress. */
   giveUp(): void {
     this.#hasGivenUp = true;
     this.#advance();
@@ -188,7 +188,7 @@ function keyOf({ sub_agent_id: id = "" }: NewEvent): string {
 export function followCourse(agent: LiveDelegation, course: Course): void {
   const { time } = agent.process;
   time.takeSlot = () => {
-    // There is always a free slot.
+    // A replay always has a free slot.
     WorkingTime.prototype.takeSlot.call(time);
     return course.pace(agent.id);
   };

@@ -17,7 +17,7 @@ import type { RecordedDelegation, Recording } from "./recording.ts";
 
 /** The bounds of the recorded prompts. They do not follow from today's prompt texts. */
 export interface RecordedBounds {
-  /** By delegation: the tokens of its tool descriptions. */
+  /** The tokens of the tool descriptions of each delegation. */
   readonly toolTokens: ReadonlyMap<string, number>;
   /** The bound of one prompt; undefined: no bound explains the recorded reservation. */
   promptOf(delegationId: string, request: number): number | undefined;

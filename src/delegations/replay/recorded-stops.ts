@@ -44,7 +44,7 @@ export function isCut({ cause, what }: EventPayloads["agent.retried"]): boolean 
   return what === "attempt" && cause.code === "attempt_deadline";
 }
 
-/** From the events of one delegation. */
+/** The cuts that the events of one delegation record. */
 export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedCut[] {
   return events.flatMap((event, index) => {
     if (event.type !== "agent.retried" || !isCut(event.payload)) return [];

@@ -152,7 +152,7 @@ function shownBytes(text: string): number {
   return Buffer.byteLength(end < 0 ? text : text.slice(0, end));
 }
 
-/** For callers that have been stopped, or will be. */
+/** Never settles: for callers that have been stopped, or will be. */
 function never(): Promise<never> {
   return new Promise(() => undefined);
 }

@@ -170,7 +170,7 @@ function artifactIn(event: StoredEvent): string | undefined {
   return event.type === "agent.worktree_merged" ? event.payload.diff?.hash : undefined;
 }
 
-/** One recorded call: what it did, and its result. */
+/** A recorded call: what it did, and its result. */
 export interface RecordedCall {
   /** The name of the called tool, after middleware. */
   readonly tool: string;

@@ -202,7 +202,7 @@ function replayStop(replayer: Replayer, stop: RecordedStop, tries = 0): void {
   }
   const { run } = replayer;
   const agent = run.delegations.byId.get(delegationId);
-  // It is being created or recovered at this moment.
+  // The delegation is being created or recovered at this moment.
   if (agent === undefined || run.lost) {
     if (tries < mostRetries) setImmediate(() => replayStop(replayer, stop, tries + 1));
     return;
@@ -221,7 +221,7 @@ async function endFromOutside(
   const { runId } = recording;
   // The root ended, and with it the run: its worker writes nothing more.
   if (recording.delegations.get(delegationId)?.parentId === null) store.killWorker();
-  // Another process sees only committed events.
+  // Other processes see only committed events.
   await new Promise((resolve) => setImmediate(resolve));
   await cancelStored(
     { store: store.store, toolbox: replayer.run.parts.toolbox },

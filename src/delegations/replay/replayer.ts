@@ -137,7 +137,7 @@ export class Replayer {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#recovering = promise;
     const run = await recoverRun(this.#parts, this.recording.runId, { grant: noGrant, isResumed });
-    // This worker may have died as well, during its recovery.
+    // The recorded worker may have died as well, during its recovery.
     if (worker !== this.#workers) return;
     if (run !== undefined) {
       this.run = run;
@@ -157,7 +157,7 @@ export class Replayer {
     if (contract.parent.watches === undefined) return next();
     if (this.#recovering !== null) {
       await this.#recovering;
-      // It had not started: its replacement waits instead.
+      // The delegation had not started: its replacement waits instead.
       const agent = this.run.delegations.byId.get(id);
       if (agent === undefined || agent.process.end.isEnding || agent.state.status === "created")
         return;

@@ -71,7 +71,7 @@ export class BranchWorker {
     return ids;
   }
 
-  /** Until other workers claim them: see `tendOrphans`. */
+  /** Watches over orphans until other workers claim them: see `tendOrphans`. */
   tendOrphans(orphans: readonly Orphan[]): Promise<readonly Orphan[]> {
     return tendOrphans(this.#own.parts, orphans);
   }

@@ -364,7 +364,7 @@ export class GoalQueue {
     }
     for (const { id, workspace } of waiting) {
       if (busy.has(workspace)) continue;
-      // It is its turn here, or in the process that holds it.
+      // The next queued run of this workspace starts here, or in the process that holds it.
       busy.add(workspace);
       this.#begin(id);
     }

@@ -105,7 +105,7 @@ export class Recovery {
     if (state?.spread) {
       const wasPaused = isPaused(state);
       const isIdle = isNamed && (await isRunInterrupted(store, state));
-      // Another process was faster.
+      // Another process woke the run first.
       if (isIdle && !(await wakeStored(parts, row.id)) && wasPaused) return undefined;
       return reenqueueOrphansOf(parts, (await store.readRun(row.id)) ?? state);
     }

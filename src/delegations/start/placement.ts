@@ -26,7 +26,7 @@ type Isolation = WorkspaceBinding["isolation"];
 export interface Placement {
   readonly binding: WorkspaceBinding;
   readonly copy: WorkingCopy | null;
-  /** As the contract names them. A copy that has travelled is not where its contract says. */
+  /** The write roots as the contract names them. A copy that has travelled is not at that place. */
   readonly writeRoots: readonly string[];
   readonly root: string;
   /** What it is a copy of. */
@@ -252,7 +252,7 @@ export interface Start {
   readonly way: StartWay;
   /** For a watcher: the delegation whose session it watches. Its caller is a person. */
   readonly watches?: LiveDelegation;
-  /** For a session: the program whose agent holds it. */
+  /** The program whose agent holds a session. */
   readonly client?: string;
   /** The models that it may ask through Mandate; absent: none. */
   readonly models?: readonly string[];
@@ -263,7 +263,7 @@ export interface Start {
   readonly step: number;
   /** The child that a plan asks for. */
   readonly planned?: PlannedChild | undefined;
-  /** It answers a person: the exit rule of its profile is for delegated work. */
+  /** The delegation answers a person: the exit rule of its profile is for delegated work. */
   readonly isConversation?: boolean;
   /** The working copy of the delegation that is resumed, or a new one in its place. */
   readonly copy?: WorkingCopy | "new" | undefined;

@@ -155,7 +155,7 @@ function stepOf({ contract }: LiveDelegation): number {
   return contract.parent.step_idx;
 }
 
-/** It does not end with its caller's interrupt. */
+/** Whether a child outlives the interrupt of its caller. */
 export function outlivesInterrupt({ contract, process }: LiveDelegation): boolean {
   return !process.end.isEnding && contract.on_parent_interrupt !== "cancel";
 }

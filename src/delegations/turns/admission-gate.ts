@@ -47,7 +47,7 @@ export class AdmissionGate {
     });
   }
 
-  /** So that without limits not even the first request waits. */
+  /** Reads the limits in advance, so that without limits not even the first request waits. */
   async load(): Promise<void> {
     // Limits that cannot be read refuse requests, not the start.
     await this.#current().catch(() => undefined);

@@ -21,7 +21,7 @@ import { askPerson, consentOf } from "./ask-person.ts";
 import { CallDelegator } from "./caller.ts";
 import { keepsForCalls } from "./prompt.ts";
 
-/** So many calls are begun before the event loop gets a turn for others. */
+/** The calls that begin before the event loop gets a turn for other work. */
 const burst = 128;
 
 /**
@@ -72,7 +72,7 @@ async function performInOrder(
   }
 }
 
-/** One call, through the user's middleware and the gate. */
+/** Performs a call, through the user's middleware and the gate. */
 export function performCall(
   live: LiveDelegation,
   { call, started }: PendingCall,
@@ -129,7 +129,7 @@ async function performGuarded(
  */
 class OpenCalls {
   readonly #live: LiveDelegation;
-  /** One more than there are, until all have begun. */
+  /** Calls under way, plus one until all have begun. */
   #busy = 1;
   #waiting = 0;
   #error: unknown;

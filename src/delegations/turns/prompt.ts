@@ -241,7 +241,7 @@ interface Declaration {
   readonly isOwn: boolean;
 }
 
-/** As it was when the contract was made, when the profile brought it; else as it is configured. */
+/** A server's declaration: that of the contract when the profile brought it, else as it is configured. */
 function declarationOf({ contract, run }: LiveDelegation, name: string): Declaration {
   const { servers = {} } = contract;
   const configured = run.parts.servers.declared(name);

@@ -300,7 +300,7 @@ export function settledFault(live: LiveDelegation, fault: ModelFault): Settlemen
 /** Faults that a provider does not charge for; any other request is estimated. */
 function isFree({ cause, kind, partial }: ModelFault): boolean {
   const code = (cause as { code?: unknown } | undefined)?.code;
-  // One that had begun to answer charges for that.
+  // A provider that had begun to answer charges for the request.
   return neverConnected.has(code) || (refusals.has(kind) && !partial);
 }
 

@@ -243,7 +243,7 @@ function recordTurn(live: LiveDelegation, reply: ModelReply, last: boolean): voi
       ...(reply.calls.length === 0
         ? {}
         : { calls: live.said.transcript.withUniqueIds(reply.calls.map(recordableCall)) }),
-      // After an overrun no further turn follows.
+      // An overrun permits no further turn.
       ...(last || isOverrun(heldBy(live), used) ? { last: true } : {}),
       ...(reply.providerData === undefined ? {} : { provider_data: reply.providerData }),
       ...(reply.takenFrom === undefined ? {} : { taken_from: reply.takenFrom }),

@@ -44,7 +44,7 @@ interface Spending {
 interface Charge {
   readonly reserved: Amount;
   readonly settled: Amount;
-  /** By how much a marked overrun exceeded its reservation. */
+  /** The amount by which a marked overrun exceeded its reservation. */
   readonly overrun?: Amount;
 }
 
@@ -242,7 +242,7 @@ function correct(
   return amountProblem(request, used, reserved, payload);
 }
 
-/** By how much an amount exceeds its reservation. */
+/** The part of an amount that exceeds its reservation. */
 function beyond({ cost, tokens }: Amount, reserved: Request["reserved"]): Amount {
   return {
     tokens: Math.max(0, tokens - reserved.tokens),

@@ -179,7 +179,7 @@ async function isTold(
   store: Store,
 ): Promise<boolean> {
   const told = await store.readRecord(resourceType, resourceId);
-  // It was changed after the snapshot: there is nothing to compare.
+  // The record was changed after the snapshot, so there is nothing to compare.
   if (told === undefined || told.version > version) return true;
   return told.version === version && JSON.stringify(told.value) === text;
 }

@@ -107,7 +107,7 @@ function stepOf(phase: Phase, type: EventType): Phase | undefined {
   if (type === "agent.claimed") return openPhases.has(phase) ? phase : undefined;
   // Messages can be sent before the start, and until the output is handed in.
   if (type === "agent.message_sent" && phase === "created") return phase;
-  // Also of single requests of another program.
+  // Single requests of another program can be clamped as well.
   if (type === "agent.model_clamped" && phase === "running") return phase;
   if (lifecycle.has(type)) return steps[phase][type];
   if (phase === "waiting" && whileWaiting.has(type)) return phase;

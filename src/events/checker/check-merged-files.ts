@@ -10,7 +10,7 @@ import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
  * an editor or another run may change files between two merges.
  */
 export function checkMergedFiles({ report }: CheckedRun): RunCheck {
-  /** By the folder of the copy. */
+  /** The contents of each copy, by the folder of the copy. */
   const copies = new Map<string, ToldContents>();
   let hasCopies = false;
 

@@ -24,7 +24,7 @@ export interface Known {
   /** Undefined: the stored contract does not have the hash in the log, and is not used. */
   readonly contract: Contract | undefined;
   phase: Phase;
-  /** It had an illegal event: further violations are not reported. */
+  /** An illegal event was found: further violations of this run are not reported. */
   isBroken: boolean;
 }
 

@@ -29,7 +29,7 @@ export interface WireRoute {
 
 /** A request of a program, after everything in it was found to be granted. */
 export interface WireRequest {
-  /** As the program names it. */
+  /** The model, as the program names it. */
   readonly model: string;
   readonly isStreaming: boolean;
   /** The most output that it asks for; null: it sets no limit. */
@@ -38,7 +38,7 @@ export interface WireRequest {
   readonly addedTokens: number;
   /** Its bytes are no bound at all: the provider has to count it. */
   readonly mustBeCounted: boolean;
-  /** It writes into the cache for an hour, which costs twice the price of input. */
+  /** The request writes into the cache for an hour, which costs twice the price of input. */
   readonly writesLongCache: boolean;
   /** Output of that model may be billed, and not be in the stream: thoughts that are kept or summed up. */
   hidesOutput(model: string): boolean;

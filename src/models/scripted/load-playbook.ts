@@ -36,7 +36,7 @@ export function parsePlaybook(text: string, path: string): Playbook {
 }
 
 async function readText(path: string): Promise<string> {
-  // Not blocking, and a plain file only: opening a pipe would otherwise wait for its writer.
+  // The file is opened without blocking, and must be plain: opening a pipe would wait for its writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: Error) =>
     refuse(path, `cannot be read: ${error.message}`, error),
   );

@@ -56,11 +56,11 @@ export interface ScriptedReply {
   readonly chunks?: number | undefined;
   /** Absent: estimated from the lengths of the texts. */
   readonly usage?: ScriptedUsage | undefined;
-  /** Another model than the one that was asked for. */
+  /** The model that answers, if it is not the requested one. */
   readonly served?: string | undefined;
   readonly finish?: (typeof finishes)[number] | undefined;
   readonly fault?: ScriptedFault | undefined;
-  /** With `rate-limited` or `overloaded`. */
+  /** The wait that a `rate-limited` or `overloaded` answer asks for. */
   readonly retry_after_ms?: number | undefined;
   /** What had arrived before the fault; with `malformed-call`, the arguments' text. */
   readonly partial?: string | undefined;

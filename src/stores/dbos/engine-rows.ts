@@ -20,7 +20,7 @@ export interface TakeRequest {
   readonly queue: string;
   readonly executor: string;
   readonly most: number;
-  /** Not taken now: this worker lacks something that they need. */
+  /** Work that is not taken now: this worker lacks something that it needs. */
   readonly except: readonly QueuedWork[];
   /** Delegations with a place in all workers: of all tenants, and of this one. Absent: no limit. */
   readonly limits: { readonly all?: number | undefined; readonly tenant?: number | undefined };
@@ -161,7 +161,7 @@ export class EngineRows {
     return rows.length > 0;
   }
 
-  /** Which of the taken ones gave up their place, and which have one again. */
+  /** Stores which delegations gave their place back, and which have one again. */
   async mark(
     executor: string,
     changes: { readonly suspended: readonly QueuedWork[]; readonly working: readonly QueuedWork[] },
@@ -222,7 +222,7 @@ export class EngineRows {
        SELECT substring(queue_name FROM '^mandate-(.+)-[0-9]+$') AS queue,
               inputs::json #> '{positionalArgs,0}' AS work
        FROM earlier JOIN input USING (workflow_uuid)`,
-      // There, a tenant without a name was called so.
+      // Rows of an earlier version call a tenant without a name "default".
       [this.#tenant === "-" ? "default/" : `${this.#tenant}/`],
     );
     return rows.map(({ queue, work: { delegationId, runId } }) => ({ queue, delegationId, runId }));

@@ -68,7 +68,7 @@ export interface QueueOverview {
 export interface QueueFigures {
   readonly name: string;
   readonly waiting: number;
-  /** With a place in a worker. */
+  /** The delegations that have a place in a worker. */
   readonly working: number;
   /** Taken by a worker, and without a place: they wait for a person, children, a budget or a retry. */
   readonly suspended: number;

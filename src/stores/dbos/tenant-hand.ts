@@ -49,13 +49,13 @@ export class TenantHand {
   arriving = 0;
   readonly #options: HandOptions;
   readonly #clock: Clock;
-  /** By workflow id. */
+  /** The work that this worker holds, by workflow id. */
   readonly #held = new Map<string, QueuedWork>();
   readonly #marked = new Set<string>();
   readonly #unfit = new Unfit();
   #ended: QueuedWork[] = [];
   #isFinishing = false;
-  /** After a look that failed. */
+  /** The time before which the queue is not asked again, after a query that failed. */
   #restsUntil = 0;
   #orphans: readonly Orphan[] = [];
 
@@ -146,7 +146,7 @@ export class TenantHand {
     this.#options.look();
   }
 
-  /** Those that end in one moment are written in one statement. */
+  /** Finishes work. Delegations that end in one moment share one statement. */
   #finish(work: QueuedWork): void {
     this.#ended.push(work);
     if (this.#isFinishing) return;
@@ -198,7 +198,7 @@ class Unfit {
     const resting: QueuedWork[] = [];
     for (const [id, { until, work }] of this.#seen) {
       if (until > now) resting.push(work);
-      // Another worker took it.
+      // Another worker took the delegation.
       else if (now - until > lastResortMs) this.#seen.delete(id);
     }
     return resting;

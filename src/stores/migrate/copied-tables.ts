@@ -7,7 +7,7 @@ type Column = readonly [name: string, type: string];
 /** A table that both databases have, and how a row of one becomes a row of the other. */
 export interface CopiedTable {
   readonly name: string;
-  /** Those of both, with their types in Postgres. */
+  /** The columns that both databases have, with their types in Postgres. */
   readonly columns: readonly Column[];
   /** Text of people and models is encoded in Postgres; all else is the same there, byte for byte. */
   readonly isEncoded: boolean;

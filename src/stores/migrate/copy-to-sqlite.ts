@@ -22,7 +22,7 @@ export async function copyToSqlite(stores: MigratedStores): Promise<Record<strin
   const database = await Database.load({ ...place, answerMs: 60_000 });
   try {
     const client = await database.connect({ timeouts: false });
-    // One snapshot, whatever other processes write during the copy.
+    // The copy reads one snapshot, whatever other processes write during the copy.
     await client.query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
     await requireSource(client, database);
     const target = openDatabase({ path: stores.file, synchronous: "full" });
@@ -79,7 +79,7 @@ async function requireNoSpreadRun(client: Client, quoted: string): Promise<void>
     text: `SELECT DISTINCT ON (b.run) b.* FROM ${quoted}.event_batches b
            JOIN ${quoted}.runs r ON r.number = b.run AND r.outcome IS NULL ORDER BY b.run, b.first_seq`,
   });
-  // Not in SQL, which reads no text that contains the character zero.
+  // SQL cannot do this: it reads no text that contains the character zero.
   const open = begun.flatMap((row) => {
     const batch = row as unknown as BatchRow;
     const id = runIdOf(batch.run);

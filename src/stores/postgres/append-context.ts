@@ -31,7 +31,7 @@ interface Answers {
  */
 export class AppendContext implements LogState {
   readonly lastSeq: number;
-  /** Another process listens for commits. */
+  /** Whether another process listens for commits. */
   readonly hasListeners: boolean;
   readonly #cache: RunCache;
   readonly #lease: WorkerLease;

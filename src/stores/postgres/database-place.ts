@@ -3,9 +3,9 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { headOf } from "../../text.ts";
 
 export interface DatabaseAddress {
-  /** For the driver. */
+  /** The address for the driver. */
   readonly connectionString: string;
-  /** For people: host, port and database, without secrets. */
+  /** The address for people: host, port and database, without secrets. */
   readonly place: string;
 }
 
@@ -46,7 +46,7 @@ function refusal(why: string): MandateError {
 export interface SchemaName {
   /** Quoted, for statements. */
   readonly quoted: string;
-  /** Also the channel of commit notifications. */
+  /** The name of the schema, which is also the channel of commit notifications. */
   readonly plain: string;
   /** The advisory lock that serializes the appends of this tenant. */
   readonly lock: string;

@@ -38,7 +38,7 @@ type Driver = Pick<typeof import("pg"), "Client" | "Pool" | "types">;
 /** One tenant's schema in a Postgres database, and the connections to it. */
 export class Database {
   readonly schema: SchemaName;
-  /** For messages. */
+  /** The address of the database, for messages. */
   readonly place: string;
   readonly clock: Clock;
   readonly #driver: Driver;

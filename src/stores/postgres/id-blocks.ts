@@ -66,7 +66,7 @@ export class IdBlocks {
   async giveBack(): Promise<void> {
     const block = this.#blocks.at(-1);
     if (block === undefined || this.#blocks.length > 1) return;
-    // Not retried: another process may have reserved the same numbers in between.
+    // A failure is not retried: another process may have reserved the same numbers in between.
     await this.#database.queryOnce({
       text: `UPDATE ${this.#database.schema.quoted}.meta SET value = $1 WHERE key = 'next_id' AND value = $2`,
       values: [block.next, block.end],

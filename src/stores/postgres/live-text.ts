@@ -143,7 +143,7 @@ export class LiveTextChannel implements LiveText {
       );
       if (all.length > 0) await this.#notify(all);
     } catch {
-      // It would have been shown, and is in the log when it is complete.
+      // The lost text would only have been shown; the complete answer is in the log.
     } finally {
       this.#isSending = false;
     }
@@ -189,7 +189,7 @@ function short(use: string, of: string): string {
 
 type Piece = readonly [delegationId: string, text: string];
 
-/** At most `mostPayloads`, each small enough for Postgres. */
+/** The payloads to send: at most `mostPayloads`, each small enough for Postgres. */
 function payloadsOf(pending: ReadonlyMap<string, string>): readonly string[] {
   const payloads: string[] = [];
   let pieces: Piece[] = [];

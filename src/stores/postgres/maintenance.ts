@@ -34,7 +34,7 @@ export async function inspectDatabase(
 
 const pageSize = 200;
 
-/** One tenant's schema, for pruning. */
+/** The tables of one tenant's schema, for pruning. */
 export function prunedTables(database: Database, commits: GroupCommit): PruneTables {
   const dialect = dialectOf(database);
   const batches = `${dialect.schema}event_batches`;

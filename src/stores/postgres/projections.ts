@@ -34,7 +34,7 @@ function writeRuns(statement: WriteStatement, schema: string, transaction: Trans
   const moved: Value[][] = [];
   for (const [run, isNew] of movedRuns) {
     const number = runNumberOf(run.id) ?? 0;
-    // As in every store: usage is written when the owner of a run changes and when it finishes.
+    // Every store writes usage when the owner of a run changes and when the run finishes.
     const isCounted = !isNew || run.outcome !== null;
     const { tokens, cost } = isCounted ? runTotals(run) : { tokens: 0, cost: 0 };
     const state = [
@@ -45,7 +45,7 @@ function writeRuns(statement: WriteStatement, schema: string, transaction: Trans
     if (isNew) started.push([number, ...state, ...factsOf(run), ...said, run.startedAt]);
     else moved.push([number, ...state, ...factsOf(run)]);
   }
-  // One statement may change a row only once.
+  // A statement may change a row only once.
   const rooted = [...roots.keys()]
     .filter((run) => !movedRuns.has(run))
     .map((run) => [runNumberOf(run.id) ?? 0, ...factsOf(run)]);

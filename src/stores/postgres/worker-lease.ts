@@ -54,7 +54,7 @@ export class WorkerLease {
   async enrol(): Promise<void> {
     const worker = randomBytes(12).toString("hex");
     const { quoted } = this.#database.schema;
-    // Also deletes workers whose runs were never taken over.
+    // The statement also deletes workers whose runs were never taken over.
     await this.#database.query({
       text: `WITH gone AS (DELETE FROM ${quoted}.workers WHERE expires_at < pg_catalog.clock_timestamp() - interval '1 hour')
              INSERT INTO ${quoted}.workers (id, expires_at, host, pid) VALUES ($1, ${this.expiry}, $2, $3)

@@ -92,7 +92,7 @@ const mostKnown = 300;
 export class KeptTexts {
   readonly #known = new RecentValues<string>(mostKnown);
   readonly #unwritten = new Map<string, KeptText>();
-  /** By hash, in the order of the pending appends. */
+  /** Bodies by hash, in the order of the pending appends. */
   readonly #held = new Map<string, { readonly body: string; readonly append: number }>();
   #appends = 0;
   #ended = 0;

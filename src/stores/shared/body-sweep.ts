@@ -1,7 +1,7 @@
 import { numberOf } from "../../ports/identity.ts";
 import type { ArtifactStore } from "../../ports/store.ts";
 
-/** Which run references which body. The store keeps this as a table and updates it when needed. */
+/** The table of which run references which body. The store updates it when needed. */
 export interface ReferenceRows {
   lastSeq(): Promise<number>;
   /** The sequence number up to which batches have been searched for references. */

@@ -99,7 +99,7 @@ export class MemoryTables implements MemoryStore {
     const isAtEnd = (query.offset ?? 0) > 0;
     const first = { ...query, limit: 1, offset: 0 };
     if (isAtEnd && (await this.#search(first, words)).length > 0) return ranked;
-    // Also finds words in scripts that put no space between words.
+    // A scan also finds words in scripts that put no space between words.
     return this.#scan(query, words);
   }
 

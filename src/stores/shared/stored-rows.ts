@@ -92,7 +92,7 @@ export function storedMemoryOf(row: Row): StoredMemory {
   };
 }
 
-/** Also shows values that no valid item has: a deadline or default without a question. */
+/** Reads an item as it is stored, also values that no valid item has: a default without a question. */
 export function storedItemOf(row: Row): InboxItem {
   const item = inboxItemOfRow(row);
   const [deadline, fallback] = [row["deadline_at"], row["ask_default"]];

@@ -184,7 +184,7 @@ interface RunPlaces {
   count: number;
 }
 
-/** One number each: a few megabytes at most. */
+/** The most places in the index. Each is one number, so the index takes a few megabytes. */
 const mostPlaces = 500_000;
 /** For small runs, the number of runs matters more than the number of places. */
 const mostRuns = 32;
@@ -279,7 +279,7 @@ export class RunIndex {
     if (lastSeq - this.#indexed < indexEvery || this.#database.isTransaction) return;
     try {
       this.#database.exec("BEGIN IMMEDIATE");
-      // Another process may have updated it already.
+      // Another process may have updated the index already.
       const from = this.indexedThrough();
       this.#database
         .prepare(

@@ -68,7 +68,7 @@ export class Projections {
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
   }
 
-  /** After `writeRun`, which inserts the run. */
+  /** Writes the facts of a root. `writeRun`, which inserts the run, comes first. */
   writeRoot(run: RunState, { model, profile, startedBy }: RootFacts): void {
     this.#nameRoot.run(profile, model, startedBy, runNumberOf(run.id) ?? 0);
   }

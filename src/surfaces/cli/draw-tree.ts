@@ -63,7 +63,7 @@ const leastForNumbers = 60;
 
 export interface RowFrame {
   readonly columns: number;
-  /** Which picture of the spinner; absent: it stands still. */
+  /** The number of the spinner's picture; absent: the spinner stands still. */
   readonly beat?: number;
 }
 

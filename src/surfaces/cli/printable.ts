@@ -6,7 +6,7 @@ export function printable(text: string): string {
   return stripHidden(text);
 }
 
-/** One line, whatever was in it. */
+/** The text in one line, without control characters. */
 export function printableLine(text: string): string {
   return stripHidden(text.slice(0, 4000)).replaceAll(/\s+/g, " ").trim();
 }
@@ -16,7 +16,7 @@ export function printableJson(value: unknown, indent?: number): string {
   return visibleJson(value, indent);
 }
 
-/** One JSON document on standard output, as `--json` promises. */
+/** Prints one JSON document on standard output, as `--json` promises. */
 export function printJson({ stdout }: Pick<Io, "stdout">, value: unknown): void {
   stdout.write(`${printableJson(value, 2)}\n`);
 }

@@ -178,7 +178,7 @@ export function isOnPath(script: string, environment: Io["environment"]): boolea
       if (realpathSync(file) === realpathSync(script)) return true;
       return statSync(file).size < 4096 && readFileSync(file, "utf8").includes(`'${script}'`);
     } catch {
-      // There is none in this folder, or it cannot be read.
+      // This folder has no such file, or it cannot be read.
     }
   }
   return false;
@@ -188,7 +188,7 @@ function isBelow(path: string, folder: string): boolean {
   return path === folder || path.startsWith(folder + sep);
 }
 
-/** As one word of a shell. */
+/** The path as one word of a shell. */
 function quoted(path: string): string {
   return /^[\w@%+=:,./-]+$/.test(path) ? path : `'${path.replaceAll("'", "'\\''")}'`;
 }

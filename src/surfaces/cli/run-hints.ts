@@ -19,7 +19,7 @@ export function keptChanges(
   return keptWorkIn({ store, home }, delegations.values());
 }
 
-/** As many changed files as are listed; the sum counts all of them. */
+/** The most changed files that are listed; the sum counts all of them. */
 const mostListed = 12;
 
 /** What changed in the folder, what the run cost, and how to continue the conversation. */

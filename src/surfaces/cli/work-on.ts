@@ -152,7 +152,7 @@ class Answering {
     this.#work = work;
     const { promise, reject, resolve } = Promise.withResolvers<AnsweredEarly>();
     this.detached = promise;
-    // Not awaited when the run ended first.
+    // The promise is not awaited when the run ended first.
     promise.catch(() => undefined);
     if (work.answered === undefined) return;
     run.answer.then((result) => {

@@ -78,7 +78,7 @@ function isRefusedForNow(error: unknown): boolean {
   );
 }
 
-/** It is unknown whether the request was performed. */
+/** Whether it is unknown that the server performed the request. */
 function isLost(error: unknown): boolean {
   return error instanceof MandateApiError ? [502, 503, 504].includes(error.status) : true;
 }
@@ -117,7 +117,7 @@ export interface ApiProblem {
   readonly status: number;
   /** The message for people. */
   readonly detail: string;
-  /** For programs: `unknown-run`, `refused-by-policy`. */
+  /** The code for programs: `unknown-run`, `refused-by-policy`. */
   readonly code: string;
   readonly errors?: readonly { readonly field: string; readonly message: string }[];
   /** The current record, when a write expected an older version. */

@@ -22,7 +22,7 @@ export interface AnswerParts {
 export interface RoutedRequest {
   readonly request: Request;
   readonly principal: Principal;
-  /** It comes from the page, with the page's cookie. */
+  /** Whether the request comes from the page, with the page's cookie. */
   readonly isPage: boolean;
   readonly params: Readonly<Record<string, string>>;
   readonly open: Pick<OpenRequest, "signal" | "detach">;

@@ -5,7 +5,7 @@ import type { Clock, Timer } from "../../ports/clock.ts";
 interface Connection {
   /** Requests without a response so far. */
   waiting: number;
-  /** It has unread output, and is closed when it reads nothing for a while. */
+  /** The client has unread output, and is disconnected when it reads nothing for a while. */
   isWatched: boolean;
 }
 

@@ -12,9 +12,9 @@ export interface GuardOptions {
   readonly allowed: AllowedHosts;
   readonly cookieName: string;
   readonly monotonic: () => number;
-  /** For each principal. */
+  /** The limit of requests for each principal. */
   readonly rate?: Rate | undefined;
-  /** For invalid tokens and codes, by client address. */
+  /** The limit of invalid tokens and codes, by client address. */
   readonly failureRate?: Rate | undefined;
 }
 

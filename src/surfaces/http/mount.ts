@@ -32,7 +32,7 @@ export interface Mounts {
   /** Event streams: of everything, of a run, of a delegation. */
   readonly events?: Mount | undefined;
   readonly inboxEvents?: Mount | undefined;
-  /** For Prometheus, at `/metrics`. */
+  /** The endpoint for Prometheus, at `/metrics`. */
   readonly metrics?: Mount | undefined;
 }
 
@@ -72,7 +72,7 @@ const points: readonly Omit<MountPoint, "handle">[] = [
   reading("metrics", "/metrics"),
 ];
 
-/** Those that were given. */
+/** The mounts that were given. */
 export function mountPoints(mounts: Mounts): readonly MountPoint[] {
   return points.flatMap((point) => {
     const handle = mounts[point.name];

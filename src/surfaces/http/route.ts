@@ -30,7 +30,7 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply 
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
   /** Below `/api/v1`, with `:name` for parameters: `/runs/:runId`. */
   readonly path: string;
-  /** One line for people. */
+  /** The sentence about the route, for people. */
   readonly summary: string;
   /** Its group in the document: `runs`. */
   readonly tag: string;

@@ -30,11 +30,11 @@ export interface ServerOptions extends Omit<AppOptions, "linkHint" | "open" | "p
 }
 
 export interface ServerTimeouts {
-  /** Until all headers of a request have arrived. */
+  /** The time until all headers of a request must have arrived. */
   readonly headersMs: number;
-  /** Until the whole request has arrived. */
+  /** The time until the whole request must have arrived. */
   readonly requestMs: number;
-  /** Until the next request on a connection. */
+  /** The time until the next request on a connection. */
   readonly keepAliveMs: number;
   /** Without the client reading anything of a waiting response. */
   readonly stalledMs: number;

@@ -98,7 +98,7 @@ export interface SendOptions {
   readonly isTyped?: boolean;
 }
 
-/** Who typed a command, and where. */
+/** The person who typed a command, and where. */
 export interface CommandAuthor extends Omit<Principal, "allRuns"> {
   readonly session?: string;
   /** The folder whose pins apply and in which agents work. */

@@ -9,7 +9,7 @@ import { headOf } from "../../text.ts";
 export type Era = "legacy" | "modern";
 
 export interface ClientAbilities {
-  /** It can show forms to its user. */
+  /** Whether the client can show forms to its user. */
   readonly elicits: boolean;
   readonly hasRoots: boolean;
 }

@@ -72,7 +72,7 @@ async function isEarlierSession(
   return (await runOwnersOf(runtime.store).of(id)) === principal.id;
 }
 
-/** They say that a delegation ended because its caller or its process did. */
+/** Close reasons of a delegation that ended because its caller or its process did. */
 const endedFromOutside: readonly CloseReason[] = ["parent_closed", "parent_crash", "worker_lost"];
 
 function withContinuation(

@@ -26,9 +26,9 @@ export interface McpTool<Input = unknown, Output extends object = object> {
     readonly idempotentHint: boolean;
     readonly openWorldHint: boolean;
   };
-  /** It may take long, so clients that support tasks can run it as a task. */
+  /** The tool may take long, so clients that support tasks can run it as a task. */
   readonly isLong?: true;
-  /** It may open the session's run, in a folder of the client's roots. */
+  /** The tool may open the session's run, in a folder of the client's roots. */
   readonly delegates?: true;
   /** Its answer depends on the client's folders. */
   readonly usesFolders?: true;

@@ -10,7 +10,7 @@ import type { Config } from "../../control/config.ts";
 import type { Runtime } from "../../runtime.ts";
 import { printableLine } from "../cli/printable.ts";
 
-/** Which tools for starting sub-agents a server offers. */
+/** The tools for starting sub-agents that a server offers. */
 export interface OfferedWays {
   readonly delegation: boolean;
   readonly spawn: boolean;

@@ -56,7 +56,7 @@ export type ChatInput =
 
 /** An effect that the chat requests. The driver performs it and reports back as inputs. */
 export type ChatEffect =
-  /** To the session that is open, or to a new one. */
+  /** Sends the text to the open session, or to a new one. */
   | { readonly do: "send"; readonly text: string }
   | { readonly do: "command"; readonly text: string }
   /** `!`: a command of the person's own. */

@@ -25,7 +25,7 @@ export interface ChatRunsListener {
   told(item: number): void;
   /** A run beside the conversation has ended. */
   finished(entries: readonly Entry[]): void;
-  /** Another process owns the run now. */
+  /** Reports that another process owns the run now. */
   lost(runId: string): void;
   /** An action on a run failed. */
   failed(error: unknown): void;

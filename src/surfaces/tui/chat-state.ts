@@ -117,7 +117,7 @@ export interface AgentLine {
   /** `running`, `watching`, … */
   readonly state: string;
   readonly isRoot: boolean;
-  /** It works below a root that has given its answer. */
+  /** The agent works below a root that has given its answer. */
   readonly isBackground: boolean;
   readonly isWatching: boolean;
   readonly isAsking: boolean;

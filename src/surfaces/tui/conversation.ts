@@ -136,7 +136,7 @@ export class Conversation {
     return this.#runs.workBeside(runId, "command");
   }
 
-  /** Another process owns the run now. */
+  /** Leaves a run that another process owns now. */
   lose(runId: string): void {
     if (this.#store.state.turn?.runId !== runId) return;
     const reason = `Another process works on run ${runId} now.`;

@@ -285,7 +285,7 @@ function dropClosedQuestion(state: ChatState): ChatState {
   } as const;
   const next = { ...state, answering: null, editor: answering.draft, notice };
   if (state.editor.text === "") return { ...next, notice: null };
-  // Who is in the middle of a word must not answer the next question with its end.
+  // A person who is typing a word must not answer the next question with its end.
   return remember({ ...next, passed: withOpenAsks(state) }, state.editor.text);
 }
 

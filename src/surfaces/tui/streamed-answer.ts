@@ -40,7 +40,7 @@ export function restOf({ drawn, profile, progress }: Turn, text: string): readon
   if (text.trim() === "") return [];
   const whole: Entry = { kind: "agent", who: profile, text };
   if (drawn === "") return [whole];
-  // Another text than the streamed one is the answer.
+  // The answer is another text than the streamed one.
   if (!text.startsWith(drawn)) return [brokenOff, whole];
   const rest = text.slice(drawn.length);
   return rest.trim() === "" ? [] : [{ ...whole, text: rest, from: progress }];

@@ -170,7 +170,7 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
         ...(turn.drawn === "" ? [] : [brokenOff]),
         { kind: "note", tone: "warn", text: summarize(event) },
       ]);
-    // It is suspended, with the children that pause by their contract, until a person resumes it.
+    // The run is suspended, with the children that pause by their contract, until a person resumes it.
     case "agent.paused": {
       const text = `Paused. Resume it: /resume ${turn.runId}`;
       return { turn, entries: [{ kind: "note", tone: "warn", text }], isOver: true };

@@ -27,7 +27,7 @@ export class TypedAhead {
     if (ask === undefined) return io;
     return {
       ...io,
-      // Both are read from the terminal each time.
+      // The streams are read from the terminal each time.
       stdout: io.stdout,
       ask: async (prompt, signal) => {
         this.#stopListening();

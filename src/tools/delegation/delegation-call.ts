@@ -99,7 +99,7 @@ export function aboutTranscript(
       ];
 }
 
-/** Which delegation is meant, and whether its transcript is. */
+/** The delegation that a reference names, and whether its transcript is meant. */
 export function readReference(reference: string): {
   readonly id: string;
   readonly isTranscript: boolean;

@@ -53,7 +53,7 @@ function readDirectory(archive: Buffer): readonly Entry[] {
   return entries;
 }
 
-/** It stands at the very end, unless a comment of at most 64 KB follows. */
+/** The end record of an archive is at the very end, unless a comment of at most 64 KB follows. */
 function findEnd(archive: Buffer): number {
   const last = archive.length - 22;
   for (let at = last; at >= Math.max(0, last - 0xffff); at--) {

@@ -2,7 +2,7 @@ import type { DocumentView, OpenDocument, WindowReply } from "./document-request
 
 type Window = Extract<DocumentView, { kind: "window" }>;
 
-/** So many characters from a place on, cut where a line ends if one does; pages are announced. */
+/** Cuts a window out of a text, at the end of a line if there is one. Page breaks are announced. */
 export async function cutWindow(
   document: OpenDocument,
   view: Window,
@@ -47,7 +47,7 @@ function placeToCut(text: string, start: number, end: number): number {
   return cut > start ? cut : end;
 }
 
-/** Not between the two halves of one character. */
+/** The start of the character at a place, never between the two halves of one. */
 function startOfCharacter(text: string, at: number): number {
   const code = text.charCodeAt(at);
   return code >= 0xdc00 && code <= 0xdfff && at > 0 ? at - 1 : at;

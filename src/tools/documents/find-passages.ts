@@ -73,7 +73,7 @@ const word = /\p{Script=Han}|[\p{Script=Hiragana}\p{Script=Katakana}]|[\p{L}\p{N
 const mostTerms = 24;
 
 interface TermMatch {
-  /** By term. */
+  /** The number of hits for each term. */
   readonly counts: readonly number[];
   readonly distinct: number;
   readonly words: number;

@@ -44,7 +44,7 @@ async function openHtml(source: string, { format, base }: DocumentRequest): Prom
   return singlePart(title, text);
 }
 
-/** Those of a call. A document may have more: they are asked for by page. */
+/** The most pages of one call. A longer document is asked for by page. */
 const mostPages = 2000;
 
 interface TextItem {

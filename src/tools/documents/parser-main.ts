@@ -8,7 +8,7 @@ import { findPassages } from "./find-passages.ts";
 import { openDocument } from "./open-document.ts";
 
 const requestAt = 0;
-/** Not standard output: libraries print there. */
+/** The reply has its own descriptor: libraries print to standard output. */
 const replyAt = 3;
 export type ReplyAt = typeof replyAt;
 

@@ -55,7 +55,7 @@ export async function pathsAbout(
   return values.length === 0 ? pathAbout(folder, context) : { kind: "path", values };
 }
 
-/** Which paths the rules of a contract keep from one tool, and what its answers say of that. */
+/** The paths that a contract's rules deny to one tool, and what the tool's answers say of that. */
 export interface DeniedPaths {
   has(path: string): boolean;
   /**

@@ -99,7 +99,7 @@ async function search(request: Search, pace: Pace): Promise<string> {
     files: filesOf(request),
     ripgrep,
     clock,
-    // One more tells that there are more.
+    // An extra match tells that there are more.
     most: () => (output === "content" ? answer.room + 1 : 1),
     countsAll: output === "count",
   };

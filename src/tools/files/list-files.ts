@@ -12,7 +12,7 @@ import {
   requireWorkspace,
 } from "./file-call.ts";
 
-/** Not entered by recursive lists; listed when the path names them. */
+/** Folders that recursive lists do not enter; they are listed when the path names them. */
 const skipped: ReadonlySet<string> = new Set([".git", "node_modules"]);
 
 export const listFiles = defineTool({

@@ -56,7 +56,7 @@ interface LineRequest {
  * and not on the file. It works on bytes, so an encoding error outside of the window does not matter.
  */
 class LineCollector {
-  /** There is more, and it does not fit. */
+  /** There are more lines, and they do not fit. */
   isFull = false;
   /** The first line alone is longer than what fits; its rest is missing. */
   isCut = false;

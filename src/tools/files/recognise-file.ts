@@ -1,7 +1,7 @@
 import { readSync } from "node:fs";
 
 export interface RecognisedFile {
-  /** As it is said in a sentence: `a PNG image`. */
+  /** The kind as a sentence names it: `a PNG image`. */
   readonly kind: string;
   /** Something that people look at or read, which text does not show. */
   readonly isDocument: boolean;

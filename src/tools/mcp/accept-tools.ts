@@ -8,9 +8,9 @@ const largestOffer = 1024 * 1024;
 
 /** A server's tool as it is offered: taken over once, and never changed by the server afterwards. */
 export interface AcceptedTool {
-  /** As the server knows it. */
+  /** The name by which the server knows the tool. */
   readonly name: string;
-  /** As agents know it. */
+  /** The name by which agents know the tool. */
   readonly fullName: string;
   readonly description: string;
   readonly parameters: Readonly<Record<string, unknown>>;
@@ -120,7 +120,7 @@ export function measureJson(value: unknown, bounds: JsonBounds): string | undefi
       bytes += Buffer.byteLength(key) + 4;
       open.push({ value: item, depth });
     }
-    // Those still to be looked at count as well: a list of a million numbers is not walked first.
+    // The size counts also what is still to be examined: a list of a million numbers is not walked first.
     if (open.length > bounds.bytes) return `is larger than ${bounds.bytes} bytes`;
   }
   return undefined;

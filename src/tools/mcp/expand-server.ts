@@ -222,7 +222,7 @@ function readVariable(inner: string, field: string, source: VariableSource): str
     );
   }
   const value = Object.hasOwn(source.environment, name) ? source.environment[name] : undefined;
-  // As in a shell: set to nothing counts as not set.
+  // An empty variable counts as not set, as in a shell.
   if (value !== undefined && value !== "") {
     source.onUse?.(name, value);
     return value;

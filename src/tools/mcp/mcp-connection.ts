@@ -206,7 +206,7 @@ class ToolListing {
     return current;
   }
 
-  /** Also drops a request in flight, which may return the old list. */
+  /** Drops the list of tools and any request for it in flight, which may return the old list. */
   forget(): void {
     this.#current = null;
   }
@@ -233,7 +233,7 @@ async function listTools(client: Client, timeoutMs: number): Promise<ListedTools
   let cursor: string | undefined;
   for (let page = 0; page < mostPages; page++) {
     const params = cursor === undefined ? {} : { cursor };
-    // Not the SDK's own paging, which has no limit on tools and writes to the console.
+    // The SDK's own paging is not used: it has no limit on tools and writes to the console.
     const answer = await client.request({ method: "tools/list", params }, { timeout: timeoutMs });
     tools.push(...answer.tools.slice(0, mostTools - tools.length + 1));
     if (tools.length > mostTools) break;

@@ -52,7 +52,7 @@ export interface McpServersOptions {
   onNotice?(notice: McpNotice): void;
 }
 
-/** One server in one delegation. */
+/** The use of one server by one delegation. */
 interface Use {
   readonly name: string;
   readonly line: ServerLine;
@@ -236,7 +236,7 @@ const why =
   "a project's file does not say where a program starts or looks for code. Declare the server " +
   "under mcp.servers in your own configuration.";
 
-/** Whose tool it is, and whether that delegation still has the server. */
+/** The delegation that has the tool, and whether it still has the server. */
 interface ToolHolder {
   readonly connection: McpConnection;
   readonly isOver: boolean;

@@ -22,7 +22,7 @@ type Sdk = typeof import("@modelcontextprotocol/client");
 export interface Session {
   readonly client: Client;
   readonly transport: StdioTransport | HttpTransport;
-  /** It speaks the newer revision of the protocol. */
+  /** Whether the server speaks the newer revision of the protocol. */
   readonly isModern: boolean;
 }
 
@@ -151,7 +151,7 @@ function tooLarge(maxBytes: number): Error {
 
 interface StartOptions extends SessionOptions {
   readonly name: string;
-  /** It is no longer needed. */
+  /** Whether the session is no longer needed. */
   isClosed(): boolean;
 }
 

@@ -86,7 +86,7 @@ function isLiveIn(group: number, pid: string): boolean {
     const [state, , itsGroup] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
     return itsGroup === String(group) && state !== "Z" && state !== "X";
   } catch {
-    // It went while we looked.
+    // The process ended during the check.
     return false;
   }
 }

@@ -18,7 +18,7 @@ export interface ServerLine {
 export interface LineRequest {
   readonly name: string;
   readonly server: ExpandedServer;
-  /** Whose alone it is to be; null: it is shared. */
+  /** The delegation that has the server to itself; null: the server is shared. */
   readonly owner: string | null;
   readonly startTimeoutMs: number;
 }

@@ -60,7 +60,7 @@ const terminateMs = 1500;
 
 export interface ProcessListener {
   onLine(line: Buffer): void;
-  /** Once: it has ended, by itself or by us. */
+  /** Called once when the process has ended, by itself or by us. */
   onEnd(): void;
 }
 
@@ -212,7 +212,7 @@ export class ServerProcess {
     if (this.#child.exitCode !== null || this.#child.signalCode !== null) void this.#clear();
   }
 
-  /** Also after it ended by itself: what it had started may still run. */
+  /** Kills the group, even if the process ended by itself: what it had started may still run. */
   #clear(): Promise<void> {
     this.#cleared ??= endGroup(this.pid, terminateMs, this.#clock).then(() => {
       for (const stream of [this.#child.stdin, this.#child.stdout, this.#child.stderr]) {

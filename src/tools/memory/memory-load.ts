@@ -107,7 +107,7 @@ function describe(memory: Memory, text: string): object {
   };
 }
 
-/** As much of it as fits, at a whole character; undefined when that is next to nothing. */
+/** The beginning that fits, at a whole character; undefined when that is next to nothing. */
 function cutToFit(text: string, bytes: number): string | undefined {
   if (bytesOf(text) <= bytes) return text;
   if (bytes < leastBytes) return undefined;

@@ -21,7 +21,7 @@ export interface MemorySources extends OriginSource, Pick<Store, "readContract">
 
 export interface MemorySaveOptions {
   readonly store: MemorySources;
-  /** For contracts that do not say. */
+  /** The scope for contracts that do not name one. */
   readonly scope: MemoryScope;
   /** Values that must not be written down anywhere. */
   readonly secrets: readonly string[];

@@ -8,7 +8,7 @@ export interface MemoryOrigin {
   readonly runId: string;
   /** The folder that the run is about; copies of it stand for it. */
   readonly workspace: string | null;
-  /** From the root to the caller. */
+  /** The delegations from the root to the caller. */
   readonly lineage: readonly string[];
   readonly profile: string;
   /** A person or program started it: it is no sub-agent. */

@@ -46,7 +46,7 @@ export function mergeSequence(
   return sequence;
 }
 
-/** Which steps could change the same paths, and in which order they come. */
+/** The steps that could change the same paths, and in which order they come. */
 export class Rivals {
   readonly #sequence: readonly number[];
   readonly #ranks = new Map<number, number>();
@@ -169,7 +169,7 @@ interface Claim {
   readonly owns: Ownership;
   /** Ranks of its steps, the lowest first. */
   readonly ranks: number[];
-  /** So many of its first steps are known to be over. */
+  /** The number of first steps that are known to be over. */
   over: number;
 }
 

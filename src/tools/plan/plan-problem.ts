@@ -76,7 +76,7 @@ function unknownKey(key: string, known: readonly string[]): string {
   return `there is no key ${quoted(key)}${list}.`;
 }
 
-/** For the sentence alone: its problems are reported separately. */
+/** The id of a step, only for the sentence: problems of the id are reported separately. */
 function idIn(document: unknown, place: number): string | undefined {
   const steps = (document as { steps?: unknown } | null)?.steps;
   const id = Array.isArray(steps) ? (steps[place] as { id?: unknown } | null)?.id : undefined;

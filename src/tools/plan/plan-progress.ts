@@ -9,7 +9,7 @@ export type ScheduledStep = Pick<
 >;
 
 export interface ProgressOptions {
-  /** So many steps are under way at most. */
+  /** The most steps that are under way at once. */
   readonly atOnce: number;
   /** Whether a step that owns nothing in particular can change files all the same. */
   readonly canWrite: boolean;
@@ -52,7 +52,7 @@ export class PlanProgress {
   /** By place: the steps that wait until this one is over. */
   readonly #held = new Map<number, number[]>();
   readonly #running = new Set<number>();
-  /** By place: it gets no further child. */
+  /** Whether the step at each place is over: it gets no further child. */
   readonly #over: boolean[];
   /** Children of before a crash that were not found again yet: they come before anything new. */
   readonly #begun: Set<string>;

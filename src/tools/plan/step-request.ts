@@ -107,7 +107,7 @@ export function stepReview(
 /** What came of one step so far: its last try, and who judged it. */
 export interface StepRecord {
   readonly tries: number;
-  /** It was completed before the runner of the plan was interrupted. */
+  /** The step was completed before the runner of the plan was interrupted. */
   readonly isEarlier?: true;
   /** The result of the last try; absent: no child was made. */
   readonly result?: DelegationResult;

@@ -226,11 +226,11 @@ function notReducible(dependencies: readonly (readonly number[])[]): ReadonlySet
   return left;
 }
 
-/** Who can be given a step. */
+/** The profiles to which a step can be given. */
 interface PlanProfiles {
   /** Undefined: the name is unknown. */
   find(name: string): { readonly writes: boolean } | { readonly problem: string } | undefined;
-  /** Those that a plan can name, for hints. */
+  /** The names that a plan can use, for hints. */
   names(): readonly string[];
 }
 

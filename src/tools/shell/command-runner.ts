@@ -186,7 +186,7 @@ export class CommandRunner {
     }
   }
 
-  /** Nothing of this delegation runs any more. */
+  /** Frees what a delegation held, when nothing of it runs any more. */
   async release(delegationId: string): Promise<void> {
     this.#placeholders.release(delegationId);
     await this.#nested.settle();
@@ -234,7 +234,7 @@ function removeDiversion(root: string): void {
   try {
     unlinkSync(join(root, ".git", "commondir"));
   } catch {
-    // It does not exist, the usual case; or a folder, which git does not take for one.
+    // The file does not exist, the usual case; or it is a folder, which git ignores here.
   }
 }
 
@@ -269,7 +269,7 @@ interface PreparedCommands {
 
 export interface CommandSetup {
   prepare(): PreparedCommands;
-  /** Nothing of this owner runs any more. */
+  /** Frees what an owner held, when nothing of it runs any more. */
   release(owner: string): Promise<void>;
 }
 

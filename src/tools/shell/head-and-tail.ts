@@ -1,6 +1,6 @@
 /** Keeps the beginning and the end of a stream of any length, in a fixed amount of memory. */
 export class HeadAndTail {
-  /** All that came, kept or not. */
+  /** All bytes that came, kept or not. */
   bytes = 0;
   readonly #headLimit: number;
   readonly #tailLimit: number;

@@ -44,7 +44,7 @@ export function lexCommand(line: string): readonly Words[] | undefined {
   return commands.length === 0 || commands.length > maximumCommands ? undefined : commands;
 }
 
-/** To nowhere, or from one output to the other; and then the word has to be over. */
+/** A redirection to /dev/null, or from one output to the other, at the end of its word. */
 const harmlessRedirection =
   /^(?:[12]?>(?:&[12]|[ \t]*\/dev\/null)|<[ \t]*\/dev\/null)(?=[ \t\n;|&]|$)/;
 

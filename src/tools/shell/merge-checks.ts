@@ -66,12 +66,12 @@ function explainMissing(problem: string): string {
   );
 }
 
-/** Whose merge is checked, and within what. */
+/** The delegation whose merge is checked, and the limits of the check. */
 export interface CheckSubject {
   readonly delegationId: string;
   /** Folders of git objects that the commands can read as well. */
   readonly objects: readonly string[];
-  /** For all commands together. */
+  /** The time for all commands together. */
   readonly timeoutMs: number;
   readonly signal: AbortSignal;
 }

@@ -42,7 +42,7 @@ export interface ProcessOptions {
 export class ShellProcess {
   /** Rejects when the command could not be started at all. */
   readonly ended: Promise<Outcome>;
-  /** Until all is known about its end. */
+  /** True until all is known about the end of the process. */
   isRunning = true;
   readonly #program: ContainedProgram;
   readonly #options: ProcessOptions;

@@ -130,7 +130,7 @@ function gitRunsOtherPrograms(args: readonly string[]): boolean {
   const options = args.slice(first + 1);
   if (command === "--version" || command === "version") return options.length > 0;
   if (command === "config") return !readsSettings(options);
-  // Not a known one: an alias, or a program somewhere called git-<command>.
+  // The command is unknown: an alias, or a program somewhere called git-<command>.
   if (!commands.has(command)) return true;
   if (namesProgram(options)) return true;
   return shortNaming[command]?.(options) ?? false;

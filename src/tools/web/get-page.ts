@@ -100,7 +100,7 @@ function describeBroken(error: unknown, url: URL): unknown {
 
 export interface GetLimits {
   readonly connectMs: number;
-  /** Until the reply's headers are complete, the connection included. */
+  /** The time until the reply's headers are complete, the connection included. */
   readonly headersMs: number;
 }
 
@@ -170,7 +170,7 @@ export function sendGet(
   });
 }
 
-/** By code only: messages of the system name addresses. */
+/** Describes an error by its code only: messages of the system name addresses. */
 function describeError(error: Error, url: URL): Error {
   if (error instanceof FetchFailure || error.name === "AbortError") return error;
   const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
@@ -179,7 +179,7 @@ function describeError(error: Error, url: URL): Error {
 
 export interface Body {
   readonly bytes: Buffer;
-  /** There was more. */
+  /** Whether the page had more text. */
   readonly isCut: boolean;
 }
 

@@ -400,7 +400,7 @@ export class CarriedOutWorkflow {
     this.#record({ type: "agent.workflow_called", payload });
   }
 
-  /** Not awaited: the next record that is awaited comes after it. */
+  /** Records an event without waiting: the next record that is awaited comes after it. */
   #record(event: WorkflowEvent): void {
     this.#parts.recorder.record([event]).catch((error: unknown) => this.#stop(error));
   }
@@ -462,7 +462,7 @@ export class CarriedOutWorkflow {
 
 type CalledPayload = Extract<WorkflowEvent, { type: "agent.workflow_called" }>["payload"];
 
-/** So many agents of the script work at once; the others wait in the order of their calls. */
+/** A fixed number of agents of a script work at once; the others wait in the order of their calls. */
 class Window {
   #free: number;
   #waiting: PromiseWithResolvers<void>[] = [];

@@ -41,7 +41,7 @@ export interface WorkflowProblem {
 }
 
 export interface ParseOptions {
-  /** Also accepts a computed description, and a `meta` that is not the first statement. */
+  /** Accepts also a computed description, and a `meta` that is not the first statement. */
   readonly isLenient?: boolean;
   /** The text is no file: control characters are refused. */
   readonly isInline?: boolean;

@@ -7,7 +7,7 @@ import type { RequestedAgent, ScriptError } from "./workflow-globals.ts";
 /** What a call of a script came to. `delegation`: the one that did it. */
 export type CallOutcome = { readonly delegation?: string; readonly completion?: number } & (
   | { readonly outcome: "value"; readonly value: unknown }
-  /** It failed, and the script sees null; the error is for people. */
+  /** The agent failed, and the script sees null; the error is for people. */
   | { readonly outcome: "null"; readonly error: ScriptError }
   | { readonly outcome: "error"; readonly error: ScriptError }
 );
@@ -16,7 +16,7 @@ export function thrown(message: string): CallOutcome {
   return { outcome: "error", error: errorOf(message) };
 }
 
-/** It is recorded, and may quote what the script wrote. */
+/** The error is recorded, and may quote what the script wrote. */
 function errorOf(message: string): ScriptError {
   return { name: "Error", message: headOf(message, 4000) };
 }

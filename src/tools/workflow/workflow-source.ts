@@ -29,7 +29,7 @@ export interface WorkflowFile {
 export type FoundWorkflow = WorkflowFile &
   (
     | { readonly name: string; readonly meta: WorkflowMeta }
-    /** It cannot run; where and why. */
+    /** A file that cannot run: where and why. */
     | { readonly name: null; readonly problem: string }
   );
 
@@ -139,7 +139,7 @@ function placeOf(path: string): string {
 
 interface WorkflowFolder {
   readonly folder: string;
-  /** For people: a plugin chooses its name itself. */
+  /** The origin of a plugin for people: a plugin chooses its name itself. */
   readonly origin: string;
   readonly prefix?: string;
   /** The person wrote what is in it. */

@@ -6,7 +6,7 @@ import { installGlobals } from "./workflow-globals.ts";
 
 export interface WorkflowThreadData {
   readonly body: string;
-  /** As JSON; empty: none were given. */
+  /** The arguments as JSON; empty: none were given. */
   readonly args: string;
   /** The cap of output tokens; null: none. */
   readonly total: number | null;

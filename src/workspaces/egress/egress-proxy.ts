@@ -44,7 +44,7 @@ export interface EgressOptions {
  */
 export function createEgressProxy(options: EgressOptions): Door {
   const judge = new EgressJudge(options);
-  // It never listens: connections come from the bridge of the sandbox.
+  // The server never listens: connections come from the bridge of the sandbox.
   const server = createServer({ maxHeaderSize: 32 * 1024, keepAliveTimeout: 0 });
   /** The host that a tunnel without TLS is for. */
   const tunnels = new WeakMap<Duplex, string>();

@@ -13,7 +13,7 @@ const [descriptor, whenReady, ...ports] = process.argv.slice(2).map(Number);
 const outside = new Socket({ fd: descriptor ?? -1, readable: true, writable: true });
 const session = connect("http://outside", {
   createConnection: () => outside,
-  // As many as a sandbox may have; Mandate has its own limit.
+  // A sandbox may have as many streams as it wants; Mandate has its own limit.
   settings: { initialWindowSize: 1024 * 1024 },
 });
 session.on("error", end);

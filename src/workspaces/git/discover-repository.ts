@@ -191,7 +191,7 @@ export function borrowedObjects(folder: string): readonly string[] {
   const waiting = [folder];
   while (waiting.length > 0 && found.length < maximumFolders) {
     const next = realFolderSync(waiting.shift() ?? "");
-    // This list is written to a file with one entry per line.
+    // The list is written to a file with one entry per line.
     if (next === undefined || found.includes(next) || next.includes("\n")) continue;
     found.push(next);
     for (const line of readAlternates(next)) {

@@ -9,7 +9,7 @@ export interface TrackedFiles {
   readonly entries: readonly TrackedEntry[];
   /** An unfinished merge. */
   readonly unmerged: readonly string[];
-  /** Not checked out (sparse checkout). */
+  /** Paths that are not checked out (sparse checkout). */
   readonly sparse: readonly string[];
 }
 
@@ -209,7 +209,7 @@ export type Place = GitPlace | FolderPlace | CopyPlace;
 export interface TrackedEntry {
   readonly mode: string;
   readonly object: string;
-  /** As git writes it; see `RawPath`. */
+  /** The path as git writes it; see `RawPath`. */
   readonly path: string;
 }
 
@@ -232,7 +232,7 @@ export function joinRaw(paths: readonly RawPath[]): Buffer {
   return Buffer.from(paths.map((path) => `${path}\0`).join(""), "latin1");
 }
 
-/** For the file system. */
+/** A path for the file system, as bytes. */
 export function rawPlace(folder: string, path: RawPath): Buffer {
   return Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(path, "latin1")]);
 }
@@ -247,7 +247,7 @@ export function rawOf(path: string): RawPath {
   return Buffer.from(path, "utf8").toString("latin1");
 }
 
-/** As text in any case, for messages. */
+/** A path as text in any case, for messages. */
 export function shownRaw(path: RawPath): string {
   return Buffer.from(path, "latin1").toString("utf8");
 }

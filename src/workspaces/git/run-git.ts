@@ -50,7 +50,7 @@ export function runGit(args: readonly string[], options: GitOptions = {}): Promi
         program,
         args: [...inFolder, ...before, ...args],
         environment: gitEnvironment(options),
-        // So that git's helper processes can be killed with it.
+        // A group of its own lets git's helper processes be killed with it.
         leadsGroup: process.platform !== "win32",
       },
       ["pipe", "pipe", "pipe"],
@@ -123,7 +123,7 @@ export async function askGit(args: readonly string[], options: GitOptions = {}):
   return (await runGit(args, options)).stdout.toString("utf8").trimEnd();
 }
 
-/** Which repository and which configuration a command reads. */
+/** The repository and the configuration that a command reads. */
 export interface GitContext {
   /** Explicit: git does not search for a repository, and reads no `.git` of a work tree. */
   readonly gitDirectory?: string;
@@ -188,7 +188,7 @@ const settings: readonly string[] = [
   "merge.conflictStyle=merge",
   "diff.renames=false",
   "diff.algorithm=myers",
-  // One flush for many objects: durable and much faster.
+  // A single flush for many objects is durable and much faster.
   "core.fsyncMethod=batch",
   "core.compression=1",
   "checkout.workers=2",
@@ -257,7 +257,7 @@ export async function requireGit(): Promise<string> {
   try {
     return await version;
   } catch (error) {
-    // Not cached: git may be installed before the next call.
+    // A missing git is not cached: it may be installed before the next call.
     known.delete(file);
     throw error;
   }

@@ -8,7 +8,7 @@ export interface Program {
   readonly file: string;
   /** The name by which it is called: some programs behave according to their first argument. */
   readonly calledAs: string;
-  /** It was found by name, and is checked again when agents get another folder. */
+  /** The program was found by name, and is checked again when agents get another folder. */
   readonly isLookedUp: boolean;
   readonly [isProgram]: true;
 }
@@ -222,7 +222,7 @@ function windowsFolders(root = "C:\\Windows"): readonly string[] {
   return [join(folder, "System32"), folder];
 }
 
-/** As many as the operating system follows. */
+/** The most links that the operating system follows. */
 const mostLinks = 40;
 
 /** Every link that an absolute path leads through, including folders and the path itself. */

@@ -66,7 +66,7 @@ const ofDesktop = [
   ...["KDE_FULL_SESSION", "KDE_SESSION_VERSION", "GNOME_DESKTOP_SESSION_ID", "WSL_DISTRO_NAME"],
 ];
 
-/** For the program that opens a browser. */
+/** The environment of the program that opens a browser. */
 export function desktopEnvironment(environment: Environment): Record<string, string> {
   const kept = scrubEnvironment(environment);
   for (const name of ofDesktop) {

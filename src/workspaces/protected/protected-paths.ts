@@ -26,7 +26,7 @@ export const agentPlaces: readonly string[] = [
 export interface ProtectedPath {
   /** Names below any folder; `*` is any part of one name. Everything below is protected as well. */
   readonly path: string;
-  /** Which program obeys it, and how. */
+  /** The program that obeys the path, and how. */
   readonly reason: string;
   /** Protected only below the root of a workspace: deeper down the name is ordinary. */
   readonly atRoot?: true;

@@ -132,7 +132,7 @@ function grow(paths: readonly ProtectedPath[]): Node {
 
 function childFor({ exact, patterns }: Node, name: string): Node {
   const node: Node = exact.get(name) ?? { exact: new Map(), patterns: [] };
-  // Also stored under its own name, so that it is found again; no real file has a `*` in its name
+  // The pattern is also stored under its own name, to be found again; no real file has a `*` in its name
   // by accident.
   exact.set(name, node);
   for (const short of shortNames(name.replace("*", ""))) exact.set(short, node);
@@ -180,7 +180,7 @@ export function isGitDirectory(has: (name: GitDirectoryName) => boolean): boolea
 
 export type GitDirectoryName = "HEAD" | "commondir" | "objects" | "refs";
 
-/** Which of the names that make a repository an entry has; `HEAD` and `commondir` are files. */
+/** The part that an entry plays in a repository by its name; `HEAD` and `commondir` are files. */
 export function gitDirectoryName({
   isFolder,
   name,

@@ -78,7 +78,7 @@ const sharedMemoryBytes = 256 * 1024 * 1024;
 /** Namespaces and privileges: the same for every command. */
 export const isolation: readonly string[] = [
   ...["--unshare-user", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"],
-  // Also where hosts are granted: those are reached through the relay alone.
+  // The network is unshared even where hosts are granted: those are reached through the relay alone.
   "--unshare-net",
   ...["--die-with-parent", "--new-session", "--cap-drop", "ALL", "--hostname", "sandbox"],
   // The mark is for processes outside; the process inside ends with all others.
@@ -147,7 +147,7 @@ function mountPolicy(policy: SandboxPolicy, programFolders: readonly string[]): 
       .filter((place) => !covered.some((above) => isBelow(place, above.place)))
       .flatMap(hide),
     ...[...outside, ...beside, ...covered].flatMap(close),
-    // As root, kernel settings could be written even without privileges.
+    // A command that runs as root could write kernel settings even without privileges.
     ...["--remount-ro", "/proc", "--remount-ro", "/dev", "--remount-ro", "/"],
   ];
   return { args, sources: [...pinned, ...readOnly], placeholders: missing };
@@ -210,12 +210,12 @@ function cover({ place, kind }: Cover): readonly string[] {
   return ["--perms", "0555", "--size", "4096", "--tmpfs", place];
 }
 
-/** At the end only: the workspace may be inside. */
+/** Covers are closed at the end only: the workspace may be inside. */
 function close({ place, kind }: Cover): readonly string[] {
   return kind === "file" ? [] : ["--remount-ro", place];
 }
 
-// Not among Node's constants: opens the name of a file without opening the file itself, for pipes
+// O_PATH is not among Node's constants: it opens the name of a file without opening the file, for pipes
 // and devices too.
 const pathOnly = 0o10000000;
 
@@ -313,7 +313,7 @@ function inodeOf(place: string): bigint {
     const isHere = readlinkSync(`/proc/self/fd/${descriptor}`) === place;
     if (isHere && !status.isSymbolicLink()) return status.ino;
   } catch {
-    // It is gone, or has become a link.
+    // The file is gone, or has become a link.
   } finally {
     if (descriptor !== undefined) closeSync(descriptor);
   }

@@ -124,7 +124,7 @@ export function startContained(containment: Containment, start: ContainedStart):
     preferToEnd(first);
     if (!enter(group, first)) group = leave(group);
     hold?.end("\n");
-    // It was stopped before its process was known.
+    // The program was stopped before its process was known.
     if (because !== undefined) kill();
   });
   const stopWatching = watchResources(
@@ -228,7 +228,7 @@ function preferToEnd(pid: number): void {
   try {
     writeFileSync(`/proc/${pid}/oom_score_adj`, "1000");
   } catch {
-    // It has ended.
+    // The process has ended.
   }
 }
 

@@ -9,7 +9,7 @@ export interface ControlGroup {
   exceeded(): string | undefined;
   /** Ends every process in it. */
   kill(): void;
-  /** Once no process is left. */
+  /** Removes the group, once it has no process left. */
   remove(): void;
 }
 
@@ -70,7 +70,7 @@ export function createControlGroup(
     try {
       write(file, value);
     } catch {
-      // Not in every kernel.
+      // Some kernels do not have this file.
     }
   }
   return {

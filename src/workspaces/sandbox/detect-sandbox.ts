@@ -25,7 +25,7 @@ export type SandboxFinding =
 
 export interface DetectionOptions {
   readonly platform?: NodeJS.Platform;
-  /** Another bubblewrap than the installed one. */
+  /** The path of another bubblewrap than the installed one. */
   readonly program?: string;
 }
 

@@ -243,7 +243,7 @@ export class HostSockets {
   }
 }
 
-/** Which of them are served. The kernel's list is read first: it disturbs no process. */
+/** The places that a process serves. The kernel's list is read first: it disturbs no process. */
 async function servedOf(places: readonly string[], clock: Clock): Promise<readonly string[]> {
   const there = places.filter((place) => lstatSync(place, { throwIfNoEntry: false })?.isSocket());
   if (there.length === 0) return [];

@@ -256,8 +256,8 @@ function listingOf(
   };
 }
 
-// Not among Node's constants: opens the name of a folder without opening the folder, which its mode
-// may forbid.
+// O_PATH is not among Node's constants: it opens the name of a folder, even one whose mode
+// forbids to open the folder.
 const pathOnly = 0o10000000;
 
 /**

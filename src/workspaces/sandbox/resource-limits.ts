@@ -100,7 +100,7 @@ function sumMb(processes: readonly number[], file: string, field: RegExp): numbe
       const text = readFileSync(`/proc/${pid}/${file}`, "latin1");
       for (const [, value] of text.matchAll(field)) kilobytes += Number(value);
     } catch {
-      // It has ended.
+      // The process has ended.
     }
   }
   return kilobytes / 1024;

@@ -13,7 +13,7 @@ export interface SandboxPolicy {
   /** Absolute, at or below the root; ignored unless `allowWrites`. */
   readonly writeRoots: readonly string[];
   readonly allowWrites: boolean;
-  /** Neither readable nor writable, anywhere: MANDATE_HOME and the user's configuration. */
+  /** Paths that are neither readable nor writable: MANDATE_HOME and the user's configuration. */
   readonly forbidden: readonly string[];
   /** Readable if visible, but not writable: what the next start obeys. */
   readonly guarded: readonly string[];
@@ -53,7 +53,7 @@ export interface CommandLine {
 
 /** A method of this machine to enforce a policy on a command. */
 export interface Sandbox {
-  /** For people: "bubblewrap 0.8.0". */
+  /** The name for people: "bubblewrap 0.8.0". */
   readonly name: string;
   /** Its processes have namespaces of their own: they end together, and reach granted hosts. */
   readonly hasNamespaces: boolean;

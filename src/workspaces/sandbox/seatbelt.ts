@@ -15,7 +15,7 @@ export function createSeatbelt(program: Program, programFolders: readonly string
     placesOf: (scratch) => ({ home: join(scratch, "home"), temporary: join(scratch, "tmp") }),
     wrap: (policy, argv, cwd) => ({
       program,
-      // It has no option for the folder to start in.
+      // Seatbelt has no option for the folder to start in.
       args: [
         ...["-p", seatbeltProfile(policy, programFolders)],
         ...["/bin/sh", "-c", 'cd "$1" && shift && exec "$@"', "sh", cwd, ...argv],

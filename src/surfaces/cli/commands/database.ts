@@ -86,7 +86,7 @@ function directionOf(
   );
 }
 
-/** Also of other schemes: opening one says what an address has to be. */
+/** Whether a place is an address of any scheme: opening another scheme says what an address has to be. */
 function isUrl(place: string | undefined): boolean {
   return place?.includes("://") ?? false;
 }

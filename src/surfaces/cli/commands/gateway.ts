@@ -18,7 +18,7 @@ import type { Io, StopSignal } from "../io.ts";
 import { limitOptions, limitsOf, openRuntime, ordinaryApplication } from "../open-runtime.ts";
 import { printable, printableLine } from "../printable.ts";
 
-/** As the program `timeout` exits. */
+/** The exit code of a timeout, as the program `timeout` has it. */
 const timedOut = 124;
 /** A program that was asked to end has so long to do it. */
 const graceMs = 5000;
@@ -204,7 +204,7 @@ const signalNumbers: Readonly<Record<string, number>> = {
   SIGTERM: 15,
 };
 
-/** As a shell says it; a program that could not be started was not found. */
+/** The exit code as a shell gives it; a program that could not be started was not found. */
 function codeOfSignal(exit: string): number {
   if (exit.startsWith("E")) return 127;
   return 128 + (signalNumbers[exit] ?? 0);

@@ -63,7 +63,7 @@ export const initCommand: Command = {
     const change = planEntry(client, file, launch, place);
     if (change.isNeeded && isProjects) warnOfOwnPaths(launch, file, io);
     const isSettled = await settle(client, change, given, io);
-    // To look at an entry that is there already is no consent.
+    // A person who only looks at an existing entry has not consented.
     const isConsent = change.isNeeded || given.flag("yes") || io.ask !== undefined;
     if (isSettled && isConsent && isProjects) await consentByInit(given, io);
     return isSettled ? exitCode.done : exitCode.failed;

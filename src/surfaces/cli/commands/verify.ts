@@ -144,7 +144,7 @@ function describePruned({ events, firstAt, lastAt, runs }: PrunedSum): string {
   return `${countOf(runs, "run")} with ${countOf(events, "event")} pruned ${when}; their receipts explain every gap`;
 }
 
-/** Which invariant, where, and what is wrong. `seq` counts over all runs, as in `logs --json`. */
+/** A violation as text: invariant, place, problem. `seq` counts over all runs, as in `logs --json`. */
 function describe({ delegationId, invariant, message, runId, seq }: Violation): string {
   const where = [
     runId === controlRunId ? "control log" : runId,

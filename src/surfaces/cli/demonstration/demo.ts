@@ -72,7 +72,7 @@ function openDemoRuntime(
 ): Promise<Runtime> {
   const speed = given.count("speed") ?? 1;
   return createRuntime({
-    // It works in a sample folder that it creates.
+    // The demonstration works in a sample folder that it creates.
     consent: "named",
     environment: { ...io.environment, MANDATE_HOME: ownHome },
     cwd: ownHome,

@@ -141,7 +141,7 @@ export async function tellWhatHappened(
   await view.readBudgets();
   const report = await checkStore(store);
   const lines = [
-    // On a terminal the live tree has stayed.
+    // On a terminal, the live tree is still on the screen.
     ...(io.stderr.isTerminal ? [] : ["", ...drawTree(view, style, { now: io.now(), columns })]),
     "",
     ...wrap(sentence(view, result.duration), columns - 1).map(paint.dim),
@@ -186,7 +186,7 @@ function sentence(view: RunView, duration: number): string {
   const sum = (pick: (note: (typeof notes)[number]) => number) =>
     notes.reduce((total, note) => total + pick(note), 0);
   const retries = agents.filter(({ attempt }) => attempt > 1).length;
-  // One kill interrupts several agents.
+  // A single kill interrupts several agents.
   const resumed = Math.max(...notes.map(({ resumptions }) => resumptions));
   const parts = [
     countOf(agents.length, "agent"),

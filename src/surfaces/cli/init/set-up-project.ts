@@ -13,7 +13,7 @@ import { withControl } from "../with-store.ts";
 /** Writes a commented mandate.yaml into this folder, after three questions or without any. */
 export async function setUpProject(given: Arguments, io: Io): Promise<number> {
   const file = join(io.cwd, "mandate.yaml");
-  // Also a dangling link: nothing is written through it.
+  // A dangling link counts as a file: nothing is written through it.
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     throw new MandateError(
       "usage",

@@ -87,7 +87,7 @@ function saysAddress(text: string, href: string): boolean {
   return plain(text.trim()) === plain(href);
 }
 
-/** Also where a letter of another script looks like a dot or a slash, and where there is no text. */
+/** Whether a text looks like an address, also by letters of other scripts that look like a dot or a slash. */
 function looksLikeAddress(text: string): boolean {
   return text.trim() === "" || /[./@]\w/.test(text.normalize("NFKC"));
 }

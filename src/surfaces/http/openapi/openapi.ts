@@ -249,7 +249,7 @@ const pageCode = objectOf({
   url: { type: "string" },
   // Null: until the server ends, for browsers on this machine.
   validForMs: { type: ["integer", "null"] },
-  // To be typed on the page.
+  // The code that a person types on the page.
   shortCode: objectOf({ code: { type: "string" }, validForMs: { type: "integer" } }),
 });
 

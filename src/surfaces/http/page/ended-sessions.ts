@@ -54,7 +54,7 @@ export class EndedSessions {
     try {
       await this.#store.changeRecords([change], "page");
     } catch (error) {
-      // Another request ended the same session.
+      // Another request ended the session first.
       if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
     }
   }

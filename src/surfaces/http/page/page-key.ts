@@ -44,7 +44,7 @@ export async function storedPageKey(store: RecordStore): Promise<Buffer> {
         "page",
       );
     } catch (error) {
-      // Another server made it at the same time.
+      // Another server made the key at the same time.
       if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
     }
   }

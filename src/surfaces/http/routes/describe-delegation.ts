@@ -83,7 +83,7 @@ export const delegationRow = z.object({
     "{ on, detail? }: what it waits on; null when it is closed or orphaned.",
   ),
   isWatching: z.boolean(),
-  /** It is open and orphaned. */
+  /** The delegation is open and orphaned. */
   isInterrupted: z.boolean(),
   depth: z.number(),
   attempt: z.number(),

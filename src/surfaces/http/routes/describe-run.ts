@@ -182,7 +182,7 @@ interface Ends {
   readonly closeReason: CloseReason | null;
   /** The ids of those that did not complete. */
   readonly failed: readonly string[];
-  /** So many of them were cancelled. */
+  /** The number of delegations that were cancelled. */
   readonly cancelled: number;
 }
 

@@ -216,7 +216,7 @@ async function editRecord(
 
 interface NamedPin {
   readonly scope: PinScope;
-  /** As in the list of pins. */
+  /** The id of a pin, as in the list of pins. */
   readonly id?: string | undefined;
 }
 

@@ -178,7 +178,7 @@ export class SseClient {
     this.connection.write(bytes);
   }
 
-  /** So that a reconnecting client does not read the same filtered entries again. */
+  /** Sends the client its place, so that after a reconnect it does not read filtered entries again. */
   #tellPlace(): boolean {
     if (this.#place <= this.#toldPlace || this.connection.blockedSince !== null) return false;
     this.#send(placeFrame(this.#place), this.#place);

@@ -58,7 +58,7 @@ export interface StoredLog {
 export interface StreamRequest {
   readonly after: number;
   readonly filter: StreamFilter;
-  /** Also streamed model output, which is never stored. */
+  /** The client wants streamed model output, too, which is never stored. */
   readonly wantsDeltas: boolean;
 }
 

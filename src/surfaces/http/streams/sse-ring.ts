@@ -130,7 +130,7 @@ export class FrameRing {
   }
 
   #add(entries: readonly Entry[], size: number): void {
-    // Not from the shared pool of buffers: a small slice would keep the whole pool in memory.
+    // The bytes are not from the shared pool: a small slice would keep the whole pool in memory.
     const bytes = Buffer.allocUnsafeSlow(size);
     const starts: number[] = [];
     let start = 0;

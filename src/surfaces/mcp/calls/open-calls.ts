@@ -26,7 +26,7 @@ export class OpenCalls {
   readonly #runIds: () => readonly string[];
   readonly #clock: Clock;
   readonly #calls = new Map<string, OpenCall>();
-  /** By question: the call that shows it. */
+  /** The call that shows a question, by the question. */
   readonly #put = new Map<string, Showing>();
   /** Questions that the user declined; they are not shown again. */
   readonly #declined = new Set<string>();

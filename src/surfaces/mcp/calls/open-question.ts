@@ -12,7 +12,7 @@ export interface OpenQuestion {
   readonly delegationId: string;
   readonly who: string;
   readonly question: string;
-  /** It asks for approval of a call or a merge, which only a person can give. */
+  /** The question asks for approval of a call or a merge, which only a person can give. */
   readonly isApproval: boolean;
   readonly deadlineAt: number;
   readonly default: string | null;

@@ -30,7 +30,7 @@ export interface StdioOptions {
   write(text: string): void;
   /** Opens the client's session; called with the first request that needs it. */
   open(client: string): Promise<OpenedClient>;
-  /** For people; never standard output. */
+  /** Tells people, but never on standard output. */
   warn(sentence: string): void;
 }
 

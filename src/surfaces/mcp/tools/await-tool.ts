@@ -20,7 +20,7 @@ export function awaitTool({ toolbox }: Runtime): readonly McpTool[] {
     title: "Wait for background sub-agents",
     description: `Wait for background jobs of spawn and get their results. Returns after max_wait_ms (${longestWaitMs} when absent) with what is done by then; a job marked RUNNING continues, so call this again for it. Results stay retrievable.`,
     output: awaitedJobs,
-    // It starts nothing, but awaited jobs no longer belong to *.
+    // The tool starts nothing, but awaited jobs no longer belong to *.
     annotations: {
       readOnlyHint: false,
       destructiveHint: false,

@@ -35,7 +35,7 @@ export const readInboxTool: McpTool = ownTool({
   }),
   output: inboxPage,
   usesFolders: true,
-  // Not read-only: the position of seen notices moves.
+  // The tool is not read-only: it moves the position of seen notices.
   annotations: {
     readOnlyHint: false,
     destructiveHint: false,

@@ -88,7 +88,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
   ];
 }
 
-/** It needs no session: profiles are listed before anything is delegated. */
+/** The tool needs no session: profiles are listed before anything is delegated. */
 function listProfilesTool(tool: Tool | undefined): readonly McpTool[] {
   if (tool === undefined) return [];
   const { description, input, name } = tool;

@@ -51,7 +51,7 @@ export interface MadeCall {
 
 export interface SessionToolOptions<Output extends object> {
   readonly title: string;
-  /** It delegates: the client can name a folder, and a model must be configured. */
+  /** The tool delegates: the client can name a folder, and a model must be configured. */
   readonly delegates?: true;
   /** The profile that it delegates to, when the call names none. */
   readonly agent?: string;

@@ -38,7 +38,7 @@ function isPatch([from = "", to = "", hunk = ""]: readonly string[]): boolean {
   return from.startsWith("--- ") && to.startsWith("+++ ") && hunk.startsWith("@@");
 }
 
-/** Both names where they differ. A name may contain what separates the two. */
+/** The path in a diff's head, or both names where they differ. A name may contain the separator. */
 function pathIn(names: string | undefined): string | undefined {
   if (names === undefined) return undefined;
   const middle = (names.length - 1) / 2;

@@ -94,7 +94,7 @@ function canBeSent(chord: string): boolean {
   return /^(?:(?:ctrl|alt|shift|meta)\+)+[a-z0-9]$/.test(chord);
 }
 
-/** As people write it: `Ctrl+Shift+P`. */
+/** The chord as people write it: `Ctrl+Shift+P`. */
 export function showChord(chord: string): string {
   return chord
     .split("+")

@@ -79,11 +79,11 @@ const around = 2;
 const leastLikeness = 0.5;
 
 interface NearestLines {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly line: number;
   /** The lines are the same but for blanks. */
   readonly differsInBlanks: boolean;
-  /** With their numbers, and those around them. */
+  /** The lines with their numbers, and those around them. */
   readonly shown: string;
 }
 

@@ -3,7 +3,7 @@ import type { LinePattern } from "../pattern/line-pattern.ts";
 import type { Pace } from "./pace.ts";
 
 export interface MatchedLine {
-  /** From 1. */
+  /** The number of the line, from 1. */
   readonly number: number;
   /** Where the line begins in the file, and where the first match in it was complete. */
   readonly start: number;

@@ -113,7 +113,7 @@ async function* narrowFiles(
 
   const begin = (batch: readonly SearchableFile[]) => {
     const running = narrow(batch);
-    running.catch(() => undefined); // After an early return no code awaits it.
+    running.catch(() => undefined); // No code awaits this promise after an early return.
     pending.push(running);
   };
 

@@ -25,7 +25,7 @@ interface FileSelection {
   /** The folder to look in. */
   readonly path: string;
   readonly glob?: GlobMatcher;
-  /** Also what .gitignore and node_modules would keep out. */
+  /** Searches also files that .gitignore and node_modules keep out. */
   readonly includeIgnored: boolean;
   readonly withTimes?: boolean;
   /** Files that are passed over, as if they were not there. */

@@ -22,7 +22,7 @@ export interface Omission {
   readonly reason: "nested-repository" | "submodule" | "too-large";
 }
 
-/** One child's own copy of a workspace. */
+/** A child's own copy of a workspace. */
 export interface WorkingCopy {
   readonly id: string;
   /** MANDATE_HOME, links resolved. */

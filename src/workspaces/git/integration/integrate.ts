@@ -42,7 +42,7 @@ export interface IntegrationRequest extends RequestedMerge {
   /** Checks the merged tree before it is applied. Must not integrate into the same place. */
   readonly check?: MergeCheck;
   readonly signal?: AbortSignal;
-  /** For tests that stop the process after each effect. */
+  /** A hook for tests that stop the process after each effect. */
   readonly observe?: StepObserver;
 }
 

@@ -132,7 +132,7 @@ export async function stageIntegration(
   for (const folder of synced) syncFolderSync(folder);
 }
 
-/** Also removes the remains of a removal that was interrupted. */
+/** Removes the staging folder, and the remains of a removal that was interrupted. */
 export async function removeStaging({ staging }: IntegrationJournal): Promise<void> {
   const { name, parent } = staging;
   if (!existsSync(parent)) return;

@@ -109,7 +109,7 @@ function announce(folder: string, choosing: string): void {
   }
 }
 
-/** There are many places, and most are never locked again. */
+/** Removes the folder of a queue that no process uses: most places are never locked again. */
 function removeUnused(folder: string): void {
   try {
     rmdirSync(folder);

@@ -44,7 +44,7 @@ export type IntegrationResult =
       readonly child: string | null;
       /** What changed in the target, with the hashes of its own contents before and after. */
       readonly files: readonly ChangedFile[];
-      /** On the person's branch, if requested and possible. */
+      /** The commit on the person's branch, if requested and possible. */
       readonly commit: string | null;
       readonly notCommitted?: string;
     }
@@ -79,7 +79,7 @@ async function describe(
   return { files, sentence, ref: commit === null ? null : refOf(copy.id), keptIn };
 }
 
-/** Nothing is changed, and the child's commit stays reachable. */
+/** Refuses a merge: nothing is changed, and the child's commit stays reachable. */
 export async function refuse(
   request: RequestedMerge,
   place: Place | undefined,

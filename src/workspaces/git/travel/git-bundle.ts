@@ -180,7 +180,7 @@ function open<Header>(
 
 const longestText = Math.ceil(maximumBundleBytes / 3) * 4 + 64 * 1024 * 1024;
 
-/** Another encoding of the same bytes is refused. */
+/** Reads a bundle, and refuses another encoding of the same bytes. */
 function readBody(body: string): GitBundle {
   const bytes = Buffer.from(body, "base64");
   if (bytes.toString("base64") !== body) throw damagedBundle("it is incomplete");

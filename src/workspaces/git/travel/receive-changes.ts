@@ -22,7 +22,7 @@ export interface ReceivedChanges {
   readonly commit: string | null;
   /** What was omitted there or must not be merged; it cannot be found out here. */
   readonly problems: readonly ChangeProblem[];
-  /** As they were found in the copy afterwards. */
+  /** The changes as they were found in the copy afterwards. */
   readonly collected: CollectedChanges;
 }
 
