@@ -1,6 +1,5 @@
 import type { HttpBindings } from "@hono/node-server";
 import { type Context, type Handler, Hono } from "hono";
-import { z } from "zod";
 import type { Principal } from "../../control/records/principal.ts";
 import type { Clock } from "../../ports/clock.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
@@ -19,7 +18,8 @@ import { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem, problemOf, problemResponse, replyHeaders } from "./problem.ts";
 import type { Rate } from "./rate-limiter.ts";
 import { checkForm, readBody } from "./read-body.ts";
-import { defineRoute, type Host, type Route } from "./route.ts";
+import type { Host, Route } from "./route.ts";
+import { openApiRoute } from "./routes/openapi-route.ts";
 
 export interface AppOptions extends Mounts {
   readonly routes: readonly Route[];
@@ -138,7 +138,7 @@ export function createApp(host: Host, options: AppOptions): Hono<Bindings> {
     app.on(method, path, answer);
     methods.set(path, (methods.get(path) ?? new Set()).add(method));
   };
-  const table: readonly Route[] = [...options.routes, ...coreRoutes(() => table)];
+  const table: readonly Route[] = [...options.routes, openApiRoute(() => table)];
   // Mounts come before routes: a stream may share its path with a route, or match one with a
   // parameter.
   for (const point of mountPoints(options)) {
@@ -235,25 +235,6 @@ function keyOf(path: string): string {
 
 function compare(a: string, b: string): number {
   return a === b ? 0 : a < b ? -1 : 1;
-}
-
-/** The routes that every server has. `table` gives all routes, these included. */
-export function coreRoutes(table: () => readonly Route[]): readonly Route[] {
-  return [
-    defineRoute({
-      id: "getOpenApi",
-      method: "GET",
-      path: "/openapi.json",
-      summary: "This API as an OpenAPI document",
-      tag: "system",
-      role: "viewer",
-      reply: z.looseObject({ openapi: z.string() }),
-      async handle() {
-        const { openApiOf } = await import("./openapi/openapi.ts");
-        return { ...openApiOf(table()) };
-      },
-    }),
-  ];
 }
 
 /** Calls a mount with a body that was read completely and is within its limit. */

@@ -48,7 +48,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply 
   readonly keepsReply?: false;
   /** The status of success; default: 200. */
   readonly status?: 200 | 201 | 202 | 204;
-  handle(request: RouteRequest<Params, Query, Body>, host: Host): Promise<Reply> | Reply;
+  handle(
+    request: RouteRequest<Params, Query, Body>,
+    host: Host,
+  ): Promise<NoInfer<Reply>> | NoInfer<Reply>;
 }
 
 export interface RouteRequest<Params, Query, Body> {
@@ -62,9 +65,25 @@ export interface RouteRequest<Params, Query, Body> {
   readonly signal: AbortSignal;
 }
 
-/** Checks a handler against its schemas, and widens the type for the table. */
-export function defineRoute<Params, Query, Body, Reply>(
-  route: Route<Params, Query, Body, Reply>,
-): Route {
-  return route as unknown as Route;
+/** A route that knows what its operation takes and returns: the typed client is made from it. */
+export interface DefinedRoute<Id extends string, Input, Reply> extends Route {
+  readonly id: Id;
+  /** Types alone: no route has this field. */
+  readonly operation?: { readonly input: Input; readonly reply: Reply };
+}
+
+/** What a schema gives; without a schema nothing is taken or returned. */
+type Given<Part, Nothing> = unknown extends Part ? Nothing : Part;
+
+type Defined<Id extends string, Params, Query, Body, Reply> = DefinedRoute<
+  Id,
+  Given<Params, object> & Given<Query, object> & Given<Body, object>,
+  Given<Reply, null>
+>;
+
+/** Checks a handler against its schemas. */
+export function defineRoute<const Id extends string, Params, Query, Body, Reply>(
+  route: Route<Params, Query, Body, Reply> & { readonly id: Id },
+): Defined<Id, Params, Query, Body, Reply> {
+  return route as unknown as Defined<Id, Params, Query, Body, Reply>;
 }

@@ -2,12 +2,12 @@ import { z } from "zod";
 import { summarizeProfile } from "../../../application/summarize-profile.ts";
 import { type AgentEntry, sortAgents } from "../../../control/records/agent-registry.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { agentId, listOf, profileName } from "./shared-schemas.ts";
 
 const names = z.array(z.string().max(200)).max(500);
 
-export const agentRow = z.object({
+const agentRow = z.object({
   agentId: z.string(),
   profileId: z.string(),
   description: z.string(),
@@ -20,10 +20,10 @@ export const agentRow = z.object({
   model: z.string().nullable().meta({ description: "The model that it would use now." }),
 });
 
-export const agentList = z.object({ items: listOf(agentRow), version: z.number() });
+const agentList = z.object({ items: listOf(agentRow), version: z.number() });
 
 /** Absent fields keep their values; a new agent needs a profile and a description. */
-export const registerAgentBody = z.strictObject({
+const registerAgentBody = z.strictObject({
   profileId: profileName,
   description: z.string().max(2000),
   defaultForwardSkills: names.optional(),
@@ -36,7 +36,7 @@ export const registerAgentBody = z.strictObject({
 const tag = "agents";
 const params = z.object({ agentId });
 
-export const agentRoutes: readonly Route[] = [
+export const agentRoutes = [
   defineRoute({
     id: "listAgents",
     method: "GET",

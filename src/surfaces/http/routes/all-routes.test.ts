@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { MandateClient } from "../../client/mandate-client.ts";
 import { operationPlaces } from "../../client/operations.ts";
-import { coreRoutes } from "../app.ts";
 import { openApiOf } from "../openapi/openapi.ts";
 import { routes } from "./all-routes.ts";
+import { openApiRoute } from "./openapi-route.ts";
 
-const table = [...routes, ...coreRoutes(() => routes)];
+const table = [...routes, openApiRoute(() => routes)];
 
 test("every route has a method of the client, and every method a route, at the same place", () => {
   const served = table.map(({ body, id, method, path }) => [

@@ -1,4 +1,3 @@
-import type { Route } from "../route.ts";
 import { agentRoutes } from "./agents.ts";
 import { commandRoutes } from "./commands.ts";
 import { delegationRoutes } from "./delegations.ts";
@@ -19,7 +18,7 @@ import { trustRoutes } from "./trust.ts";
 import { workerRoutes } from "./workers.ts";
 
 /** All operations of the API except the streams. A new one goes into the file of its resource. */
-export const routes: readonly Route[] = [
+export const routes = [
   ...runRoutes,
   ...delegationRoutes,
   ...keptWorkRoutes,

@@ -4,7 +4,7 @@ import { completeCommand } from "../../../application/commands/complete-command.
 import { executeCommand, fromUser } from "../../../application/commands/execute-command.ts";
 import { hotkeysOf } from "../../../application/commands/profile-triggers.ts";
 import type { MandateErrorCode } from "../../../ports/mandate-error.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { folderOf, requireServed, sessionOf } from "./place-of-request.ts";
 import { listOf, plainData, runId, sessionName } from "./shared-schemas.ts";
 
@@ -13,7 +13,7 @@ const place = {
   workspace: z.string().max(4096).optional(),
 };
 
-export const commandBody = z.strictObject({
+const commandBody = z.strictObject({
   text: z.string().min(1).max(1_000_000).meta({ description: "The text that a person typed." }),
   ...place,
   run: runId.optional().meta({ description: "The run that the person is viewing." }),
@@ -27,13 +27,13 @@ export const commandReply = z.object({
   data: plainData<unknown>("The same for programs."),
 });
 
-export const completionQuery = z.strictObject({ prefix: z.string().max(4000), ...place });
+const completionQuery = z.strictObject({ prefix: z.string().max(4000), ...place });
 
-export const completion = z.object({
+const completion = z.object({
   items: listOf(z.object({ text: z.string(), description: z.string() })),
 });
 
-export const hotkeyList = z.object({
+const hotkeyList = z.object({
   hotkeys: listOf(
     z.object({
       keys: z.string(),
@@ -47,7 +47,7 @@ export const hotkeyList = z.object({
 
 const tag = "commands";
 
-export const commandRoutes: readonly Route[] = [
+export const commandRoutes = [
   defineRoute({
     id: "executeCommand",
     method: "POST",

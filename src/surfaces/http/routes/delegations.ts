@@ -7,7 +7,7 @@ import { type PieceRequest, textPiece as pieceOf } from "../../../sessions/deleg
 import { type DelegationPlace, listDelegations } from "../../../sessions/list-delegations.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { readSession } from "../../../sessions/read-session.ts";
-import { defineRoute, type Host, type Route } from "../route.ts";
+import { defineRoute, type Host } from "../route.ts";
 import { delegationDetail, detailOf, readNamedArtifact } from "./delegation-detail.ts";
 import { delegationResult, delegationRow, describeDelegation } from "./describe-delegation.ts";
 import { eventPage, eventRow } from "./event-page.ts";
@@ -29,7 +29,7 @@ import {
   tellAgent,
 } from "./steer-work.ts";
 
-export const textPiece = z.object({
+const textPiece = z.object({
   hash: z.string(),
   characters: z.number(),
   lines: z.number(),
@@ -40,7 +40,7 @@ export const textPiece = z.object({
 const tag = "delegations";
 const params = z.object({ delegationId });
 
-export const delegationRoutes: readonly Route[] = [
+export const delegationRoutes = [
   defineRoute({
     id: "listDelegations",
     method: "GET",

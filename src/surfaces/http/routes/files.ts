@@ -1,11 +1,11 @@
 import { z } from "zod";
 import { FileFinder } from "../../../application/find-files.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { workspaceOf } from "./place-of-request.ts";
 import { listOf } from "./shared-schemas.ts";
 
-export const fileQuery = z.strictObject({
+const fileQuery = z.strictObject({
   workspace: z
     .string()
     .max(4096)
@@ -14,7 +14,7 @@ export const fileQuery = z.strictObject({
   q: z.string().max(200).optional().meta({ description: "Letters of the path, in order." }),
 });
 
-export const fileList = z.object({
+const fileList = z.object({
   workspace: z.string().meta({ description: "The folder of the paths." }),
   items: listOf(z.object({ path: z.string() })).meta({
     description: "Best matches first, at most 50.",
@@ -32,7 +32,7 @@ function finderOf(runtime: Runtime): FileFinder {
   return finder;
 }
 
-export const fileRoutes: readonly Route[] = [
+export const fileRoutes = [
   defineRoute({
     id: "findFiles",
     method: "GET",

@@ -5,7 +5,7 @@ import { inboxKinds } from "../../../events/inbox-item.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { Inbox } from "../../../sessions/inbox.ts";
-import { defineRoute, type Host, type Route } from "../route.ts";
+import { defineRoute, type Host } from "../route.ts";
 import { limitOf, pageOf, pageQuery, readCursor } from "./paging.ts";
 import { askId, flag, listOf, moment, plainData, runId, wordsOf } from "./shared-schemas.ts";
 import { answerQuestion, answerReply, answerText } from "./steer-work.ts";
@@ -39,7 +39,7 @@ export const inboxItem = z.object({
     .optional(),
 });
 
-export const inboxPage = z.object({
+const inboxPage = z.object({
   items: listOf(inboxItem).meta({ description: "Latest first." }),
   nextCursor: z.string().nullable(),
   unread: z
@@ -48,8 +48,8 @@ export const inboxPage = z.object({
   seen: z.number().meta({ description: "The last item that you have read." }),
 });
 
-export const markReadBody = z.strictObject({ upTo: z.int().min(0) });
-export const markReadReply = z.object({ seen: z.number(), unread: z.number() });
+const markReadBody = z.strictObject({ upTo: z.int().min(0) });
+const markReadReply = z.object({ seen: z.number(), unread: z.number() });
 
 /** An open question with everything that it is about. */
 export const askDetail = z.object({
@@ -85,7 +85,7 @@ export async function withPersons<Item extends { readonly runId: string }>(
   return named;
 }
 
-export const inboxRoutes: readonly Route[] = [
+export const inboxRoutes = [
   defineRoute({
     id: "listInbox",
     method: "GET",

@@ -3,12 +3,12 @@ import { keptWorkIn } from "../../../application/kept-copies.ts";
 import type { KeptWork, MergedWork } from "../../../application/kept-work/kept-work.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { headOf } from "../../../text.ts";
-import { defineRoute, type Host, type Route } from "../route.ts";
+import { defineRoute, type Host } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
 import { delegationId, listOf, plainData, runId } from "./shared-schemas.ts";
 
 /** What a delegation changed in its working copy. */
-export const delegationDiff = z.object({
+const delegationDiff = z.object({
   runId: z.string(),
   delegationId: z.string(),
   status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed"]),
@@ -27,7 +27,7 @@ export const delegationDiff = z.object({
   problems: listOf(z.string()),
 });
 
-export const mergeBody = z.strictObject({
+const mergeBody = z.strictObject({
   anyPath: z.boolean().optional(),
   skipChecks: z.boolean().optional(),
   withConfiguration: z.boolean().optional(),
@@ -48,14 +48,14 @@ export const mergeReply = z.object({
   details: plainData<Readonly<Record<string, unknown>>>("All details of the integration."),
 });
 
-export const discardBody = z.strictObject({
+const discardBody = z.strictObject({
   deleteChanges: z
     .boolean()
     .optional()
     .meta({ description: "Also delete changes that were not merged." }),
 });
 
-export const discardReply = z.object({
+const discardReply = z.object({
   delegationId: z.string(),
   status: z.enum(["discarded", "kept"]),
   files: listOf(z.string()),
@@ -63,7 +63,7 @@ export const discardReply = z.object({
 });
 
 /** What a run changed in its folder, and what is still in working copies. */
-export const runChanges = z.object({
+const runChanges = z.object({
   files: listOf(
     z.object({
       path: z.string(),
@@ -85,7 +85,7 @@ const mostFiles = 2000;
 const params = z.object({ delegationId });
 const longestDiff = 4 * 1024 * 1024;
 
-export const keptWorkRoutes: readonly Route[] = [
+export const keptWorkRoutes = [
   defineRoute({
     id: "getRunChanges",
     method: "GET",

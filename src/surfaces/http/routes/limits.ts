@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { readUsedLimits } from "../../../application/used-limits.ts";
 import { limitValue } from "../../../control/records/limit-records.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { countIn, listOf, moment } from "./shared-schemas.ts";
 
 const scope = z
@@ -30,21 +30,21 @@ const limitRow = z.object({
   used: used.nullable().meta({ description: "Null: this store does not count." }),
 });
 
-export const limitList = z.object({ limits: listOf(limitRow) });
+const limitList = z.object({ limits: listOf(limitRow) });
 
-export const putLimitBody = z.strictObject({
+const putLimitBody = z.strictObject({
   scope,
   value: limitValue,
   version: z.int().min(0).meta({ description: "That was read; 0: there is none yet." }),
 });
 
-export const storedLimit = limitRow.omit({ used: true });
+const storedLimit = limitRow.omit({ used: true });
 
 const stopRow = z.object({ scope: z.string(), setBy: z.string(), setAt: moment });
 
-export const stopList = z.object({ stops: listOf(stopRow) });
+const stopList = z.object({ stops: listOf(stopRow) });
 
-export const putStopBody = z.strictObject({
+const putStopBody = z.strictObject({
   scope: z
     .string()
     .min(1)
@@ -53,13 +53,13 @@ export const putStopBody = z.strictObject({
   stopped: z.boolean(),
 });
 
-export const stopChange = z.object({
+const stopChange = z.object({
   changed: z.boolean().meta({ description: "False: it was so already." }),
 });
 
 const tag = "system";
 
-export const limitRoutes: readonly Route[] = [
+export const limitRoutes = [
   defineRoute({
     id: "listLimits",
     method: "GET",

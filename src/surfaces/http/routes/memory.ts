@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { Memories } from "../../../application/memories.ts";
 import type { Memory } from "../../../ports/memory-store.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
 import { flag, listOf, memoryId, moment } from "./shared-schemas.ts";
 
@@ -24,7 +24,7 @@ export const memoryRow = z.object({
   forgotten: mark,
 });
 
-export const memoryDecision = z.object({
+const memoryDecision = z.object({
   status: z.enum(["promoted", "forgotten", "unchanged"]),
   memory: memoryRow,
 });
@@ -32,7 +32,7 @@ export const memoryDecision = z.object({
 const tag = "memory";
 const params = z.object({ memoryId });
 
-export const memoryRoutes: readonly Route[] = [
+export const memoryRoutes = [
   defineRoute({
     id: "listMemories",
     method: "GET",

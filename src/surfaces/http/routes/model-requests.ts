@@ -7,12 +7,12 @@ import {
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { headOf } from "../../../text.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
 import { countIn, delegationId, listOf, moment, plainData } from "./shared-schemas.ts";
 
 /** One request to a model. Tokens are 0 until they are known. */
-export const modelRequestRow = z.object({
+const modelRequestRow = z.object({
   request: z.number().meta({ description: "From 1, over all attempts." }),
   attempt: z.number(),
   at: moment,
@@ -59,7 +59,7 @@ const longestText = 200_000;
 /** The longest prompt that is shown. Its latest messages are kept. */
 const longestPrompt = 2_000_000;
 
-export const modelRequestRoutes: readonly Route[] = [
+export const modelRequestRoutes = [
   defineRoute({
     id: "listModelRequests",
     method: "GET",

@@ -7,7 +7,7 @@ import type { Runtime } from "../../../runtime.ts";
 import { costReport } from "../../../sessions/cost-report.ts";
 import { harmlessLine } from "../../../sessions/harmless-text.ts";
 import { Inbox } from "../../../sessions/inbox.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { estimated } from "./describe-delegation.ts";
 import { describeRow, runRow } from "./describe-run.ts";
 import { inboxItem, withPersons } from "./inbox.ts";
@@ -15,7 +15,7 @@ import { listOf, moment } from "./shared-schemas.ts";
 
 const spentDay = z.object({ day: z.string(), tokens: z.number(), cost: z.number(), estimated });
 
-export const overview = z.object({
+const overview = z.object({
   at: moment,
   open: z.object({
     items: listOf(runRow).meta({ description: "Open runs, latest first; interrupted ones too." }),
@@ -53,7 +53,7 @@ const dayMs = 86_400_000;
 const shownDays = 7;
 const titleLength = 300;
 
-export const overviewRoutes: readonly Route[] = [
+export const overviewRoutes = [
   defineRoute({
     id: "getOverview",
     method: "GET",

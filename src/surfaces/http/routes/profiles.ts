@@ -6,7 +6,7 @@ import { summarizeProfile } from "../../../application/summarize-profile.ts";
 import { waitingContent } from "../../../application/waiting-content.ts";
 import { holdsRole } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { listOf, plainData, profileName } from "./shared-schemas.ts";
 import { waitingRow } from "./trust.ts";
 
@@ -19,7 +19,7 @@ const profileRow = z.object({
   isHidden: z.boolean(),
 });
 
-export const profileList = z.object({
+const profileList = z.object({
   items: listOf(profileRow),
   problems: listOf(z.object({ name: z.string(), file: z.string(), message: z.string() })),
   waiting: listOf(waitingRow).meta({
@@ -37,7 +37,7 @@ const fields = listOf(
 
 const prompt = z.string().nullable().meta({ description: "Null for viewers." });
 
-export const profileDetail = z.object({
+const profileDetail = z.object({
   name: z.string(),
   usable: z.boolean(),
   problem: z.string().nullable(),
@@ -52,7 +52,7 @@ export const profileDetail = z.object({
 
 const tag = "profiles";
 
-export const profileRoutes: readonly Route[] = [
+export const profileRoutes = [
   defineRoute({
     id: "listProfiles",
     method: "GET",

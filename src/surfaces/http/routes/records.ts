@@ -12,7 +12,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../../ports/record-store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { RecordConflict } from "../problem.ts";
-import { defineRoute, type Host, type Route } from "../route.ts";
+import { defineRoute, type Host } from "../route.ts";
 import { folderOf, sessionOf, workspaceOf } from "./place-of-request.ts";
 import { countIn, listOf, moment, plainData, profileName, sessionName } from "./shared-schemas.ts";
 
@@ -28,7 +28,7 @@ const expectedVersion = z.int().min(0).meta({
   description: "The version that was read; 0: the record must not exist yet.",
 });
 
-export const putRegistryBody = z.strictObject({
+const putRegistryBody = z.strictObject({
   value: z.record(z.string(), z.unknown()).meta({ description: "The whole registry." }),
   expectedVersion,
 });
@@ -54,21 +54,21 @@ export const pinRow = z.object({
   updatedAt: moment,
 });
 
-export const pinList = z.object({
+const pinList = z.object({
   /** The pin in effect for the caller, and its origin. */
   effective: z.object({ scope: pinScope, profileId: z.string(), source: z.string() }).nullable(),
   problem: z.string().nullable().meta({ description: "Why the pin in effect cannot be used." }),
   items: listOf(pinRow).meta({ description: "Pins of all scopes, at most a thousand." }),
 });
 
-export const putPinBody = z.strictObject({
+const putPinBody = z.strictObject({
   scope: pinScope,
   id: scopeId.optional(),
   profileId: profileName,
   expectedVersion,
 });
 
-export const deletePinQuery = z.strictObject({
+const deletePinQuery = z.strictObject({
   scope: pinScope,
   id: scopeId.optional(),
   expectedVersion: countIn(1, Number.MAX_SAFE_INTEGER),
@@ -77,7 +77,7 @@ export const deletePinQuery = z.strictObject({
 const mostPins = 1000;
 const registryName = `policy/${registryId}`;
 
-export const recordRoutes: readonly Route[] = [
+export const recordRoutes = [
   defineRoute({
     id: "getRegistry",
     method: "GET",

@@ -9,7 +9,7 @@ import { openStore } from "../../../open-store.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import type { WorkflowCallView } from "../../../sessions/workflow-view.ts";
-import { defineRoute, type Host, type Route } from "../route.ts";
+import { defineRoute, type Host } from "../route.ts";
 import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
 import { eventPage, eventRow } from "./event-page.ts";
 import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
@@ -44,7 +44,7 @@ import {
   resumeWork,
 } from "./steer-work.ts";
 
-export const verification = z.object({
+const verification = z.object({
   ok: z.boolean(),
   events: z.number(),
   delegations: z.number(),
@@ -55,7 +55,7 @@ export const verification = z.object({
   ),
 });
 
-export const workflowDetail = z.object({
+const workflowDetail = z.object({
   runId: z.string(),
   outcome: z.enum(["succeeded", "failed", "cancelled"]).nullable(),
   delegationId: z.string(),
@@ -76,14 +76,14 @@ const differences = listOf(
   plainData<{ readonly path: string; readonly message: string }>("{ path, message }"),
 );
 
-export const comparison = z.object({
+const comparison = z.object({
   isSame: z.boolean(),
   runId: z.string(),
   other: z.string(),
   differences,
 });
 
-export const replayedRun = z.object({
+const replayedRun = z.object({
   isSame: z.boolean(),
   runId: z.string(),
   delegations: z.number(),
@@ -92,7 +92,7 @@ export const replayedRun = z.object({
   differences,
 });
 
-export const forkBody = z.strictObject({
+const forkBody = z.strictObject({
   at: z
     .int()
     .min(1)
@@ -120,7 +120,7 @@ export const forkedRun = z.object({
 const tag = "runs";
 const params = z.object({ runId });
 
-export const runRoutes: readonly Route[] = [
+export const runRoutes = [
   defineRoute({
     id: "listRuns",
     method: "GET",

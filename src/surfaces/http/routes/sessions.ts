@@ -9,14 +9,14 @@ import { readSession } from "../../../sessions/read-session.ts";
 import type { AgentSessionContext, SessionBreadcrumb } from "../../../sessions/session.ts";
 import type { SessionEntry } from "../../../sessions/session-entry.ts";
 import { renameSession } from "../../../sessions/session-records.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { client, estimated } from "./describe-delegation.ts";
 import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
 import { requireServed, sessionOf } from "./place-of-request.ts";
 import { listOf, moment, plainData, sessionId, sessionName } from "./shared-schemas.ts";
 import { describeStarted, startedRun, waitMs } from "./start-run.ts";
 
-export const sessionRow = z.object({
+const sessionRow = z.object({
   id: z.string(),
   runId: z.string(),
   title: z.string(),
@@ -42,7 +42,7 @@ export const sessionRow = z.object({
   runs: z.number(),
 });
 
-export const sessionDetail = z.object({
+const sessionDetail = z.object({
   sessionId: z.string(),
   title: z.string(),
   context: plainData<AgentSessionContext | null>(
@@ -57,19 +57,19 @@ export const messageEntry = plainData<SessionEntry>(
   "{ kind, … }: person, agent, call, remark, question, child, note or lost.",
 );
 
-export const renameBody = z.strictObject({
+const renameBody = z.strictObject({
   title: z.string().max(500).meta({ description: "Empty: removes the given title." }),
 });
-export const renameReply = z.object({ sessionId: z.string(), title: z.string() });
+const renameReply = z.object({ sessionId: z.string(), title: z.string() });
 
-export const sessionFormat = z.enum(sessionFormats);
-export const exportedSession = z.object({
+const sessionFormat = z.enum(sessionFormats);
+const exportedSession = z.object({
   sessionId: z.string(),
   format: sessionFormat,
   text: z.string(),
 });
 
-export const continueBody = z.strictObject({
+const continueBody = z.strictObject({
   message: z.string().min(1).max(1_000_000),
   modelOverride: z
     .string()
@@ -86,7 +86,7 @@ const tag = "sessions";
 const params = z.object({ sessionId });
 const longestExport = 32 * 1024 * 1024;
 
-export const sessionRoutes: readonly Route[] = [
+export const sessionRoutes = [
   defineRoute({
     id: "listSessions",
     method: "GET",

@@ -6,11 +6,11 @@ import type { Store } from "../../../ports/store.ts";
 import { productVersion } from "../../../product-version.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { costGroups, costReport as reportCosts } from "../../../sessions/cost-report.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { estimated } from "./describe-delegation.ts";
 import { countIn, flag, listOf, moment, plainData } from "./shared-schemas.ts";
 
-export const me = z.object({
+const me = z.object({
   id: z.string(),
   role: z.enum(roles as readonly ["viewer", "operator", "admin"]),
   allRuns: z.boolean().meta({ description: "False: only the runs of this token." }),
@@ -26,7 +26,7 @@ const worker = z.object({
   openRuns: z.number(),
 });
 
-export const health = z.object({
+const health = z.object({
   ok: z.boolean(),
   version: z.string(),
   startedAt: moment,
@@ -38,7 +38,7 @@ export const health = z.object({
   liveRuns: z.number().meta({ description: "Open runs of this process." }),
 });
 
-export const system = z.object({
+const system = z.object({
   version: z.string(),
   node: z.object({ version: z.string(), isSupported: z.boolean() }),
   programs: z.record(z.string(), z.boolean()),
@@ -71,9 +71,9 @@ export const system = z.object({
 
 const amounts = { prompt: z.number(), completion: z.number(), cost: z.number(), estimated };
 
-export const costGroup = z.enum(costGroups);
+const costGroup = z.enum(costGroups);
 
-export const costReport = z.object({
+const costReport = z.object({
   by: costGroup,
   items: listOf(z.object({ key: z.string(), ...amounts })).meta({
     description: "The key is empty where it is not known, as for the person of a deleted run.",
@@ -89,7 +89,7 @@ export const costReport = z.object({
 const tag = "system";
 const mostCounted = 1000;
 
-export const systemRoutes: readonly Route[] = [
+export const systemRoutes = [
   defineRoute({
     id: "getMe",
     method: "GET",

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { HttpProblem } from "../problem.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { listOf, moment } from "./shared-schemas.ts";
 
 const tokenName = z
@@ -21,9 +21,9 @@ const tokenRow = z.object({
   expiresAt: moment.nullable(),
 });
 
-export const tokenList = z.object({ items: listOf(tokenRow) });
+const tokenList = z.object({ items: listOf(tokenRow) });
 
-export const createTokenBody = z.strictObject({
+const createTokenBody = z.strictObject({
   name: tokenName,
   role: z.enum(["viewer", "operator", "admin"]),
   scopes: scopes.optional().meta({ description: "Absent: the scopes of the creator." }),
@@ -33,7 +33,7 @@ export const createTokenBody = z.strictObject({
   expiresAt: z.int().min(0).nullable().optional(),
 });
 
-export const createdToken = z.object({
+const createdToken = z.object({
   token: z.string().meta({ description: "The token, which is shown only once." }),
   about: tokenRow,
 });
@@ -42,7 +42,7 @@ const tag = "tokens";
 
 type Scopes = "*" | readonly string[];
 
-export const tokenRoutes: readonly Route[] = [
+export const tokenRoutes = [
   defineRoute({
     id: "listTokens",
     method: "GET",

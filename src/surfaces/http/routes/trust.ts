@@ -2,7 +2,7 @@ import { z } from "zod";
 import { requireTrustable } from "../../../application/judge-waiting.ts";
 import { readWaiting, requireWaiting } from "../../../application/waiting-content.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { hash, listOf, plainData } from "./shared-schemas.ts";
 
 export const waitingRow = z.object({
@@ -17,7 +17,7 @@ export const waitingRow = z.object({
     .meta({ description: "Earlier content of the same file was trusted." }),
 });
 
-export const waitingDetail = waitingRow.extend({
+const waitingDetail = waitingRow.extend({
   fields: listOf(
     z.object({ field: z.string(), value: plainData<unknown>("The value in the file.") }),
   ).meta({ description: "The fields of a profile." }),
@@ -27,7 +27,7 @@ export const waitingDetail = waitingRow.extend({
   ).meta({ description: "The files of a skill; text is null when a file is binary or too long." }),
 });
 
-export const trustedList = z.object({
+const trustedList = z.object({
   items: listOf(z.object({ hash: z.string(), name: z.string(), file: z.string() })),
 });
 
@@ -35,7 +35,7 @@ const tag = "trust";
 const params = z.object({ hash });
 const mostTrusted = 1000;
 
-export const trustRoutes: readonly Route[] = [
+export const trustRoutes = [
   defineRoute({
     id: "getWaiting",
     method: "GET",

@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { ControlPlane } from "../../../control/records/control-plane.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { WorkerRow } from "../../../ports/workers.ts";
-import { defineRoute, type Route } from "../route.ts";
+import { defineRoute } from "../route.ts";
 import { listOf, moment } from "./shared-schemas.ts";
 
 const worker = z.object({
@@ -24,7 +24,7 @@ const worker = z.object({
   openRuns: z.number().meta({ description: "Open runs that it owns." }),
 });
 
-export const workerList = z.object({
+const workerList = z.object({
   engine: z.enum(["local", "dbos"]).meta({
     description:
       "local: the process that starts a run works on it. dbos: runs wait in a queue for a worker.",
@@ -48,7 +48,7 @@ const queue = z.object({
     .meta({ description: "Most delegations with a place; null: no limit." }),
 });
 
-export const queueList = z.object({
+const queueList = z.object({
   items: listOf(queue).meta({ description: "Empty with the local engine." }),
   isComplete: z.boolean().meta({ description: "False: some were not counted." }),
 });
@@ -58,7 +58,7 @@ const tag = "system";
 const mostRuns = 1000;
 const mostWorkers = 500;
 
-export const workerRoutes: readonly Route[] = [
+export const workerRoutes = [
   defineRoute({
     id: "listWorkers",
     method: "GET",
