@@ -220,7 +220,7 @@ function integrationOf(
   const { conflicted_files: conflicted = [], files = [], strategy } = merge?.payload ?? {};
   if (cause === undefined) {
     const how = strategy as Extract<IntegrationResult, { status: "merged" }>["how"];
-    return { status: "merged", how, child: commit, files: files.map(asChanged), commit: null };
+    return { status: "merged", how, child: commit, files: files.map(asChanged) };
   }
   const kept = {
     files: conflicted,

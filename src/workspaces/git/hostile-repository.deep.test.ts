@@ -114,7 +114,7 @@ test("nothing that the source or a child planted is run, whatever is done with t
   for (const copy of copies) {
     const changes = await collectChanges(copy);
     expect((await diffOf(copy, changes)).text).toContain("+++ b/a.txt");
-    const result = await integrate({ copy, changes, commit: { message: "x" } });
+    const result = await integrate({ copy, changes });
     statuses.push(result.status);
     const grandchild = await createWorkingCopy({ source: copy.root, id: `${copy.id}-child`, home });
     await discardWorkingCopy(grandchild, { unmerged: "delete" });
@@ -159,19 +159,6 @@ test("what was planted does run when git is used without these precautions", () 
       "textconv",
     ]),
   );
-});
-
-test("a commit with no conversions is made without the person's hooks, keys and drivers", async () => {
-  const markers = makeFolder();
-  const source = makeRepository({ "a.txt": "a\n" });
-  plant(source, markers);
-  writeFiles(join(source, ".git/info"), { attributes: "" });
-  const copy = await createWorkingCopy({ source, id: "one", home: makeFolder() });
-  writeFiles(copy.folder, { "a.txt": "child\n" });
-  const changes = await collectChanges(copy);
-  const result = await integrate({ copy, changes, commit: { message: "x" } });
-  expect(result).toMatchObject({ status: "merged", commit: expect.any(String) });
-  expect(readdirSync(markers)).toEqual([]);
 });
 
 test("a link in the place of a working copy leads nowhere", async () => {

@@ -34,16 +34,11 @@ export interface Inspection {
   readonly ignoreRules: string;
   /** The path of MANDATE_HOME below the place, if it is there; it is no part of the workspace. */
   readonly hidden: RawPath | null;
-  readonly detached: boolean;
-  readonly unborn: boolean;
   readonly submodules: readonly string[];
   readonly caseCollisions: readonly (readonly string[])[];
-  readonly conversions: Conversions;
   /** Why the folder cannot be used in its current state; empty: it can be used. */
   readonly refusals: readonly RepositoryRefusal[];
 }
-
-const noConversions: Conversions = { inUse: false, lfs: false };
 
 /** Describes a workspace and whether it can be used. Writes nothing and runs nothing of it. */
 export async function inspectRepository(folder: string, home: string): Promise<Inspection> {
@@ -81,36 +76,31 @@ async function inspectGit(repository: DiscoveredRepository, home: string): Promi
   try {
     const context = { gitDirectory, workTree: toplevel };
     const maybe = { ...context, answers: [1] };
-    const [branch, head, tracked, ignoreRules, settings, hasTree] = await Promise.all([
-      askGit(["symbolic-ref", "--quiet", "HEAD"], maybe),
+    const [head, tracked, ignoreRules, hasTree] = await Promise.all([
       askGit(["rev-parse", "--verify", "--quiet", "HEAD"], maybe),
       readTracked(context),
       readIgnoreRules(toplevel, repository.exclude),
-      readSettings(toplevel),
       runGit(["cat-file", "-e", "HEAD^{tree}"], { ...context, answers: [1, 128] }),
+      // `rev-parse` takes a branch whose file is damaged for one without a commit; this fails.
+      askGit(["symbolic-ref", "--quiet", "HEAD"], maybe),
     ]);
     if (head !== "" && hasTree.exitCode !== 0) throw new GitFailure("exit", "cat-file", hasTree);
-    const conversions = findConversions(repository, tracked.entries, settings);
     const place: GitPlace = {
       ...{ kind: "git", toplevel, gitDirectory, prefix: repository.prefix },
       objectFormat: repository.objectFormat,
       objects: borrowedObjects(repository.objects),
       shallow: readSmallFile(repository.shallow, 1024 * 1024),
       head: head === "" ? null : head,
-      branch: branch === "" ? null : branch,
     };
     const names = tracked.entries.map(({ path }) => shownRaw(path));
     const found = {
       tracked: tracked.entries,
       submodules: names.filter((_, index) => tracked.entries[index]?.mode === submoduleMode),
       caseCollisions: findCaseCollisions(names),
-      conversions,
     };
     return {
       ...plain(place, ignoreRules),
       ...found,
-      detached: branch === "",
-      unborn: head === "",
       refusals: findRefusals(repository, tracked, found.caseCollisions, home),
     };
   } catch (error) {
@@ -146,7 +136,7 @@ function folderPlace(toplevel: string): Place {
 function plain(place: Place, ignoreRules: string): Inspection {
   return {
     ...{ place, ignoreRules, hidden: null, tracked: [], submodules: [], caseCollisions: [] },
-    ...{ detached: false, unborn: place.head === null, refusals: [], conversions: noConversions },
+    refusals: [],
   };
 }
 
@@ -186,7 +176,7 @@ async function copyPlaceAt(folder: string, home: string): Promise<FoundCopy | un
   const { objectFormat, borrowed, shallow, head } = record;
   return {
     place: {
-      ...{ kind: "copy", copyId, objectFormat, shallow, head, objects: borrowed },
+      ...{ kind: "copy", objectFormat, shallow, head, objects: borrowed },
       toplevel: join(worktrees, copyId),
       prefix: rest.join("/"),
     },
@@ -257,65 +247,6 @@ const operations: readonly (readonly [string, string])[] = [
 
 function operationIn(gitDirectory: string): string | undefined {
   return operations.find(([name]) => existsSync(join(gitDirectory, name)))?.[1];
-}
-
-interface Conversions {
-  /** Whether the person's git stores other bytes than the files have: line ends, filters, LFS. */
-  readonly inUse: boolean;
-  readonly lfs: boolean;
-}
-
-const maximumAttributeFiles = 1000;
-const converting = /\s(?:text|eol=|ident|filter=|working-tree-encoding=|crlf)/;
-
-/**
- * Finds settings by which the person's git converts between files and blobs. Working copies hold
- * the bytes of the person's files and never convert. A commit on the person's branch would have to,
- * so no commit is made where this finds anything.
- */
-function findConversions(
-  repository: DiscoveredRepository,
-  tracked: readonly TrackedEntry[],
-  settings: readonly Setting[],
-): Conversions {
-  const attributes = tracked
-    .map(({ path }) => shownRaw(path))
-    .filter((path) => path === ".gitattributes" || path.endsWith("/.gitattributes"))
-    .slice(0, maximumAttributeFiles + 1)
-    .map((path) => readSmallFile(join(repository.toplevel, path), 1024 * 1024));
-  const text = [...attributes, readSmallFile(repository.attributes)].join("\n");
-  const byAttribute = attributes.length > maximumAttributeFiles || converting.test(text);
-  return {
-    inUse: byAttribute || settings.some(isConverting),
-    lfs: /\sfilter=lfs\b/.test(text),
-  };
-}
-
-type Setting = readonly [name: string, value: string];
-
-function isConverting([name, value]: Setting): boolean {
-  const isOff = ["false", "no", "off", "0"].includes(value.toLowerCase());
-  if (name === "core.autocrlf") return !isOff;
-  if (name === "core.filemode" || name === "core.symlinks") return isOff;
-  return name === "core.eol" || name === "core.attributesfile";
-}
-
-async function readSettings(folder: string): Promise<readonly Setting[]> {
-  const pattern = "^core\\.(autocrlf|eol|filemode|symlinks|attributesfile)$";
-  const { stdout } = await runGit(["config", "-z", "--get-regexp", pattern], {
-    cwd: folder,
-    withPersonalConfiguration: true,
-    timeoutMs: 20_000,
-    answers: [1],
-  });
-  return stdout
-    .toString("utf8")
-    .split("\0")
-    .filter((line) => line !== "")
-    .map((line) => {
-      const end = line.indexOf("\n");
-      return end < 0 ? [line, "true"] : [line.slice(0, end), line.slice(end + 1)];
-    });
 }
 
 const maximumBytes = 1024 * 1024;

@@ -186,8 +186,6 @@ interface CommonPlace {
 export interface GitPlace extends CommonPlace {
   readonly kind: "git";
   readonly gitDirectory: string;
-  /** The full name of the branch; null when HEAD is detached. */
-  readonly branch: string | null;
 }
 
 /** A folder without git. */
@@ -201,7 +199,6 @@ interface FolderPlace extends CommonPlace {
  */
 export interface CopyPlace extends CommonPlace {
   readonly kind: "copy";
-  readonly copyId: string;
 }
 
 export type Place = GitPlace | FolderPlace | CopyPlace;

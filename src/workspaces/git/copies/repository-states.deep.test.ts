@@ -138,16 +138,6 @@ test.each(Object.entries(states))(
   },
 );
 
-test("a commit needs no configured identity", async () => {
-  const source = makeRepository(contents);
-  git(source, "config", "user.useConfigOnly", "true");
-  const copy = await createWorkingCopy({ source, id: "one", home: makeFolder() });
-  writeFiles(copy.root, { "a.txt": "one\n" });
-  const changes = await collectChanges(copy);
-  const result = await integrate({ copy, changes, commit: { message: "work" } });
-  expect(result).toMatchObject({ status: "merged", commit: git(source, "rev-parse", "HEAD") });
-});
-
 test("objects that are damaged after the copy was made are a refusal, or not needed; files stay", async () => {
   for (const what of ["HEAD", "HEAD^{tree}", "HEAD:a.txt", "HEAD:src/b.txt"]) {
     const source = makeRepository(contents);

@@ -3,9 +3,7 @@ import { dirname, join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { entryAt, isEntry, lookAtFile } from "../compare-files.ts";
 import { layoutOf, type WorkingCopy } from "../copies/working-copy.ts";
-import { GitFailure } from "../git-failure.ts";
-import { rawOf, shownRaw, type TreeChange } from "../read-git.ts";
-import { askGit, runGit } from "../run-git.ts";
+import { shownRaw, type TreeChange } from "../read-git.ts";
 import { applyStep, removeIfEmpty, revertStep, type StepObserver } from "./apply-step.ts";
 import {
   type IntegrationJournal,
@@ -45,7 +43,7 @@ export async function carryOutIntegration(
   const blocked = await applyAll(home, journal, observe);
   if (blocked.length === 0) blocked.push(...(await findLateEdits(journal)));
   if (blocked.length > 0) return revert(home, journal, blocked, observe);
-  const outcome = { ...journal.outcome, ...(await advanceBranch(journal)) };
+  const { outcome } = journal;
   writeDurablySync(layoutOf(home, journal.id).outcome, JSON.stringify(outcome));
   observe("wrote the outcome");
   await finish(home, journal);
@@ -150,7 +148,6 @@ function removeEmptied(journal: IntegrationJournal): void {
 interface MergeToApply {
   readonly changes: readonly TreeChange[];
   readonly tree: string;
-  readonly branch: IntegrationJournal["branch"];
   readonly objectFormat: IntegrationJournal["objectFormat"];
   readonly outcome: MergedResult;
 }
@@ -170,7 +167,7 @@ export async function applyMerge(
   for (const staging of stagingPlaces(copy)) {
     const journal: IntegrationJournal = {
       ...{ version: 1, id: copy.id, toplevel, prefix, staging, steps, state: "staging" },
-      ...{ branch: merge.branch, objectFormat: merge.objectFormat },
+      objectFormat: merge.objectFormat,
       newFolders: missingFolders(toplevel, steps),
       outcome: JSON.parse(JSON.stringify(merge.outcome)),
     };
@@ -219,53 +216,4 @@ function missingFolders(
     }
   }
   return [...missing].sort();
-}
-
-type BranchOutcome =
-  | { readonly commit: string }
-  /** The files are merged but not committed. */
-  | { readonly commit: null; readonly notCommitted: string };
-
-/**
- * Moves the person's branch to the merged commit and updates their index for the changed files, but
- * only if the branch is where it was when the merge was made. May be repeated.
- */
-async function advanceBranch(
-  journal: IntegrationJournal,
-): Promise<BranchOutcome | Record<string, never>> {
-  const { branch } = journal;
-  if (branch === null) return {};
-  const context = { gitDirectory: branch.gitDirectory, workTree: journal.toplevel };
-  try {
-    const current = await askGit(["rev-parse", "--verify", "HEAD"], context);
-    if (current !== branch.after) {
-      const on = await askGit(["symbolic-ref", "--quiet", "HEAD"], { ...context, answers: [1] });
-      if (on !== branch.name || current !== branch.before) {
-        return { commit: null, notCommitted: "the branch was moved in the meantime" };
-      }
-      const message = `mandate: merged ${journal.id}`;
-      const args = ["update-ref", "-m", message, branch.name, branch.after, branch.before];
-      await runGit(args, context);
-    }
-    const input = Buffer.from(
-      journal.steps.map((step) => indexLine(journal, step)).join(""),
-      "latin1",
-    );
-    await runGit(["update-index", "--replace", "-z", "--index-info"], { ...context, input });
-    await runGit(["update-index", "-q", "--refresh"], { ...context, answers: [1] });
-    return { commit: branch.after };
-  } catch (error) {
-    if (!(error instanceof GitFailure)) throw error;
-    const commit = await askGit(["rev-parse", "--verify", "HEAD"], context).catch(() => "");
-    if (commit === branch.after) return { commit };
-    return { commit: null, notCommitted: error.message };
-  }
-}
-
-function indexLine(
-  { objectFormat }: IntegrationJournal,
-  { path, after }: IntegrationJournal["steps"][number],
-): string {
-  if (after !== null) return `${after.mode} ${after.object} 0\t${rawOf(path)}\0`;
-  return `0 ${"0".repeat(objectFormat === "sha1" ? 40 : 64)}\t${rawOf(path)}\0`;
 }

@@ -19,10 +19,5 @@ if (what === "recover") await recoverIntegration(home, observe);
 else {
   const changes = JSON.parse(readFileSync(changesFile, "utf8"));
   const copy = openWorkingCopy(home, id);
-  await integrate({
-    copy,
-    changes,
-    observe,
-    ...(what === "commit" && { commit: { message: "m" } }),
-  });
+  await integrate({ copy, changes, observe });
 }

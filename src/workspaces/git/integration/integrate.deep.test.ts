@@ -70,7 +70,7 @@ test.each(places)(
     const copy = await childOf(source, left);
     makeExecutable(join(copy.root, "run.sh"));
     const result = await merge(copy);
-    expect(result).toMatchObject({ status: "merged", how: "fast-forward", commit: null });
+    expect(result).toMatchObject({ status: "merged", how: "fast-forward" });
     expect(treeOf(source)).toEqual({
       ".gitignore": "*.log\n",
       "a.txt": "changed\n",
@@ -413,34 +413,6 @@ test("an edit during the check is merged with, not overwritten", async () => {
   });
   expect(result).toMatchObject({ status: "merged", how: "three-way" });
   expect(treeOf(source)["a.txt"]).toBe("person\n2\n3\n4\n5\n6\n7\n8\nchild\n");
-});
-
-test("on request a clean repository gets a commit on its branch, and is clean again", async () => {
-  const source = makeRepository(contents);
-  const copy = await childOf(source, { "src/b.ts": "child\n", "a.txt": null, "new/x": "x\n" });
-  const result = await merge(copy, { commit: { message: "work of a child" } });
-  expect(result).toMatchObject({ status: "merged", commit: git(source, "rev-parse", "HEAD") });
-  expect(git(source, "log", "-1", "--format=%s %an %D")).toBe(
-    "work of a child Mandate HEAD -> main",
-  );
-  expect(git(source, "rev-parse", "HEAD^")).toBe(copy.head);
-  expect(git(source, "status", "--porcelain")).toBe("");
-  expect(git(source, "fsck", "--strict")).toBe("");
-});
-
-test("no commit is made on top of uncommitted work, off a branch, or where contents are converted", async () => {
-  const dirty = makeRepository(contents);
-  writeFiles(dirty, { "mine.txt": "mine\n" });
-  const detached = makeRepository(contents);
-  git(detached, "checkout", "-q", "--detach");
-  const converting = makeRepository({ ...contents, ".gitattributes": "*.txt text eol=crlf\n" });
-  for (const source of [dirty, detached, converting, plainFolder(contents)]) {
-    const copy = await childOf(source, { "src/b.ts": "child\n" });
-    const result = await merge(copy, { commit: { message: "x" } });
-    expect(result).toMatchObject({ status: "merged", commit: null });
-    expect(result).toHaveProperty("notCommitted", expect.any(String));
-    expect(treeOf(source)["src/b.ts"]).toBe("child\n");
-  }
 });
 
 test("a hundred files and a binary one arrive byte for byte", async () => {

@@ -13,7 +13,6 @@ import {
   conflict,
   type IntegrationResult,
   type MergedResult,
-  planBranch,
   type RequestedMerge,
   readOutcome,
   refuse,
@@ -37,8 +36,6 @@ export interface IntegrationRequest extends RequestedMerge {
    * may.
    */
   readonly objectTo?: (paths: readonly string[]) => string | undefined;
-  /** Asks for a commit on the person's branch, if possible; see `planBranch`. */
-  readonly commit?: { readonly message: string };
   /** Checks the merged tree before it is applied. Must not integrate into the same place. */
   readonly check?: MergeCheck;
   readonly signal?: AbortSignal;
@@ -52,8 +49,8 @@ const tries = 3;
  * Merges a child's changes into the workspace from which its copy was made. One integration at a
  * time for each place, in the order of the calls. Afterwards the person's files are either all
  * unchanged or all merged; their uncommitted edits are part of the merge, or prevent it. Their
- * HEAD, branch and index are unchanged unless a commit was requested: the changes appear as
- * uncommitted edits. A call after a crash returns the recorded outcome.
+ * HEAD, branch and index are unchanged: the changes appear as uncommitted edits. A call after a
+ * crash returns the recorded outcome.
  */
 export function integrate(request: IntegrationRequest): Promise<IntegrationResult> {
   const { copy } = request;
@@ -116,7 +113,7 @@ async function beginIntegration(request: IntegrationRequest): Promise<BegunInteg
     };
   }
   if (child === null) {
-    const nothing = { status: "merged", how: "nothing", child, files: [], commit: null } as const;
+    const nothing = { status: "merged", how: "nothing", child, files: [] } as const;
     return { result: nothing };
   }
   const recorded = readOutcome(copy);
@@ -208,7 +205,7 @@ type FinishedIntegration =
   /** Something was in the way, and everything was restored. */
   | { readonly blocked: readonly string[] };
 
-/** Changes the target's files, and its branch if requested. */
+/** Changes the target's files. */
 async function finishIntegration(
   request: IntegrationRequest,
   prepared: ReadyMerge,
@@ -217,18 +214,14 @@ async function finishIntegration(
   const { copy } = request;
   const { changes, tree, how, inspection } = prepared;
   const { vault } = layoutOf(copy.home, copy.id);
-  const [files, plan] = await Promise.all([
-    describeFiles(vault, copy.source.prefix, changes),
-    planBranch(copy, prepared, request.commit),
-  ]);
-  const merged = { status: "merged", how, child, files, commit: null } as const;
-  const outcome: MergedResult = { ...merged, ...plan.outcome };
+  const files = await describeFiles(vault, copy.source.prefix, changes);
+  const outcome: MergedResult = { status: "merged", how, child, files };
   if (changes.length === 0) {
     writeOutcome(copy, outcome);
     return { result: outcome };
   }
   const { objectFormat } = inspection.place;
-  const merge = { changes, tree, outcome, branch: plan.branch, objectFormat };
+  const merge = { changes, tree, outcome, objectFormat };
   try {
     const done = await applyMerge(copy, merge, request.observe ?? (() => undefined));
     if (done.status === "reverted") return { blocked: done.blocked };

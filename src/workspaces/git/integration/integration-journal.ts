@@ -43,14 +43,8 @@ const schema = z.strictObject({
   steps: z.array(z.strictObject({ path: z.string(), before: entry, after: entry })),
   /** Folders that the target does not have yet. */
   newFolders: z.array(z.string()),
-  branch: z
-    .strictObject({
-      gitDirectory: z.string(),
-      name: z.string(),
-      before: z.string(),
-      after: z.string(),
-    })
-    .nullable(),
+  /** Always null: earlier versions wrote it. */
+  branch: z.null().optional(),
   /** Recorded as the outcome when the integration is done. */
   outcome: z.record(z.string(), z.json()),
 });

@@ -3,10 +3,8 @@ import { writeDurablySync } from "../../../files.ts";
 import type { ChangedFile, CollectedChanges } from "../copies/collect-changes.ts";
 import { layoutOf, refOf, type WorkingCopy } from "../copies/working-copy.ts";
 import { GitFailure, namesOf } from "../git-failure.ts";
-import type { Inspection } from "../inspect-repository.ts";
 import { type Place, pathInWorkspace } from "../read-git.ts";
-import { askGit, runGit } from "../run-git.ts";
-import type { IntegrationJournal } from "./integration-journal.ts";
+import { runGit } from "../run-git.ts";
 
 export interface RequestedMerge {
   readonly copy: WorkingCopy;
@@ -44,9 +42,6 @@ export type IntegrationResult =
       readonly child: string | null;
       /** What changed in the target, with the hashes of its own contents before and after. */
       readonly files: readonly ChangedFile[];
-      /** The commit on the person's branch, if requested and possible. */
-      readonly commit: string | null;
-      readonly notCommitted?: string;
     }
   | ({ readonly status: "conflict" } & NotMerged)
   | ({ readonly status: "violation" } & NotMerged)
@@ -116,53 +111,6 @@ export async function conflict(
   const files = found.map((path) => pathInWorkspace(prefix, path));
   const sentence = `${namesOf(files)} was changed on both sides and cannot be merged. Merge by hand from ${refOf(request.copy.id)}.`;
   return { status: "conflict", ...(await describe(request, place, files, sentence)) };
-}
-
-interface BranchPlan {
-  readonly branch: IntegrationJournal["branch"];
-  readonly outcome: { readonly notCommitted?: string };
-}
-
-const none: BranchPlan = { branch: null, outcome: {} };
-
-/**
- * Makes the commit to which the person's branch will be moved, if requested and possible. It is not
- * possible if there are uncommitted changes (which would become part of it), if HEAD is detached,
- * or if the person's git converts contents, because then a commit would need their filters. The
- * merge itself is made in any case, and its changes stay uncommitted.
- */
-export async function planBranch(
-  copy: WorkingCopy,
-  prepared: {
-    readonly inspection: Inspection;
-    readonly currentTree: string;
-    readonly tree: string;
-  },
-  asked: { readonly message: string } | undefined,
-): Promise<BranchPlan> {
-  if (asked === undefined) return none;
-  const { place, conversions } = prepared.inspection;
-  if (place.kind !== "git") return without("the workspace is not a repository");
-  const { head, branch, gitDirectory } = place;
-  if (head === null) return without("the branch has no commit yet");
-  if (branch === null) return without("HEAD is detached");
-  if (conversions.inUse) return without("the repository converts contents (filters or line ends)");
-  const vault = { gitDirectory: layoutOf(copy.home, copy.id).vault };
-  const headTree = await askGit(["rev-parse", "--verify", `${head}^{tree}`], vault);
-  const context = { gitDirectory, workTree: place.toplevel };
-  const staged = ["diff-index", "--cached", "--quiet", "--ignore-submodules=all", head, "--"];
-  const { exitCode } = await runGit(staged, { ...context, answers: [1] });
-  if (headTree !== prepared.currentTree || exitCode !== 0) {
-    return without("there are uncommitted changes");
-  }
-  const args = ["commit-tree", prepared.tree, "-p", head, "-F", "-"];
-  const after = await askGit(args, { ...vault, input: asked.message });
-  await handOverCommits(copy, gitDirectory, after, [head]);
-  return { branch: { gitDirectory, name: branch, before: head, after }, outcome: {} };
-}
-
-function without(reason: string): BranchPlan {
-  return { branch: null, outcome: { notCommitted: reason } };
 }
 
 const maximumBytes = 256 * 1024 * 1024;

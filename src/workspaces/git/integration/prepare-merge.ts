@@ -34,7 +34,6 @@ export type PreparedMerge =
       readonly status: "ready";
       readonly how: "fast-forward" | "three-way" | "already";
       readonly inspection: Inspection;
-      readonly currentTree: string;
       readonly tree: string;
       readonly changes: readonly TreeChange[];
       /** All paths of the merged tree. */
@@ -80,7 +79,7 @@ export async function prepareMerge(
     readTreePaths(context, tree),
   ]);
   const how = changes.length === 0 ? "already" : merge.how;
-  return { status: "ready", how, inspection, currentTree, tree, changes, paths };
+  return { status: "ready", how, inspection, tree, changes, paths };
 }
 
 type MergeOutcome =

@@ -7,9 +7,7 @@ import { createWorkingCopy } from "../copies/create-working-copy.ts";
 import type { WorkingCopy } from "../copies/working-copy.ts";
 import {
   type Contents,
-  commitAll,
   fingerprint,
-  git,
   makeFolder,
   makeRepository,
   treeOf,
@@ -184,27 +182,6 @@ test("killed at moments of no one's choosing, the files are the old or the new o
     expect(result).toMatchObject({ status: "merged" });
     expect(treeOf(scene.source)).toEqual(fresh);
     startOver(scene);
-  }
-});
-
-test("a commit that was asked for is made once, whenever the crash comes", {
-  timeout: 240_000,
-}, async () => {
-  const scene = await setScene(() => makeRepository(old));
-  const head = git(scene.source, "rev-parse", "HEAD");
-  for (let steps = 3; dieAfter(scene, steps, "commit"); steps += 3) {
-    await recoverIntegration(scene.home);
-    const result = await integrate({ ...scene, commit: { message: "m" } });
-    expect(result).toMatchObject({
-      status: "merged",
-      commit: git(scene.source, "rev-parse", "HEAD"),
-    });
-    expect(git(scene.source, "rev-parse", "HEAD^")).toBe(head);
-    expect(git(scene.source, "status", "--porcelain")).toBe("");
-    git(scene.source, "reset", "-q", "--hard", head);
-    startOver(scene);
-    commitAll(scene.source);
-    git(scene.source, "reset", "-q", "--hard", head);
   }
 });
 
