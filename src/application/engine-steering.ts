@@ -20,11 +20,12 @@ import type {
   ResumedWork,
   StartedWork,
   Steering,
+  WorkflowWishes,
   WorkflowWork,
   WorkLimits,
   WorkRequest,
 } from "./steering.ts";
-import { requestedWorkflow, type WorkflowParts } from "./workflow-runs.ts";
+import { requestedWorkflow, resumeAny, type WorkflowParts } from "./workflow-runs.ts";
 
 /** The part of a runtime that steering uses. */
 export interface SteeredRuntime extends Pick<EngineParts, "copies">, WorkflowParts {}
@@ -88,12 +89,19 @@ export class EngineSteering implements Steering {
     return this.startRun({ ...request, command });
   }
 
-  async resume(id: string, limits: WorkLimits = {}): Promise<ResumedWork> {
+  async resume(
+    id: string,
+    { workflow, ...limits }: WorkLimits & WorkflowWishes = {},
+  ): Promise<ResumedWork> {
     // The engine has the runs of all principals; the store has those of this one.
     const { state } = await this.findRun(id);
     await this.#place.requireFolder?.(state?.workspace ?? null);
     const { by, readOnly, session } = this.#place;
-    const resumed = await this.#engine.resume(id, by, { ...limits, readOnly, session });
+    const resumed = await resumeAny(this.#workflows, id, {
+      by,
+      limits: { ...limits, readOnly, session },
+      workflow,
+    });
     const runs = resumed.runs.map((run) => {
       const { agents, as, from } = run;
       return { ...this.#started(run), as, from, agents };

@@ -5,6 +5,7 @@ import type { CancelOutcome } from "../ports/delegator.ts";
 import type { SessionRow } from "../sessions/list-sessions.ts";
 import type { SentTo } from "../sessions/send-message.ts";
 import type { WorkspaceMode } from "../sessions/session-records.ts";
+import type { ResumeWork } from "./workflow-runs.ts";
 
 /**
  * What commands do with runs, from the place of a person. A command checks the role and makes the
@@ -16,7 +17,7 @@ export interface Steering {
   startRun(request: WorkRequest): Promise<StartedWork>;
   startWorkflow(request: WorkflowWork): Promise<StartedWork>;
   /** Resumes what was paused, interrupted, cancelled or failed. */
-  resume(id: string, limits?: WorkLimits): Promise<ResumedWork>;
+  resume(id: string, limits?: WorkLimits & WorkflowWishes): Promise<ResumedWork>;
   /** Cancels a run or a delegation, with everything below it. */
   cancel(id: string, reason: string): Promise<CancelOutcome>;
 
@@ -93,6 +94,11 @@ export interface WorkLimits {
   readonly maxTokens?: number | undefined;
   readonly maxCost?: number | undefined;
   readonly timeoutMs?: number | undefined;
+}
+
+/** For a run that carries out a workflow. */
+export interface WorkflowWishes {
+  readonly workflow?: ResumeWork["workflow"];
 }
 
 /** `as`: the same run, or a new run with the conversation of `from`. */

@@ -5,13 +5,19 @@ import type { ProfileRegistry } from "../agents/profiles/profile-registry.ts";
 import type { Contract } from "../contracts/contract.ts";
 import type { RunPrincipal } from "../contracts/run-grant.ts";
 import type { Engine } from "../delegations/engine.ts";
+import { resumedInto } from "../delegations/runs/resume-run.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { isRunInterrupted } from "../events/is-worked-on.ts";
 import type { RunState } from "../events/run-state.ts";
-import type { RunRequest, StartedRun } from "../ports/delegator.ts";
+import type { Resumed, RunRequest } from "../ports/delegator.ts";
 import { MandateError } from "../ports/mandate-error.ts";
 import type { Store } from "../ports/store.ts";
-import { type WorkflowView, workflowsIn } from "../sessions/workflow-view.ts";
+import type { ResumeLimits } from "../sessions/resumption.ts";
+import {
+  type WorkflowCallView,
+  type WorkflowView,
+  workflowsIn,
+} from "../sessions/workflow-view.ts";
 import { describeProblem, parseWorkflow } from "../tools/workflow/parse-workflow.ts";
 import { workflowRunner } from "../tools/workflow/run-workflow.ts";
 import {
@@ -87,11 +93,13 @@ export async function requestedWorkflow(
   });
 }
 
-/** A run whose root carries out a workflow. */
+/** A run, and a workflow that one of its delegations carries out. */
 export interface WorkflowRun {
   readonly run: RunState;
   readonly view: WorkflowView;
   readonly document: WorkflowDocument;
+  /** All workflows of the run, this one among them. */
+  readonly workflows: readonly WorkflowView[];
 }
 
 /** The workflow of a run, or of one of its delegations. Undefined: it carries out none. */
@@ -101,11 +109,44 @@ export async function readWorkflowRun(store: Store, id: string): Promise<Workflo
   if (run === undefined) return undefined;
   const events: StoredEvent[] = [];
   for await (const event of store.readEvents({ runId: run.id })) events.push(event);
-  const views = workflowsIn(run, events);
-  const view = views.find(({ delegationId }) => delegationId === id) ?? views[0];
+  const workflows = workflowsIn(run, events);
+  const view = workflows.find(({ delegationId }) => delegationId === id || id === run.id);
   const text = view && (await store.readArtifact(view.document));
   const document = text === undefined ? undefined : readWorkflowDocument(text);
-  return view === undefined || document === undefined ? undefined : { run, view, document };
+  if (view === undefined || document === undefined) return undefined;
+  return { run, view, document, workflows };
+}
+
+/** Whether the run is there for this workflow. Otherwise an agent of the run started it. */
+function isRootOf({ delegationId }: WorkflowView, { delegations }: RunState): boolean {
+  return delegations.get(delegationId)?.parentId === null;
+}
+
+/**
+ * Skips one agent of a workflow: its delegation is cancelled, and the script gets `null`. `key`: that
+ * of the call. An agent that has not started has no delegation yet, and cannot be skipped.
+ */
+export async function skipAgent(
+  { engine }: Pick<WorkflowParts, "engine">,
+  { view }: Pick<WorkflowRun, "view">,
+  { key, reason }: { readonly key: string; readonly reason: string },
+): Promise<{ readonly delegationId: string; readonly outcome: "skipped" | "already_terminal" }> {
+  const call = view.calls.find((one) => one.key === key && one.kind === "agent");
+  if (call === undefined) {
+    throw new MandateError("usage", `The workflow has no agent ${key}. Its calls are in its view.`);
+  }
+  if (call.delegation === undefined) {
+    throw new MandateError(
+      "conflict",
+      `The agent ${key} has not started, so it cannot be skipped.`,
+    );
+  }
+  const isOver = call.state !== "running";
+  const outcome = isOver ? "already_terminal" : await engine.cancel(call.delegation, reason);
+  return {
+    delegationId: call.delegation,
+    outcome: outcome === "cancelled" ? "skipped" : "already_terminal",
+  };
 }
 
 interface LostRunQuery {
@@ -129,23 +170,15 @@ export async function findStoppedRun(
   return undefined;
 }
 
-type RunLimits = Pick<RunRequest, "maxCost" | "maxTokens" | "timeoutMs">;
-
 export interface ResumeWishes {
   /** Absent: those that were recorded. */
   readonly args?: unknown;
   readonly limits?: WorkflowLimits | undefined;
-  /** Limits of a new run; one that continues has its own. */
-  readonly run?: RunLimits | undefined;
-  readonly by?: RunPrincipal;
+  /** Amounts of a new run; absent: those of the old one, once more. */
+  readonly run?: ResumeLimits | undefined;
+  readonly by?: RunPrincipal | undefined;
   /** Whether the script, which has changed, may run; throws a refusal otherwise. */
-  mayRun(script: UsableWorkflow): Promise<void>;
-}
-
-export interface ResumedWorkflow {
-  readonly started: StartedRun;
-  /** `same`: the run itself continues. `new`: a new run takes the recorded results of the old one. */
-  readonly as: "same" | "new";
+  mayRun(script: UsableWorkflow): Promise<void> | void;
 }
 
 /**
@@ -156,21 +189,20 @@ export async function resumeWorkflow(
   { engine, profiles, store, workflows }: WorkflowParts,
   found: WorkflowRun,
   wishes: ResumeWishes,
-): Promise<ResumedWorkflow> {
+): Promise<Resumed> {
   const { document, run, view } = found;
   const isOpen = run.outcome === null;
   if (isOpen && !(await isRunInterrupted(store, run))) throw underWay(run.id);
   const script = await changedScript(workflows, document, wishes);
-  const hasFailed = view.calls.some(({ state }) => state === "failed" || state === "null");
+  const hasFailed = view.calls.some(({ state }) => isFailed.has(state));
   const { args = document.args, limits } = wishes;
+  const contract = await store.readContract(view.delegationId);
   const isAsBefore =
     script === undefined &&
     isDeepStrictEqual(args, document.args) &&
     (limits === undefined || isDeepStrictEqual(limits, document.limits)) &&
-    isHeldTo(await store.readContract(view.delegationId), wishes.run);
-  if (isOpen && isAsBefore && !hasFailed) {
-    return { started: await engine.resume(run.id, wishes.by), as: "same" };
-  }
+    isHeldTo(contract, wishes.run);
+  if (isOpen && isAsBefore && !hasFailed) return engine.resume(run.id, wishes.by);
   const request = await workflowToRun(
     { profiles, store },
     {
@@ -185,26 +217,83 @@ export async function resumeWorkflow(
   if (isOpen && (await engine.cancel(run.id, "It continues in a new run.")) !== "cancelled") {
     throw underWay(run.id);
   }
-  const successor = await openSuccessor(store, view.delegationId);
-  if (successor !== undefined) throw underWay(successor);
+  const before = await store.readRecord(successorType, view.delegationId);
+  const successor = (before?.value as Successor | undefined)?.run;
+  if (successor !== undefined && (await store.readRun(successor))?.outcome === null) {
+    throw underWay(successor);
+  }
+  const { by, run: { maxCost, maxTokens, readOnly, session, timeoutMs } = {} } = wishes;
   const started = await engine.startRun({
     ...request,
+    by,
     workspace: run.workspace,
-    ...wishes.run,
-    by: wishes.by,
+    // What held for the old run holds again: a limit that is not named does not go away.
+    maxCost: maxCost ?? contract.budget.cost ?? undefined,
+    maxTokens: maxTokens ?? contract.budget.tokens,
+    timeoutMs: timeoutMs ?? contract.deadlines.total,
+    readOnly: readOnly === true || contract.outputs.report_path_pattern === null,
+    session: session ?? run.session?.id,
   });
-  return { started, as: "new" };
+  try {
+    const value: Successor = { run: started.runId };
+    const expectedVersion = before?.version ?? 0;
+    const change = { resourceType: successorType, resourceId: view.delegationId, expectedVersion };
+    await store.changeRecords([{ ...change, value }], by?.id ?? "operator");
+  } catch (error) {
+    // Another one resumed the run in this moment.
+    await engine.cancel(started.runId, "Another run resumes this workflow.");
+    throw error;
+  }
+  return resumedInto(started, view.delegationId);
 }
+
+/** The latest run that resumes a workflow, by the delegation that carried it out before. */
+const successorType = "workflow-successor";
+
+interface Successor {
+  readonly run: string;
+}
+
+const isFailed: ReadonlySet<WorkflowCallView["state"]> = new Set(["failed", "null", "skipped"]);
 
 /** Whether these are the limits that a run has by its contract. */
 function isHeldTo(
   { budget, deadlines }: Contract,
-  { maxCost, maxTokens, timeoutMs }: RunLimits = {},
+  { maxCost, maxTokens, timeoutMs }: ResumeLimits = {},
 ): boolean {
   return (
     (maxCost ?? budget.cost) === budget.cost &&
     (maxTokens ?? budget.tokens) === budget.tokens &&
     (timeoutMs ?? deadlines.total) === deadlines.total
+  );
+}
+
+export interface ResumeWork {
+  readonly by?: RunPrincipal | undefined;
+  readonly limits?: ResumeLimits | undefined;
+  /** Only for a run that carries out a workflow. */
+  readonly workflow?: Pick<ResumeWishes, "args" | "limits"> | undefined;
+}
+
+/** Resumes a run or a delegation, whatever it carries out; a script that was edited has to be trusted. */
+export async function resumeAny(
+  parts: WorkflowParts,
+  id: string,
+  { by, limits, workflow }: ResumeWork,
+): Promise<Resumed> {
+  const found = await readWorkflowRun(parts.store, id);
+  if (found !== undefined && isRootOf(found.view, found.run)) {
+    return resumeWorkflow(parts, found, { ...workflow, run: limits, by, mayRun: requireTrusted });
+  }
+  if (workflow === undefined) return parts.engine.resume(id, by, limits);
+  throw new MandateError("usage", `${id} is no run of a workflow: it has no arguments to change.`);
+}
+
+function requireTrusted({ file, isTrusted }: UsableWorkflow): void {
+  if (isTrusted) return;
+  throw new MandateError(
+    "refused-by-policy",
+    `${file} was changed, and is not trusted as it is now. Read it, then: mandate workflow check --trust ${file}`,
   );
 }
 
@@ -219,14 +308,6 @@ async function changedScript(
   if (now.script === script) return undefined;
   await mayRun(now);
   return now.script;
-}
-
-async function openSuccessor(store: Store, delegationId: string): Promise<string | undefined> {
-  for (const { id } of await store.listRuns({ open: true, limit: 100 })) {
-    const found = await readWorkflowRun(store, id);
-    if (found?.view.resumes === delegationId) return id;
-  }
-  return undefined;
 }
 
 function underWay(runId: string): MandateError {

@@ -1,3 +1,4 @@
+import type { Delegation } from "../events/delegation.ts";
 import type { StoredEvent, TokenUsage } from "../events/event.ts";
 import type { RunState } from "../events/run-state.ts";
 import type {
@@ -12,8 +13,11 @@ export interface WorkflowCallView {
   readonly kind: WorkflowCallKind;
   readonly label: string;
   readonly phase: string | null;
-  /** `replayed`: the result was recorded by an earlier run. */
-  readonly state: "waiting" | "running" | "done" | "replayed" | "null" | "failed";
+  /**
+   * `replayed`: the result was recorded by an earlier run; `null`, `skipped`: the script got null, for
+   * an agent that failed or that was cancelled; `failed`: the call threw.
+   */
+  readonly state: "waiting" | "running" | "done" | "replayed" | "null" | "skipped" | "failed";
   /** In a resumed workflow: why it ran again. */
   readonly why?: WorkflowCallReason;
   readonly delegation?: string;
@@ -86,9 +90,10 @@ function viewOf(run: RunState, delegationId: string, gathered: Gathered): Workfl
     const { key, kind, label, phase = null, taken_from: taken, why } = call;
     const end = settled.get(key);
     const delegation = taken ?? children.get(key);
-    const usage = run.delegations.get(children.get(key) ?? "")?.usage;
+    const child = run.delegations.get(children.get(key) ?? "");
+    const usage = child?.usage;
     return {
-      ...{ key, kind, label, phase, state: stateOf(call, end, children.has(key)) },
+      ...{ key, kind, label, phase, state: stateOf(call, end, child) },
       ...(why !== undefined && { why }),
       ...(delegation !== undefined && { delegation }),
       ...(usage && { usage }),
@@ -107,10 +112,10 @@ function viewOf(run: RunState, delegationId: string, gathered: Gathered): Workfl
 function stateOf(
   { taken_from: taken }: Called,
   end: Settled | undefined,
-  hasChild: boolean,
+  child: Delegation | undefined,
 ): WorkflowCallView["state"] {
   if (taken !== undefined) return "replayed";
-  if (end === undefined) return hasChild ? "running" : "waiting";
-  if (end.outcome === "value") return "done";
-  return end.outcome === "null" ? "null" : "failed";
+  if (end === undefined) return child === undefined ? "waiting" : "running";
+  if (end.outcome !== "null") return end.outcome === "value" ? "done" : "failed";
+  return child?.status === "closed" && child.closeReason === "cancelled" ? "skipped" : "null";
 }

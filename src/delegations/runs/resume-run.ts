@@ -106,10 +106,7 @@ async function startAgain(
   from: readonly string[],
   start: (id: string) => Promise<StartedRun>,
 ): Promise<Resumed> {
-  const startNew = async (id: string): Promise<ResumedRun> => {
-    const run = await start(id);
-    return extended(run, { as: "new", from: id, agents: [run.delegationId] });
-  };
+  const startNew = async (id: string): Promise<ResumedRun> => newRun(await start(id), id);
   if (!target.isExternal) return resumed(await Promise.all(from.map(startNew)), []);
   const latest = await latestAfter(store, target.state, from);
   const left = latest.flatMap((one) => (one.state === "failed" ? one.id : []));
@@ -128,6 +125,15 @@ async function startAgain(
   }
   if (runs.length === 0 && firstError !== undefined) throw firstError;
   return resumed(runs, refused);
+}
+
+/** A new run continues the delegation `from`. */
+export function resumedInto(run: StartedRun, from: string): Resumed {
+  return resumed([newRun(run, from)], []);
+}
+
+function newRun(run: StartedRun, from: string): ResumedRun {
+  return extended(run, { as: "new", from, agents: [run.delegationId] });
 }
 
 function resumed(runs: readonly ResumedRun[], refused: readonly RefusedResumption[]): Resumed {

@@ -45,6 +45,7 @@ export const operationPlaces: Readonly<Record<OperationName, OperationPlace>> = 
   startRun: post("/runs"),
   getRun: get("/runs/:runId"),
   getWorkflow: get("/runs/:runId/workflow"),
+  skipWorkflowAgent: post("/runs/:runId/workflow/skip"),
   cancelRun: post("/runs/:runId/cancel"),
   interruptRun: post("/runs/:runId/interrupt"),
   resumeRun: post("/runs/:runId/resume"),

@@ -1,4 +1,5 @@
 import { describeResumed } from "../../../application/commands/describe-run.ts";
+import { resumeAny } from "../../../application/workflow-runs.ts";
 import type { RunOutcome } from "../../../events/close-reason.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import { isRunInterrupted } from "../../../events/is-worked-on.ts";
@@ -116,7 +117,7 @@ async function resumeNow(past: Past, given: Arguments, io: Io): Promise<number> 
       display: displayFor(given, io),
       async begin(watch) {
         announceModel(runtime.models.defaultModel, playbookOf(application), work);
-        resumed = await runtime.engine.resume(past.delegationId ?? past.runId, undefined, limits);
+        resumed = await resumeAny(runtime, past.delegationId ?? past.runId, { limits });
         work.display.say(printable(describeResumed(resumed, id)));
         for (const run of resumed.runs) await watch(run);
         return resumed;

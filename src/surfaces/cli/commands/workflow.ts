@@ -2,12 +2,12 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import {
   findStoppedRun,
-  type ResumedWorkflow,
   readWorkflowRun,
   resumeWorkflow,
   type WorkflowLimits,
   workflowToRun,
 } from "../../../application/workflow-runs.ts";
+import type { Resumed } from "../../../ports/delegator.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { attend, attendOptions } from "../attend.ts";
@@ -137,7 +137,7 @@ async function run({ given, io, rest }: Asked): Promise<number> {
             mayRun: (script) => requireTrust(script, { given, io, runtime }),
           });
           display.say(describeContinued(resumed, stopped.run.id, io));
-          ({ started } = resumed);
+          started = resumed;
         }
         await watch(started);
         return started;
@@ -167,18 +167,18 @@ async function resume({ given, io, rest }: Asked): Promise<number> {
           mayRun: (script) => requireTrust(script, { given, io, runtime }),
         });
         display.say(describeContinued(resumed, past.run.id, io));
-        await watch(resumed.started);
-        return resumed.started;
+        await watch(resumed);
+        return resumed;
       },
     });
     return work === "left" ? exitCode.interrupted : attend(given, work);
   });
 }
 
-function describeContinued({ as, started }: ResumedWorkflow, id: string, io: Io): string {
+function describeContinued({ as, runId }: Resumed, id: string, io: Io): string {
   return as === "same"
     ? `Run ${id} continues. To start afresh: ${io.program} workflow run --new`
-    : `Run ${started.runId} takes the recorded results of ${id}.`;
+    : `Run ${runId} takes the recorded results of ${id}.`;
 }
 
 async function show({ given, io, rest }: Asked): Promise<number> {

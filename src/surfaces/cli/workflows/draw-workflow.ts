@@ -10,6 +10,7 @@ const states: Readonly<Record<WorkflowCallView["state"], string>> = {
   done: "done",
   replayed: "replayed",
   null: "failed: null",
+  skipped: "skipped",
   failed: "failed: thrown",
 };
 

@@ -16,10 +16,12 @@ import { systemRoutes } from "./system.ts";
 import { tokenRoutes } from "./tokens.ts";
 import { trustRoutes } from "./trust.ts";
 import { workerRoutes } from "./workers.ts";
+import { workflowRoutes } from "./workflows.ts";
 
 /** All operations of the API except the streams. A new one goes into the file of its resource. */
 export const routes = [
   ...runRoutes,
+  ...workflowRoutes,
   ...delegationRoutes,
   ...keptWorkRoutes,
   ...modelRequestRoutes,

@@ -1,14 +1,11 @@
 import { z } from "zod";
 import { copiesIn } from "../../../application/kept-copies.ts";
 import { compareStoredRuns, type ForkPlace, Forks, replay } from "../../../application/replay.ts";
-import { readWorkflowRun } from "../../../application/workflow-runs.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import type { ForkRequest } from "../../../delegations/replay/plan-fork.ts";
 import { askWorkersOnce } from "../../../events/is-worked-on.ts";
 import { openStore } from "../../../open-store.ts";
-import { MandateError } from "../../../ports/mandate-error.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
-import type { WorkflowCallView } from "../../../sessions/workflow-view.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
 import { eventPage, eventRow } from "./event-page.ts";
@@ -53,23 +50,6 @@ const verification = z.object({
       "{ invariant, runId?, delegationId?, seq?, message }",
     ),
   ),
-});
-
-const workflowDetail = z.object({
-  runId: z.string(),
-  outcome: z.enum(["succeeded", "failed", "cancelled"]).nullable(),
-  delegationId: z.string(),
-  name: z.string(),
-  description: z.string(),
-  document: z.string().meta({ description: "The hash of the stored script." }),
-  resumes: z.string().nullable(),
-  phases: listOf(z.string()),
-  calls: listOf(
-    plainData<WorkflowCallView>(
-      "{ key, kind, label, phase, state, why?, delegation?, usage?, error? }",
-    ),
-  ),
-  lines: listOf(z.string()),
 });
 
 const differences = listOf(
@@ -192,23 +172,6 @@ export const runRoutes = [
       const shown = isOver ? run : await readRunOf(store, id);
       const copies = new Set(await copiesIn(workFolder));
       return describeRun(store, shown, { copies, now: clock.now() });
-    },
-  }),
-  defineRoute({
-    id: "getWorkflow",
-    method: "GET",
-    path: "/runs/:runId/workflow",
-    summary: "Shows the workflow of a run: phases, calls, which were replayed, which ran and why.",
-    tag,
-    role: "viewer",
-    cost: 5,
-    params,
-    reply: workflowDetail,
-    async handle({ params: { runId: id } }, { runtime: { store } }) {
-      await readRunOf(store, id);
-      const found = await readWorkflowRun(store, id);
-      if (found !== undefined) return { runId: id, outcome: found.run.outcome, ...found.view };
-      throw new MandateError("unknown-run", `Run ${id} carries out no workflow.`);
     },
   }),
   defineRoute({

@@ -18,27 +18,26 @@ export const waitMs = z
   .optional()
   .meta({ description: "Milliseconds to wait for the result." });
 
+export const workflowBody = z.strictObject({
+  name: z.string().min(1).max(200).optional().meta({ description: "A trusted script." }),
+  script: z.string().min(1).max(524_288).optional(),
+  args: z.unknown().optional(),
+  limits: z
+    .strictObject({
+      outputTokens: z.int().min(1).optional(),
+      maxConcurrent: z.int().min(1).optional(),
+      maxAgents: z.int().min(1).max(1000).optional(),
+    })
+    .optional(),
+});
+
 export const startRunBody = z.strictObject({
   task: z.string().min(1).max(1_000_000).optional(),
   plan: z
     .record(z.string(), z.unknown())
     .optional()
     .meta({ description: "Steps to execute, in place of a task." }),
-  workflow: z
-    .strictObject({
-      name: z.string().min(1).max(200).optional().meta({ description: "A trusted script." }),
-      script: z.string().min(1).max(524_288).optional(),
-      args: z.unknown().optional(),
-      limits: z
-        .strictObject({
-          outputTokens: z.int().min(1).optional(),
-          maxConcurrent: z.int().min(1).optional(),
-          maxAgents: z.int().min(1).max(1000).optional(),
-        })
-        .optional(),
-    })
-    .optional()
-    .meta({ description: "A workflow script, in place of a task." }),
+  workflow: workflowBody.optional().meta({ description: "A workflow script, in place of a task." }),
   profile: whoever.optional().meta({ description: "A profile, or a handle." }),
   agent: agentId.optional().meta({ description: "A handle, in place of a profile." }),
   context: z.string().max(1_000_000).optional(),

@@ -9,7 +9,7 @@ import { readRunOf } from "../../../sessions/read-run.ts";
 import type { Host } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
 import { listOf } from "./shared-schemas.ts";
-import { startRunBody, urlOfRun } from "./start-run.ts";
+import { startRunBody, urlOfRun, workflowBody } from "./start-run.ts";
 
 export const cancelBody = z.strictObject({ reason: z.string().min(1).max(500).optional() });
 
@@ -30,6 +30,9 @@ export const resumeBody = z.strictObject({
   maxTokens: startRunBody.shape.maxTokens,
   maxCost: startRunBody.shape.maxCost,
   timeout: startRunBody.shape.timeout,
+  workflow: workflowBody.pick({ args: true, limits: true }).optional().meta({
+    description: "Of a run that carries out a workflow: other arguments or limits than before.",
+  }),
 });
 
 const resumedOne = z.object({
