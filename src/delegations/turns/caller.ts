@@ -351,12 +351,16 @@ class CallResults implements ChildResults {
     const { delegations, parts } = this.#live.run;
     const earlier = sessionChildrenOf(this.#live);
     const results = new Map<string, DelegationResult | null>(ids.map((id) => [id, null]));
-    const leaving = new AbortController();
-    const signal = AbortSignal.any([leaving.signal, this.#of.signal]);
+    // Only a child of an earlier run is waited for by a subscription, which has to be left.
+    let leaving: AbortController | undefined;
+    const untilLeft = (): AbortSignal => {
+      leaving ??= new AbortController();
+      return AbortSignal.any([leaving.signal, this.#of.signal]);
+    };
     const all = ids.map(async (id) => {
       const child = delegations.byId.get(id);
       callFor(child);
-      const closed = child?.process.end.whenClosed() ?? earlier?.closed(id, signal);
+      const closed = child?.process.end.whenClosed() ?? earlier?.closed(id, untilLeft());
       results.set(id, this.handing((await closed) ?? null));
     });
     try {
@@ -364,7 +368,7 @@ class CallResults implements ChildResults {
         ? Promise.all(all)
         : within(parts.clock, maxWaitMs, Promise.all(all)));
     } finally {
-      leaving.abort();
+      leaving?.abort();
     }
     return results;
   }

@@ -1,10 +1,11 @@
 /** The thread that a script runs in: one interpreter, and JSON texts across its border. */
-import { readFileSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { Intrinsics, type JSValueHandle, QuickJS } from "quickjs-wasi";
 import { installGlobals } from "./workflow-globals.ts";
 
 export interface WorkflowThreadData {
+  /** A compiled module of WebAssembly. */
+  readonly interpreter: object;
   readonly body: string;
   /** The arguments as JSON; empty: none were given. */
   readonly args: string;
@@ -31,9 +32,9 @@ const extras =
   Intrinsics.WEAK_REF | Intrinsics.PERFORMANCE | Intrinsics.DOM_EXCEPTION | Intrinsics.ATOB_BTOA;
 
 async function run(data: WorkflowThreadData): Promise<void> {
-  const { args, body, memoryBytes, mostItems, total } = data;
+  const { args, body, interpreter, memoryBytes, mostItems, total } = data;
   const vm = await QuickJS.create({
-    wasm: readFileSync(new URL(import.meta.resolve("quickjs-wasi/quickjs.wasm"))),
+    wasm: interpreter,
     memoryLimit: memoryBytes,
     intrinsics: Intrinsics.ALL & ~extras,
     timezoneOffset: 0,

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
 import type { WorkflowReply, WorkflowRequest } from "./workflow-globals.ts";
 import type { Stretch, ThreadReply, WorkflowThreadData } from "./workflow-thread.ts";
@@ -22,6 +23,21 @@ const mostMemory = 256 * 1024 * 1024;
 // The type keeps both sides in step, and makes the thread part of the build.
 const extension = import.meta.url.endsWith(".ts") ? ".ts" : ".js";
 const program = new URL(`./workflow-thread${extension}`, import.meta.url);
+
+/**
+ * The compiled interpreter, which threads share: what one run made fast is fast in the next. Each run
+ * has an instance and a memory of its own.
+ */
+let interpreter: Promise<object> | undefined;
+
+async function compileInterpreter(): Promise<object> {
+  return WebAssembly.compile(
+    await readFile(new URL(import.meta.resolve("quickjs-wasi/quickjs.wasm"))),
+  );
+}
+
+/** The types of Node do not have it. */
+declare const WebAssembly: { compile(bytes: Uint8Array): Promise<object> };
 
 /** `child`: the body of the script that it is to run. */
 export interface ScriptReply {
@@ -60,8 +76,12 @@ export class WorkflowVm {
     options: WorkflowVmOptions,
   ): Promise<{ readonly vm: WorkflowVm; readonly requests: readonly WorkflowRequest[] }> {
     const { args, body, memoryBytes = mostMemory, stretchMs = longestStretchMs, total } = options;
+    interpreter ??= compileInterpreter().catch((error: unknown) => {
+      interpreter = undefined;
+      throw error;
+    });
     const data: WorkflowThreadData = {
-      ...{ body, total, memoryBytes, mostItems },
+      ...{ body, total, memoryBytes, mostItems, interpreter: await interpreter },
       args: args === undefined ? "" : JSON.stringify(args),
     };
     const thread = new Worker(program, {
