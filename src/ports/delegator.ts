@@ -257,6 +257,8 @@ export interface WorkflowRecorder {
    * principal.
    */
   earlier(resumes: string | undefined): Promise<ReadonlyMap<string, EarlierCall>>;
+  /** The hash of the stored document of a workflow that this caller may resume; or why it may not. */
+  resumable(id: string): Promise<{ readonly document: string } | { readonly problem: string }>;
   /** The result of a delegation of an earlier run. */
   resultOf(delegationId: string): Promise<DelegationResult | undefined>;
 }

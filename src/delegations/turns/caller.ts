@@ -75,6 +75,7 @@ export class CallDelegator implements Delegator {
     return new CallWorkflow({
       live: this.#live,
       callId: this.#call.id,
+      isBelow: isMineOf,
       handing: (result) => this.results.handing(result),
     });
   }
@@ -159,9 +160,8 @@ export class CallDelegator implements Delegator {
     return name.startsWith("@") ? this.#live.run.parts.agents.entry(name)?.profileId : name;
   }
 
-  async isMine(id: string): Promise<boolean> {
-    const earlier = sessionChildrenOf(this.#live);
-    return isBelow(this.#live, id) || (await earlier?.find(id)) !== undefined;
+  isMine(id: string): Promise<boolean> {
+    return isMineOf(this.#live, id);
   }
 
   async list(): Promise<readonly DelegationInfo[]> {
@@ -415,6 +415,11 @@ class CallResults implements ChildResults {
     for await (const piece of exportMarkdown(parts.store, id)) text += piece;
     return text;
   }
+}
+
+/** Whether it is below this one, in the same run or in an earlier one of its session. */
+async function isMineOf(live: LiveDelegation, id: string): Promise<boolean> {
+  return isBelow(live, id) || (await sessionChildrenOf(live)?.find(id)) !== undefined;
 }
 
 /** Whether the delegation of that id is below this one, in the same run. */

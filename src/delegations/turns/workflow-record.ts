@@ -1,4 +1,4 @@
-import { modelName } from "../../contracts/contract.ts";
+import { externalProvider, modelName } from "../../contracts/contract.ts";
 import type { NewEvent } from "../../events/event.ts";
 import { childrenOf } from "../../events/run-state.ts";
 import { workflowModelName } from "../../models/plan-model.ts";
@@ -16,6 +16,8 @@ import type { LiveDelegation } from "../live-delegation.ts";
 interface RecordingCall {
   readonly live: LiveDelegation;
   readonly callId: string;
+  /** Whether a delegation is below another one, in its run or an earlier one of its session. */
+  isBelow(live: LiveDelegation, id: string): Promise<boolean>;
   /** Notes what the call is given. */
   handing(result: DelegationResult | undefined): DelegationResult | undefined;
 }
@@ -44,15 +46,50 @@ export class CallWorkflow implements WorkflowRecorder {
     const { live } = this.#of;
     const { store } = live.run.parts;
     const found = new Map<string, EarlierCall>();
-    // Only a run that a surface started names what it resumes, and only its own principal's.
-    const isRoot = live.parent === null && modelName(live.contract) === workflowModelName;
-    let next = (isRoot ? resumes : undefined) ?? live.state.resumedFrom ?? undefined;
+    const mayResume = resumes !== undefined && (await this.#mayResume(live.parent, resumes));
+    let next = (mayResume ? resumes : undefined) ?? live.state.resumedFrom ?? undefined;
     const seen = new Set([live.id]);
     while (next !== undefined && !seen.has(next)) {
       seen.add(next);
       next = await this.#addEarlier(store, next, found);
     }
     return found;
+  }
+
+  async resumable(
+    id: string,
+  ): Promise<{ readonly document: string } | { readonly problem: string }> {
+    const { live } = this.#of;
+    const { store } = live.run.parts;
+    const none = { problem: `there is no workflow ${id} that this agent can resume.` };
+    if (!(await this.#mayResume(live, id))) return none;
+    const runId = await store.findRun(id);
+    const delegation = runId && (await store.readRun(runId))?.delegations.get(id);
+    if (!delegation || !(await this.#isOwn(id))) return none;
+    if (delegation.status !== "closed") {
+      return { problem: `workflow ${id} has not ended: wait for it, or cancel it first.` };
+    }
+    for (const { payload, type } of await readJournal(store, id)) {
+      if (type === "agent.workflow_started") return { document: payload.document };
+    }
+    return none;
+  }
+
+  /**
+   * Whether a workflow of this caller (null: of a surface) may take results of that one, if it has the
+   * same principal. The documents of agents can name anything, so an agent gets what is below it; for
+   * another program's agent, as for a surface, the principal decides.
+   */
+  async #mayResume(caller: LiveDelegation | null, id: string): Promise<boolean> {
+    if (caller === null) return modelName(this.#of.live.contract) === workflowModelName;
+    const { model } = caller.contract;
+    return model.provider === externalProvider || (await this.#of.isBelow(caller, id));
+  }
+
+  /** Whether it has this delegation's principal. */
+  async #isOwn(id: string): Promise<boolean> {
+    const { contract, run } = this.#of.live;
+    return (await run.parts.store.readContract(id)).principal.id === contract.principal.id;
   }
 
   async resultOf(delegationId: string): Promise<DelegationResult | undefined> {
@@ -69,8 +106,7 @@ export class CallWorkflow implements WorkflowRecorder {
     const run = runId === undefined ? undefined : await store.readRun(runId);
     const delegation = run?.delegations.get(id);
     if (run === undefined || delegation === undefined) return undefined;
-    const { principal } = await store.readContract(id);
-    if (principal.id !== this.#of.live.contract.principal.id) return undefined;
+    if (!(await this.#isOwn(id))) return undefined;
     const closed = new Map(
       childrenOf(run, id).flatMap((child) => {
         const [, key] = child.callId?.split("/") ?? [];

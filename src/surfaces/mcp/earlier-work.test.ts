@@ -145,3 +145,40 @@ test("A sub-agent that was paused with its session is not running any more, for 
   await call(next, "cancel_delegation", { delegationId: id });
   await engine.engine.cancel(first.opened?.runId ?? "", "The test is over.");
 });
+
+test("A client resumes a workflow of its earlier session, and another principal cannot", async () => {
+  const asked: string[] = [];
+  let hangs = true;
+  const general = testProfile("general", { tools: [] });
+  await using engine = await openEngine({
+    profiles: [...profiles, general],
+    model({ caller: { task } }) {
+      asked.push(task);
+      return hangs && task === "two" ? { fault: "hang" } : { text: `did ${task}` };
+    },
+  });
+  const script = `export const meta = { name: "m", description: "d" }
+    return await parallel(["one", "two"].map((n) => () => agent(n)))`;
+  const first = sessionIn(engine);
+  const { text } = await call(first, "run_workflow", { script });
+  const { delegationId: id } = JSON.parse(text);
+  await until("the first agent is recorded", async () => {
+    const events = await engine.events(first.opened?.runId ?? "");
+    return asked.length === 2 && events.some(({ type }) => type === "agent.workflow_settled");
+  });
+  const open = await call(first, "run_workflow", { resume: id });
+  expect(open.text).toContain(`workflow ${id} has not ended`);
+  await first.close();
+  hangs = false;
+  asked.length = 0;
+  const bob = sessionIn(engine, { principal: { id: "bob", role: "operator" } });
+  expect((await call(bob, "run_workflow", { resume: id })).text).toContain(`no workflow ${id}`);
+  await bob.close();
+  const next = sessionIn(engine);
+  const resumed = JSON.parse((await call(next, "run_workflow", { resume: id })).text);
+  const input = { delegationId: resumed.delegationId, wait_ms: 60_000 };
+  const { text: result } = await call(next, "get_delegation_result", input);
+  expect(result).toContain("did two");
+  expect(asked).toEqual(["two"]);
+  await next.close();
+});

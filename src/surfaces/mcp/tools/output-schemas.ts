@@ -28,7 +28,7 @@ export const foundResult = z.object({
 
 export const startedJob = z.object({
   job_id: z.string(),
-  next: z.string().optional().describe("What to do next."),
+  next: z.string().optional(),
 });
 
 export const startedWorkflow = z.object({ delegationId: z.string() });
@@ -41,7 +41,7 @@ export const awaitedJobs = z.object({
       result: z.string().optional(),
     }),
   ),
-  running: z.int().describe("How many are running: call again for them."),
+  running: z.int().describe("Call again for them."),
 });
 
 /** The output of calls that answer in text. */
