@@ -2,7 +2,7 @@ import type { RecordedCall } from "../events/event.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { Store } from "../ports/store.ts";
 import { revealHidden, visibleJson } from "../ports/visible-text.ts";
-import { patchOfCall } from "../sessions/patch-of-call.ts";
+import { patchOfCall } from "../sessions/describe-call.ts";
 import { labelOf } from "./commands/describe-run.ts";
 
 /** What a person needs to answer a question. */

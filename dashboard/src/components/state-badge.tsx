@@ -10,6 +10,7 @@ export type ShownState =
   | "merging"
   | "interrupted"
   | "succeeded"
+  | "replayed"
   | "failed"
   | "cancelled"
   | "timed-out";
@@ -22,6 +23,7 @@ const looks: Readonly<Record<ShownState, { readonly tone: string; readonly word:
   merging: { tone: "text-busy", word: "Handing in" },
   interrupted: { tone: "text-warn", word: "Interrupted" },
   succeeded: { tone: "text-good", word: "Done" },
+  replayed: { tone: "text-good", word: "Replayed" },
   failed: { tone: "text-bad", word: "Failed" },
   cancelled: { tone: "text-soft", word: "Cancelled" },
   "timed-out": { tone: "text-warn", word: "Timed out" },
@@ -92,6 +94,13 @@ function shapeOf(state: ShownState) {
         <>
           <circle cx="8" cy="8" r="6.4" fill="currentColor" stroke="none" />
           <path d="m5.2 8.2 2 2 3.6-4" stroke="var(--panel)" />
+        </>
+      );
+    case "replayed":
+      return (
+        <>
+          <path d="M3.2 5.2A5.5 5.5 0 1 1 2.5 8M2.8 2.4v3.1h3.1" />
+          <path d="m5.6 8.2 1.7 1.7 3-3.4" />
         </>
       );
     case "failed":

@@ -18,7 +18,7 @@ function tell(news: StreamNews): void {
 
 async function watchedFetch(...given: Parameters<typeof fetch>): Promise<Response> {
   const [address] = given;
-  const isStream = String(address).endsWith("/api/v1/events");
+  const isStream = /\/api\/v1\/events(?:\?|$)/.test(String(address));
   if (isStream) tell("asked");
   const response = await fetch(...given);
   if (isStream && response.ok) tell("opened");

@@ -1,5 +1,6 @@
 import {
   type FollowedEvent,
+  type LiveDelta,
   MandateApiError,
 } from "../../../src/surfaces/client/mandate-client.ts";
 import { onSessionChanged } from "./begin-session.ts";
@@ -11,6 +12,8 @@ export type ConnectionStatus = "connecting" | "live" | "lost" | "signed-out";
 export interface LiveListener {
   /** Every event, in order, exactly once. */
   readonly onEvents?: (events: readonly FollowedEvent[]) => void;
+  /** A piece of what a model writes; it is not stored. */
+  readonly onDelta?: (delta: LiveDelta) => void;
   /** Something may have been missed: load again what was loaded. */
   readonly onGap?: () => void;
   /** The server answers again: requests that failed can be repeated. */
@@ -68,7 +71,8 @@ class Live {
   async run(): Promise<never> {
     for (;;) {
       try {
-        for await (const event of client.events({ after: this.#place })) this.#hear(event);
+        const stream = { after: this.#place, onDelta: this.#hearDelta };
+        for await (const event of client.events(stream)) this.#hear(event);
       } catch (error) {
         this.#fail(error);
       }
@@ -103,6 +107,12 @@ class Live {
     this.status.set(status === 401 || status === 403 ? "signed-out" : "lost");
   }
 
+  readonly #hearDelta = (delta: LiveDelta): void => {
+    // Events say where a text begins and ends: what came before the piece is told before it.
+    if (this.#waiting.length > 0) this.#tell();
+    for (const { onDelta } of [...this.#listeners]) onDelta?.(delta);
+  };
+
   #hear(event: FollowedEvent): void {
     this.#place = event.seq;
     this.#waiting.push(event);
@@ -111,6 +121,7 @@ class Live {
 
   #tell(): void {
     const events = this.#waiting;
+    if (events.length === 0) return;
     this.#waiting = [];
     for (const { onEvents } of [...this.#listeners]) onEvents?.(events);
   }

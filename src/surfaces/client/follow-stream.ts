@@ -14,6 +14,8 @@ export interface StreamRequest {
   /** Only items after this position; absent: only new ones. */
   readonly after: number | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Gets what has no position, so that it cannot be sent again. */
+  readonly onPassing?: ((value: unknown) => void) | undefined;
 }
 
 export interface StreamItem {
@@ -60,7 +62,7 @@ export async function* followStream(
 
 async function* oneConnection(
   connection: Connection,
-  { path, query, signal }: StreamRequest,
+  { onPassing, path, query, signal }: StreamRequest,
   place: number | undefined,
 ): AsyncGenerator<{ readonly id: number; readonly value: unknown }> {
   const ending = new AbortController();
@@ -82,6 +84,7 @@ async function* oneConnection(
       silence = setTimeout(end, silenceMs);
     });
     for await (const { data, id } of messages) {
+      if (id === null && data !== null) onPassing?.(JSON.parse(data));
       if (id === null || !/^[0-9]{1,15}$/.test(id)) continue;
       yield { id: Number(id), value: data === null ? undefined : (JSON.parse(data) as unknown) };
     }

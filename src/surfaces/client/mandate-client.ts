@@ -28,6 +28,15 @@ export interface EventsOptions {
   readonly delegationId?: string | undefined;
   readonly types?: readonly EventType[] | undefined;
   readonly signal?: AbortSignal | undefined;
+  /** Gets what models write while they write it. It is not stored, and not sent again. */
+  readonly onDelta?: ((delta: LiveDelta) => void) | undefined;
+}
+
+/** A piece of a model's answer that is being generated. */
+export interface LiveDelta {
+  readonly runId: string;
+  readonly delegationId: string;
+  readonly text: string;
 }
 
 export interface InboxEventsOptions {
@@ -44,6 +53,7 @@ const eventsKeys = {
   delegationId: true,
   types: true,
   signal: true,
+  onDelta: true,
 } satisfies Keys<EventsOptions>;
 const inboxEventsKeys = {
   after: true,
@@ -116,13 +126,15 @@ export class MandateClient extends OperationMethods {
    */
   async *events(options: EventsOptions = {}): AsyncGenerator<FollowedEvent> {
     refuseUnknown("events", options, eventsKeys);
-    const { delegationId, runId, signal, types } = options;
+    const { delegationId, onDelta, runId, signal, types } = options;
     const isStory = options.after === undefined && (runId ?? delegationId) !== undefined;
     const last = delegationId === undefined ? "run.finished" : "agent.subagent_closed";
     const asked = isStory && types !== undefined ? [...new Set([...types, last])] : types;
-    const query = { run: runId, delegation: delegationId, types: asked };
+    const deltas = onDelta && 1;
+    const query = { run: runId, delegation: delegationId, types: asked, deltas };
     const after = isStory ? 0 : options.after;
-    const request = { path: "/events", query, after, signal };
+    const onPassing = onDelta && ((value: unknown) => onDelta(deltaOf(value)));
+    const request = { path: "/events", query, after, signal, onPassing };
     for await (const { value } of followStream(this.#connection, request)) {
       const event = value as FollowedEvent;
       if (types === undefined || types.includes(event.type)) yield event;
@@ -150,6 +162,11 @@ export class MandateClient extends OperationMethods {
       if (run.state !== "running") return run;
     }
   }
+}
+
+function deltaOf(value: unknown): LiveDelta {
+  const told = value as Readonly<Record<"run_id" | "sub_agent_id" | "text", string>>;
+  return { runId: told.run_id, delegationId: told.sub_agent_id, text: told.text };
 }
 
 /** Every key of an options object, so that the compiler says when one is forgotten. */

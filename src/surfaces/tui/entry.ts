@@ -1,4 +1,4 @@
-import { patchOfCall } from "../../sessions/patch-of-call.ts";
+import { callSubject, patchOfCall } from "../../sessions/describe-call.ts";
 import type { AgentSession } from "../../sessions/read-session.ts";
 import type { SessionEntry } from "../../sessions/session-entry.ts";
 import type { Progress } from "../cli/markdown/stream-markdown.ts";
@@ -113,7 +113,15 @@ function entryOf(
       const mark = marks[entry.outcome];
       if (mark === undefined || (mark === "done" && shownOtherwise.has(entry.callId))) return [];
       const more = mark === "done" ? patchOf(entry.input, entry.output) : { detail: entry.output };
-      return [{ kind: "line", mark, who: entry.tool, text: callSubject(entry.input), ...more }];
+      return [
+        {
+          kind: "line",
+          mark,
+          who: entry.tool,
+          text: printableLine(callSubject(entry.input)),
+          ...more,
+        },
+      ];
     }
     case "remark":
       return [{ kind: "remark", from: entry.from, severity: entry.severity, text: entry.text }];
@@ -136,33 +144,6 @@ function entryOf(
     default:
       return entry satisfies never;
   }
-}
-
-/** Names of the inputs that describe a call, the most specific first. */
-const telling = [
-  "path",
-  "file",
-  "command",
-  "pattern",
-  "query",
-  "url",
-  "name",
-  "profile",
-  "question",
-  "message",
-  "task",
-  "id",
-] as const;
-
-/** A short description of a call: its path, command, query, … */
-export function callSubject(input: unknown): string {
-  if (typeof input !== "object" || input === null) return "";
-  const given = input as Readonly<Record<string, unknown>>;
-  for (const key of telling) {
-    const value = Object.hasOwn(given, key) ? given[key] : undefined;
-    if (typeof value === "string" && value !== "") return printableLine(value);
-  }
-  return "";
 }
 
 /** The diff in the output of an edit; of a file that was written whole, its lines. */

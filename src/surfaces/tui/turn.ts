@@ -1,9 +1,11 @@
 import type { StoredEvent } from "../../events/event.ts";
 import { atMost } from "../../events/spent.ts";
 import { summarize } from "../../events/summarize.ts";
+import { callSubject } from "../../sessions/describe-call.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";
-import { callSubject, type Entry, type EntryMark, patchOf } from "./entry.ts";
+import { printableLine } from "../cli/printable.ts";
+import { type Entry, type EntryMark, patchOf } from "./entry.ts";
 import { brokenOff, restOf, unstreamed } from "./streamed-answer.ts";
 
 /** The run of the person's last message, which the conversation waits for. */
@@ -113,7 +115,7 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
       const open = calls.map(({ id, input, name }) => ({
         callId: id,
         tool: name,
-        about: callSubject(input),
+        about: printableLine(callSubject(input)),
         input,
         isStarted: false,
         isShownOtherwise: false,

@@ -7,15 +7,19 @@ import { Link } from "../../router/link.tsx";
 import type { RunView } from "./replay/use-replay.ts";
 import { ReplyForm } from "./reply-form.tsx";
 import { RunFiles } from "./run-files.tsx";
+import type { Workflows } from "./workflow/use-workflows.ts";
+import { WorkingNow } from "./working-now.tsx";
 
-interface RunOutcomeProps {
+interface RunOutcomeProps extends Pick<Workflows, "nameOf"> {
   readonly shown: RunView;
   /** It is shown as it is now: people can act. */
   readonly isNow: boolean;
+  /** A worker carries it out. */
+  readonly isRunning: boolean;
 }
 
 /** What came of a run, first: its result, the files it changed, what failed, and the next message. */
-export function RunOutcome({ shown, isNow }: RunOutcomeProps) {
+export function RunOutcome({ shown, isNow, isRunning, nameOf }: RunOutcomeProps) {
   const mayAct = isOperator(useMe()) && isNow;
   const all = [...shown.state.delegations.values()];
   const root = all.find(({ parentId }) => parentId === null);
@@ -29,7 +33,8 @@ export function RunOutcome({ shown, isNow }: RunOutcomeProps) {
         tabIndex={0}
         className="row min-h-0 flex-1 overflow-x-hidden overflow-y-auto overscroll-contain"
       >
-        <Result root={root} />
+        <Result root={root} isRunning={isRunning} />
+        {isNow && isRunning && <WorkingNow feed={shown} nameOf={nameOf} />}
         {failed.length > 0 && <Failures failed={failed} />}
         {isNow && <RunFiles runId={shown.state.id} />}
       </section>
@@ -42,15 +47,23 @@ function isFailed(delegation: Delegation): boolean {
   return delegation.status === "closed" && delegation.finalStatus === "failed";
 }
 
-function Result({ root }: { readonly root: Delegation | undefined }) {
+interface ResultProps {
+  readonly root: Delegation | undefined;
+  readonly isRunning: boolean;
+}
+
+function Result({ root, isRunning }: ResultProps) {
   const isClosed = root?.status === "closed";
   const isDone = isClosed && root.finalStatus === "completed";
   const output = root !== undefined && "output" in root ? root.output : null;
   const text = isClosed && !isDone ? (root.failure?.error ?? "") : (output?.text ?? "");
   if (text === "") {
+    if (isRunning) return null;
     return (
       <p className="px-4 py-3 text-soft">
-        {isClosed ? "This run ended without a text." : "No result yet: the run is still open."}
+        {isClosed
+          ? "This run ended without a text."
+          : "No result yet: no worker owns this run. Resume it, or stop it."}
       </p>
     );
   }

@@ -5,6 +5,7 @@ import { Tabs } from "../../components/tabs.tsx";
 import { narrow, useMedia } from "../../components/use-media.ts";
 import { useOpenAsks } from "../../data/open-asks.ts";
 import { useRunFeed } from "../../data/run-feed.ts";
+import { isOperator, useMe } from "../../data/use-me.ts";
 import { useQueryWord } from "../../router/router.ts";
 import { RunAsks } from "../inbox/run-asks.tsx";
 import { RunSlider } from "./replay/run-slider.tsx";
@@ -14,6 +15,8 @@ import { RunOutcome } from "./run-outcome.tsx";
 import { runStateOf } from "./run-state-of.ts";
 import { RunTree } from "./run-tree.tsx";
 import { Timeline } from "./timeline.tsx";
+import { useWorkflows } from "./workflow/use-workflows.ts";
+import { WorkflowTab } from "./workflow/workflow-tab.tsx";
 
 const RunGantt = lazy(async () => {
   const { RunGantt: chart } = await import("./gantt/run-gantt.tsx");
@@ -26,6 +29,8 @@ export function RunPage({ runId }: { readonly runId: string }) {
   const [view, setView] = useQueryWord("view", "");
   const [chosen, setChosen] = useState<string | null>(null);
   const { moment, position, setPosition, view: shown } = useReplay(feed);
+  const { nameOf, views: workflows } = useWorkflows(shown);
+  const mayAct = isOperator(useMe());
   const isNarrow = useMedia(narrow);
   const isWide = useMedia("(min-width: 1100px)");
   const [isAlone, setAlone] = useState(false);
@@ -34,14 +39,18 @@ export function RunPage({ runId }: { readonly runId: string }) {
   const state = runStateOf(feed);
   // While it is read, no clock runs: it may have ended long ago.
   const readUpTo = feed.isComplete ? null : (feed.events.at(-1)?.at ?? null);
-  const tree = () => (
-    <RunTree
-      feed={shown}
-      at={moment?.at ?? readUpTo}
-      isInterrupted={moment === null && state === "interrupted"}
-      isNarrow={isNarrow}
-      chosen={chosen}
-      onChoose={setChosen}
+  const list = {
+    feed: shown,
+    at: moment?.at ?? readUpTo,
+    isInterrupted: moment === null && state === "interrupted",
+    ...{ isNarrow, chosen, onChoose: setChosen },
+  };
+  const tree = () => <RunTree {...list} nameOf={nameOf} />;
+  const workflow = () => (
+    <WorkflowTab
+      {...list}
+      views={workflows}
+      maySkip={mayAct && moment === null && state === "running"}
     />
   );
   const gantt = () => (
@@ -53,11 +62,21 @@ export function RunPage({ runId }: { readonly runId: string }) {
         isNarrow={isNarrow}
         chosen={chosen}
         onChoose={setChosen}
+        nameOf={nameOf}
       />
     </Suspense>
   );
-  const outcome = () => <RunOutcome shown={shown} isNow={moment === null} />;
-  const timeline = () => <Timeline feed={shown} chosen={chosen} onChoose={setChosen} />;
+  const outcome = () => (
+    <RunOutcome
+      shown={shown}
+      isNow={moment === null}
+      isRunning={moment === null && state === "running"}
+      nameOf={nameOf}
+    />
+  );
+  const timeline = () => (
+    <Timeline feed={shown} chosen={chosen} onChoose={setChosen} nameOf={nameOf} />
+  );
   return (
     <>
       <RunHead feed={feed} shown={shown} moment={moment} onNow={() => setPosition(null)} />
@@ -74,10 +93,13 @@ export function RunPage({ runId }: { readonly runId: string }) {
         <div className="flex min-h-0 min-w-0 flex-1 flex-col">
           <Tabs
             label="Views of the run"
-            chosen={view === "" && !isWide && state !== "running" ? "outcome" : view || "tree"}
+            chosen={view === "" && !isWide && state !== "running" ? "outcome" : view}
             onChoose={setView}
             tabs={[
               ...(isWide ? [] : [{ id: "outcome", label: "Result", content: outcome }]),
+              ...(workflows.length === 0
+                ? []
+                : [{ id: "workflow", label: "Workflow", content: workflow }]),
               { id: "tree", label: `Tree (${shown.state.delegations.size})`, content: tree },
               { id: "gantt", label: "Gantt", content: gantt },
               ...(isWide ? [] : [{ id: "timeline", label: "Timeline", content: timeline }]),

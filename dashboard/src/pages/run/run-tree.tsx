@@ -6,8 +6,9 @@ import type { RunView } from "./replay/use-replay.ts";
 import { NarrowTreeRow, TreeColumnTitles, WideTreeRow } from "./run-tree-row.tsx";
 import { type TreeRow, treeRows } from "./run-tree-rows.ts";
 import { TreeRowName } from "./tree-row-name.tsx";
+import type { Workflows } from "./workflow/use-workflows.ts";
 
-interface RunTreeProps {
+interface RunTreeProps extends Pick<Workflows, "nameOf"> {
   readonly feed: RunView;
   /** It is shown as it was then; null: as it is. */
   readonly at: number | null;
@@ -18,7 +19,8 @@ interface RunTreeProps {
   readonly onChoose: (delegationId: string | null) => void;
 }
 
-export function RunTree({ feed, at, isInterrupted, isNarrow, chosen, onChoose }: RunTreeProps) {
+export function RunTree(props: RunTreeProps) {
+  const { at, chosen, feed, isInterrupted, isNarrow, nameOf, onChoose } = props;
   const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
   const rows = treeRows(feed, folded);
   const fold = (row: TreeRow | undefined, isFolded: boolean): boolean => {
@@ -67,7 +69,13 @@ export function RunTree({ feed, at, isInterrupted, isNarrow, chosen, onChoose }:
         renderRow={(index) => {
           const row = rows[index];
           if (row === undefined) return null;
-          const name = <TreeRowName row={row} onFold={() => fold(row, !row.isFolded)} />;
+          const name = (
+            <TreeRowName
+              row={row}
+              {...nameOf(row.delegation.id)}
+              onFold={() => fold(row, !row.isFolded)}
+            />
+          );
           return isNarrow ? (
             <NarrowTreeRow row={row} at={at} isInterrupted={isInterrupted} name={name} />
           ) : (

@@ -1,5 +1,4 @@
 import { useMemo, useRef, useState } from "react";
-import { shownName } from "../../../../src/events/delegation.ts";
 import type { EventType } from "../../../../src/events/event.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
@@ -12,8 +11,9 @@ import { VirtualList } from "../../components/virtual-list.tsx";
 import { EventDetails } from "./event-details.tsx";
 import { EventMark } from "./event-mark.tsx";
 import type { RunView } from "./replay/use-replay.ts";
+import type { Workflows } from "./workflow/use-workflows.ts";
 
-interface TimelineProps {
+interface TimelineProps extends Pick<Workflows, "nameOf"> {
   readonly feed: RunView;
   /** Only what is about this delegation. */
   readonly chosen: string | null;
@@ -35,7 +35,7 @@ function isRoutine(event: FollowedEvent): boolean {
   return routine.has(event.type);
 }
 
-export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
+export function Timeline({ feed, chosen, nameOf, onChoose }: TimelineProps) {
   const [isWhole, setWhole] = useState(false);
   const isNarrow = useMedia(narrow);
   const [isWrapped, setWrapped] = useState(false);
@@ -64,11 +64,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
     if (!next.delete(seq)) next.add(seq);
     setOpen(next);
   };
-  const nameOf = (id: string | undefined): string => {
-    if (id === undefined) return "run";
-    const delegation = feed.state.delegations.get(id);
-    return delegation === undefined ? id : shownName(delegation);
-  };
+  const whoIn = (id: string | undefined): string => (id === undefined ? "run" : nameOf(id).name);
   return (
     <>
       <div className="flex shrink-0 items-center gap-3 border-b border-line px-4 py-1.5">
@@ -82,7 +78,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
         </label>
         {chosen !== null && (
           <Button className="h-6 max-w-48 min-w-0" onClick={() => onChoose(null)}>
-            <Text className="truncate" most={40}>{`Only ${nameOf(chosen)}`}</Text> ×
+            <Text className="truncate" most={40}>{`Only ${whoIn(chosen)}`}</Text> ×
           </Button>
         )}
         <span className="ml-auto text-xs text-soft">
@@ -119,7 +115,7 @@ export function Timeline({ feed, chosen, onChoose }: TimelineProps) {
                   <Clock at={event.at} />
                 </span>
                 <Text className="truncate text-soft max-sm:order-2 max-sm:text-xs">
-                  {nameOf(event.sub_agent_id)}
+                  {whoIn(event.sub_agent_id)}
                 </Text>
                 <Text
                   className={`max-sm:order-4 max-sm:col-span-2 max-sm:col-start-2 ${isWrapped ? "line-clamp-3 wrap-anywhere" : "truncate"}`}

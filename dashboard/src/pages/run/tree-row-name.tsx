@@ -1,10 +1,10 @@
-import { shownName } from "../../../../src/events/delegation.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { Text } from "../../components/text.tsx";
 import { Link } from "../../router/link.tsx";
 import type { TreeRow } from "./run-tree-rows.ts";
+import type { AgentName } from "./workflow/use-workflows.ts";
 
-interface TreeRowNameProps {
+interface TreeRowNameProps extends AgentName {
   readonly row: TreeRow;
   readonly onFold: () => void;
 }
@@ -12,10 +12,8 @@ interface TreeRowNameProps {
 const deepest = 12;
 
 /** Who it is, how deep in the tree, and what for. */
-export function TreeRowName({ row, onFold }: TreeRowNameProps) {
+export function TreeRowName({ row, name, about, onFold }: TreeRowNameProps) {
   const { children, delegation, depth, isFolded } = row;
-  const { id, title } = delegation;
-  const name = shownName(delegation);
   return (
     <span
       role="gridcell"
@@ -42,13 +40,13 @@ export function TreeRowName({ row, onFold }: TreeRowNameProps) {
         <span className="size-5 shrink-0" />
       )}
       <Link
-        to={`/delegations/${id}`}
+        to={`/delegations/${delegation.id}`}
         tabIndex={-1}
         className={`truncate font-medium hover:underline ${depth > 0 ? "max-w-3/5 shrink-0" : "min-w-0"}`}
       >
         <Text most={60}>{name}</Text>
       </Link>
-      {depth > 0 && <Text className="min-w-0 truncate text-soft">{title}</Text>}
+      {depth > 0 && <Text className="min-w-0 truncate text-soft">{about}</Text>}
       {isFolded && <span className="shrink-0 text-xs text-soft">({children})</span>}
     </span>
   );

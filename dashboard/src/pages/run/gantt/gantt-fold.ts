@@ -1,4 +1,3 @@
-import { shownName } from "../../../../../src/events/delegation.ts";
 import type { StoredEvent } from "../../../../../src/events/event.ts";
 import { apply, create } from "../../../../../src/events/lifecycle.ts";
 import { type BarKind, type Doing, doingOf, noteCall } from "./doing-of.ts";
@@ -15,8 +14,6 @@ export interface Bar {
 export interface GanttRow {
   readonly id: string;
   readonly parentId: string | null;
-  readonly name: string;
-  readonly title: string;
   readonly depth: number;
   readonly callId: string | null;
   /** When its caller called for it: a copy may have to be made first. Null: not known. */
@@ -71,14 +68,13 @@ export class GanttFold {
 
   #begin(event: StoredEvent<"agent.subagent_created">): void {
     const delegation = create(event);
-    const { callId, depth, id, parentId, title } = delegation;
+    const { callId, depth, id, parentId } = delegation;
     if (this.#working.has(id)) return;
     const from = this.lastAt;
     const calls = this.#working.get(parentId ?? "")?.calls;
     const call = calls?.get(callId ?? "") ?? calls?.get(callId?.split("/")[0] ?? "");
     const row: GanttRow = {
-      name: shownName(delegation),
-      ...{ id, parentId, title, depth, callId, from, to: null, outcome: null },
+      ...{ id, parentId, depth, callId, from, to: null, outcome: null },
       place: event.run_seq,
       calledAt: call?.at ?? null,
       dependsOn: this.#dependencies.get(callId ?? "") ?? [],

@@ -4,6 +4,7 @@ import { Text } from "../../../components/text.tsx";
 import { VirtualList } from "../../../components/virtual-list.tsx";
 import { Link } from "../../../router/link.tsx";
 import { navigate } from "../../../router/router.ts";
+import type { Workflows } from "../workflow/use-workflows.ts";
 import { GanttLegend, GanttPatterns } from "./bar-looks.tsx";
 import { describeRow } from "./describe-row.ts";
 import { GanttAxis } from "./gantt-axis.tsx";
@@ -14,22 +15,22 @@ import { useWidth } from "./use-width.ts";
 import { useZoom } from "./use-zoom.ts";
 import type { Span } from "./zoom.ts";
 
-interface RunGanttProps {
+interface RunGanttProps extends Pick<Workflows, "nameOf"> {
   readonly feed: GanttSource;
   /** It has not ended: the chart grows with the time. */
   readonly isOpen: boolean;
   /** Shown as it was then; null: as it is now. */
-  readonly moment?: Moment | null;
-  readonly isNarrow?: boolean;
-  readonly chosen?: string | null;
-  readonly onChoose?: (delegationId: string | null) => void;
+  readonly moment: Moment | null;
+  readonly isNarrow: boolean;
+  readonly chosen: string | null;
+  readonly onChoose: (delegationId: string | null) => void;
 }
 
 const none: readonly never[] = [];
 
 /** Who did what when: a row for each delegation, and in red what the length of the run comes from. */
 export function RunGantt(props: RunGanttProps) {
-  const { feed, isOpen, moment = null, isNarrow = false, chosen = null, onChoose } = props;
+  const { chosen, feed, isNarrow, isOpen, moment, nameOf, onChoose } = props;
   const gantt = useGantt(feed, moment, isOpen);
   const [box, boxWidth] = useWidth();
   const labelWidth = isNarrow ? 108 : Math.min(Math.round(boxWidth * 0.3), 240);
@@ -72,7 +73,7 @@ export function RunGantt(props: RunGanttProps) {
             header={<GanttAxis window={window} origin={gantt.from} labelWidth={labelWidth} />}
             onOpen={(index) => {
               const id = rows[index]?.id ?? null;
-              onChoose?.(id === chosen ? null : id);
+              onChoose(id === chosen ? null : id);
             }}
             onRowKey={(key, index) => {
               if (key === "ArrowLeft" || key === "ArrowRight")
@@ -89,6 +90,7 @@ export function RunGantt(props: RunGanttProps) {
               const row = rows[index];
               if (row === undefined) return null;
               const spans = critical.get(row.id) ?? none;
+              const { about, name } = nameOf(row.id);
               return (
                 <div role="presentation" className="flex h-full items-center">
                   <span
@@ -104,10 +106,10 @@ export function RunGantt(props: RunGanttProps) {
                       tabIndex={-1}
                       className={`truncate hover:underline ${spans.length > 0 ? "font-semibold" : ""}`}
                     >
-                      <Text most={60}>{row.name}</Text>
+                      <Text most={60}>{name}</Text>
                     </Link>
                     {!isNarrow && row.depth > 0 && (
-                      <Text className="min-w-0 flex-1 truncate text-soft">{row.title}</Text>
+                      <Text className="min-w-0 flex-1 truncate text-soft">{about}</Text>
                     )}
                   </span>
                   <span role="gridcell" className="shrink-0">

@@ -33,3 +33,30 @@ function signed(sign: string, text: string): readonly string[] {
     .split("\n")
     .map((line) => sign + line);
 }
+
+/** Names of the inputs that describe a call, the most specific first. */
+const telling = [
+  "path",
+  "file",
+  "command",
+  "pattern",
+  "query",
+  "url",
+  "name",
+  "profile",
+  "question",
+  "message",
+  "task",
+  "id",
+] as const;
+
+/** A short description of a call: its path, command, query, … */
+export function callSubject(input: unknown): string {
+  if (typeof input !== "object" || input === null) return "";
+  const given = input as Readonly<Record<string, unknown>>;
+  for (const key of telling) {
+    const value = Object.hasOwn(given, key) ? given[key] : undefined;
+    if (typeof value === "string" && value !== "") return value;
+  }
+  return "";
+}
