@@ -7,6 +7,7 @@ import { AccessTokens, installationToken } from "../src/control/access/access-to
 import type { RunningServer } from "../src/surfaces/http/serve.ts";
 import { serveRuntime } from "../src/surfaces/http/serve-runtime.ts";
 import { type StaticFiles, staticFiles } from "../src/surfaces/http/static-files.ts";
+import type { DeltaHub } from "../src/surfaces/http/streams/sse-deltas.ts";
 import type { TestEngine } from "../src/testing/engine-fixture.ts";
 import { askForShared } from "../src/testing/shared-by-files.test-support.ts";
 import { preparePage } from "./prepare-page.test-support.ts";
@@ -54,13 +55,23 @@ export interface TestServer {
   link(path?: string): string;
 }
 
-export async function serve(engine: TestEngine, files: StaticFiles, port = 0): Promise<TestServer> {
+interface ServeOptions {
+  readonly port?: number;
+  /** Whose `hear` the engine has as its `onDelta`. */
+  readonly deltas?: DeltaHub;
+}
+
+export async function serve(
+  engine: TestEngine,
+  files: StaticFiles,
+  { deltas, port = 0 }: ServeOptions = {},
+): Promise<TestServer> {
   const file = join(engine.home, "tokens", "local");
   const tokens = new AccessTokens(engine.store, file);
   const token = installationToken(file);
   const server = await serveRuntime({
     host: { runtime: engine, tokens, workspaces: [engine.workspace], startedAt: Date.now() },
-    port,
+    ...{ deltas, port },
     staticFiles: files,
     log: () => undefined,
   });

@@ -99,7 +99,7 @@ describe("the connection", { timeout: 120_000 }, () => {
     for (let number = 1; number <= 70; number += 1) {
       await engine.run({ task: `Number ${number}`, profile: "worker" });
     }
-    const again = await serve(engine, opened.files, server.port);
+    const again = await serve(engine, opened.files, { port: server.port });
     await context.setOffline(false);
     const tab = await context.newPage();
     await tab.goto(again.link("/runs"));

@@ -154,7 +154,7 @@ describe("the dashboard", { timeout: 60_000 }, () => {
     await first.server.close(100);
     await page.getByText("No connection to the server.").waitFor();
     const missed = await engine.run({ task: "In between", profile: "lead" });
-    const second = await serve(engine, opened.files, port);
+    const second = await serve(engine, opened.files, { port });
     // The session is still valid: the page continues by itself.
     await page.getByText("In between").waitFor();
     await engine.run({ task: "Afterwards", profile: "worker" });

@@ -9,23 +9,27 @@ const mostKept = 2000;
 const restMs = 100;
 let isDue = false;
 
-/** The answer is stored, or a request begins: the text so far is over. */
+/** The answer is stored: the text is over. */
 const endings: ReadonlySet<EventType> = new Set<EventType>([
-  "agent.budget_reserved",
   "agent.model_turn",
   "agent.subagent_closed",
 ]);
 
 live.listen({
   onDelta({ delegationId, text }) {
-    const whole = (texts.get(delegationId) ?? "") + text;
+    // Unknown: the request began before this page was opened, so the beginning is missing.
+    const whole = (texts.get(delegationId) ?? "…") + text;
+    const isCut = whole.length > mostKept;
     // Half a character is none.
-    texts.set(delegationId, whole.slice(-mostKept).toWellFormed());
+    texts.set(delegationId, isCut ? `…${whole.slice(-mostKept).toWellFormed()}` : whole);
     changed();
   },
   onEvents(events) {
     for (const { sub_agent_id: id, type } of events) {
-      if (id !== undefined && endings.has(type) && texts.delete(id)) changed();
+      if (id === undefined) continue;
+      if (type === "agent.budget_reserved") texts.set(id, "");
+      else if (!endings.has(type) || !texts.delete(id)) continue;
+      changed();
     }
   },
   onGap() {

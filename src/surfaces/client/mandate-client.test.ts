@@ -202,6 +202,21 @@ describe("a stream of events", () => {
     expect(places).toEqual([1, 2, 3, 4]);
   });
 
+  it("gives text that models write to onDelta, which moves no place", async () => {
+    const { client, seen } = await serve((_, response) => {
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      const delta = { run_id: "r123456", sub_agent_id: "4f2a11", text: "Half a " };
+      response.write(`id: 41\n\nevent: delta\ndata: ${JSON.stringify(delta)}\n\n${frame(42)}`);
+    });
+    const heard: unknown[] = [];
+    for await (const { seq } of client.events({ onDelta: (delta) => heard.push(delta) })) {
+      expect(seq).toBe(42);
+      break;
+    }
+    expect(heard).toEqual([{ runId: "r123456", delegationId: "4f2a11", text: "Half a " }]);
+    expect(seen.map(({ url }) => url)).toEqual(["/api/v1/events?deltas=1"]);
+  });
+
   it("is not begun with an option that nobody knows", async () => {
     const { client, seen } = await serve((_, response) => response.end("{}"));
     const wrong = { runID: "r123456" } as object;

@@ -15,16 +15,21 @@ import { StopDialog } from "./stop-dialog.tsx";
 interface RunActionsProps {
   readonly feed: RunFeed;
   readonly state: RunPageState;
+  /** The run carries out a script, and some of its calls failed or were skipped: they can run again. */
+  readonly hasFailedCalls: boolean;
   readonly onDone: () => void;
 }
 
-export function RunActions({ feed, state, onDone }: RunActionsProps) {
+export function RunActions({ feed, state, hasFailedCalls, onDone }: RunActionsProps) {
   const [asked, setAsked] = useState<"stop" | "resume" | null>(null);
   const mayAct = isOperator(useMe());
   const { runId } = feed;
   const root = feed.detail?.tree.find(({ delegationId }) => delegationId === feed.detail?.rootId);
   const isOpen = mayAct && (state === "running" || state === "interrupted");
-  const isResumable = mayAct && ["interrupted", "failed", "cancelled"].includes(state);
+  const isResumable =
+    mayAct &&
+    (["interrupted", "failed", "cancelled"].includes(state) ||
+      (state === "succeeded" && hasFailedCalls));
   // What another program runs cannot be started from here.
   const isRepeatable = mayAct && !isOpen && root !== undefined && root.client === undefined;
   const close = (): void => setAsked(null);

@@ -1,6 +1,7 @@
 import { useState } from "react";
 import { openAskOf } from "../../../../src/events/delegation.ts";
 import { spentIn } from "../../../../src/events/spent.ts";
+import type { WorkflowView } from "../../../../src/sessions/workflow-view.ts";
 import { Duration, Money, Time, TokensBar } from "../../components/amounts.tsx";
 import { Id } from "../../components/id.tsx";
 import { StateBadge, shownRunState } from "../../components/state-badge.tsx";
@@ -12,6 +13,7 @@ import { ReplayNotice } from "./replay/replay-notice.tsx";
 import type { RunView } from "./replay/use-replay.ts";
 import { RunActions } from "./run-actions.tsx";
 import { closeReasonIn, runStateOf } from "./run-state-of.ts";
+import { hasFailed } from "./workflow/workflow-rows.ts";
 
 interface RunHeadProps {
   /** As it is now: that is what can be acted upon. */
@@ -21,11 +23,12 @@ interface RunHeadProps {
   /** Null: now. */
   readonly moment: Moment | null;
   readonly onNow: () => void;
+  readonly workflows: readonly WorkflowView[];
 }
 
 const longestTask = 200;
 
-export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
+export function RunHead({ feed, shown, moment, onNow, workflows }: RunHeadProps) {
   const [isWhole, setWhole] = useState(false);
   const { task } = feed.state;
   return (
@@ -47,7 +50,15 @@ export function RunHead({ feed, shown, moment, onNow }: RunHeadProps) {
           )}
         </h1>
         {isKnown(feed) && (
-          <RunActions feed={feed} state={runStateOf(feed)} onDone={() => feed.askDetail(0)} />
+          <RunActions
+            feed={feed}
+            state={runStateOf(feed)}
+            hasFailedCalls={workflows.some(
+              ({ calls, delegationId }) =>
+                feed.state.delegations.get(delegationId)?.parentId === null && hasFailed(calls),
+            )}
+            onDone={() => feed.askDetail(0)}
+          />
         )}
       </div>
       {isWhole && <LongText className="my-2">{task}</LongText>}

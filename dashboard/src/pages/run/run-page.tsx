@@ -79,7 +79,13 @@ export function RunPage({ runId }: { readonly runId: string }) {
   );
   return (
     <>
-      <RunHead feed={feed} shown={shown} moment={moment} onNow={() => setPosition(null)} />
+      <RunHead
+        feed={feed}
+        shown={shown}
+        moment={moment}
+        onNow={() => setPosition(null)}
+        workflows={workflows}
+      />
       <ScriptedRunNotice feed={feed} />
       {feed.error !== undefined && <Problem error={feed.error} />}
       {moment === null && <RunAsks asks={asks} className="border-b border-line" />}
@@ -121,7 +127,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
             // Below the tree, over the same width: lines are long, and few trees fill a screen.
             <section
               aria-label="Timeline"
-              className="flex min-h-0 flex-[1.3] flex-col border-t border-line"
+              className="flex min-h-0 flex-1 flex-col border-t border-line"
             >
               <h2 className="sr-only">Timeline</h2>
               {timeline()}

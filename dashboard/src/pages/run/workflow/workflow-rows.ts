@@ -14,6 +14,7 @@ export interface CallCounts {
   readonly done: number;
   readonly replayed: number;
   readonly running: number;
+  readonly skipped: number;
   readonly failed: number;
 }
 
@@ -23,6 +24,8 @@ export type WorkflowRow =
       readonly kind: "call";
       readonly key: string;
       readonly call: WorkflowCallView;
+      /** The delegation that carries out the script. */
+      readonly runner: string;
       /** The agent of the call in this run, with all agents below it. */
       readonly agent: TreeRow | undefined;
     }
@@ -40,7 +43,8 @@ export function workflowRows(
     if (phase === null && its.length === 0) continue;
     const found = its.map((call): WorkflowRow & { readonly kind: "call" } => {
       const agent = call.state === "replayed" ? undefined : agents.get(call.delegation ?? "");
-      return { kind: "call", key: `${delegationId} ${call.key}`, call, agent };
+      const key = `${delegationId} ${call.key}`;
+      return { kind: "call", key, call, runner: delegationId, agent };
     });
     const spent = found
       .map(({ agent }) => agent?.spent ?? nothingSpent)
@@ -66,16 +70,24 @@ export function countCalls(calls: readonly WorkflowCallView[]): CallCounts {
     done: of("done"),
     replayed: of("replayed"),
     running: of("running", "waiting"),
+    skipped: of("skipped"),
     failed: of("failed", "null"),
   };
 }
 
+/** Some of the calls can give another result when the workflow is resumed. */
+export function hasFailed(calls: readonly WorkflowCallView[]): boolean {
+  const { failed, skipped } = countCalls(calls);
+  return failed + skipped > 0;
+}
+
 /** `3 done, 1 replayed, 2 running`. */
-export function tellCounts({ all, done, failed, replayed, running }: CallCounts): string {
+export function tellCounts({ all, done, failed, replayed, running, skipped }: CallCounts): string {
   const parts: readonly (readonly [number, string])[] = [
     [done, "done"],
     [replayed, "replayed"],
     [running, "running"],
+    [skipped, "skipped"],
     [failed, "failed"],
   ];
   const told = parts.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
@@ -83,14 +95,14 @@ export function tellCounts({ all, done, failed, replayed, running }: CallCounts)
 }
 
 const reasons: Readonly<Record<NonNullable<WorkflowCallView["why"]>, string>> = {
-  new: "New in this version",
-  changed: "Its call changed",
-  failed: "It had failed",
-  interrupted: "It was interrupted",
+  new: "ran: new",
+  changed: "ran: its call changed",
+  failed: "ran: it had failed",
+  interrupted: "ran: it was interrupted",
 };
 
 /** Why a call was replayed or ran; empty: there was no earlier run to take it from. */
 export function tellWhy({ delegation, state, why }: WorkflowCallView): string {
-  if (state === "replayed") return `Result of ${delegation ?? "an earlier run"}`;
+  if (state === "replayed") return `from ${delegation ?? "an earlier run"}`;
   return why === undefined ? "" : reasons[why];
 }

@@ -38,7 +38,7 @@ const nothingFolded: ReadonlySet<string> = new Set();
 /** A workflow by phases: which agents were replayed, which ran and why, and what each cost. */
 export function WorkflowTab(props: WorkflowTabProps) {
   const { chosen, feed, isNarrow, maySkip, onChoose, views } = props;
-  const [skipping, setSkipping] = useState<WorkflowCallView | null>(null);
+  const [skipping, setSkipping] = useState<CallRow | null>(null);
   const agents = new Map(treeRows(feed, nothingFolded).map((row) => [row.delegation.id, row]));
   const rows = views.flatMap((view): readonly Row[] => {
     const title: Row = { kind: "workflow", key: view.delegationId, view };
@@ -49,7 +49,7 @@ export function WorkflowTab(props: WorkflowTabProps) {
     return row?.kind === "call" ? (row.agent?.delegation.id ?? null) : null;
   };
   return (
-    <div className="@container flex min-h-0 flex-1 flex-col">
+    <>
       <VirtualList
         label="Workflow"
         isMain
@@ -93,14 +93,15 @@ export function WorkflowTab(props: WorkflowTabProps) {
           }
         }}
       />
-      {skipping?.delegation !== undefined && (
+      {skipping !== null && (
         <SkipDialog
-          delegationId={skipping.delegation}
-          label={skipping.label}
+          runId={feed.state.id}
+          runner={skipping.runner}
+          call={skipping.call}
           onClose={() => setSkipping(null)}
         />
       )}
-    </div>
+    </>
   );
 }
 
@@ -108,27 +109,22 @@ type Row =
   | WorkflowRow
   | { readonly kind: "workflow"; readonly key: string; readonly view: WorkflowView };
 
+type CallRow = Extract<WorkflowRow, { readonly kind: "call" }>;
+
 const columns =
-  "grid grid-cols-[minmax(0,1fr)_9rem_3.5rem_3.5rem_3.5rem_3.25rem] items-center gap-x-3 pr-4 pl-4 @3xl:grid-cols-[minmax(0,1fr)_10rem_10rem_8.5rem_4rem_4rem_3.25rem]";
-const spacious = "hidden @3xl:block";
+  "grid grid-cols-[minmax(0,1fr)_9rem_8.5rem_3.5rem_3.5rem] items-center gap-x-3 px-4";
 
 function ColumnTitles() {
   return (
     <div role="row" className={`${columns} h-7`}>
       <span role="columnheader">Agent</span>
       <span role="columnheader">State</span>
-      <span role="columnheader" className={spacious}>
-        Why
-      </span>
       <span role="columnheader">Tokens</span>
       <span role="columnheader" className="text-right">
         Cost
       </span>
       <span role="columnheader" className="text-right">
         Time
-      </span>
-      <span role="columnheader">
-        <span className="sr-only">Action</span>
       </span>
     </div>
   );
@@ -192,7 +188,7 @@ function Group({ group, isNarrow }: { readonly group: WorkflowGroup; readonly is
   }
   return (
     <div role="presentation" className={`${columns} h-full`}>
-      <span className="col-span-2 flex min-w-0 @3xl:col-span-3">{title}</span>
+      <span className="col-span-2 flex min-w-0">{title}</span>
       {tokens}
       {cost}
     </div>
@@ -200,23 +196,28 @@ function Group({ group, isNarrow }: { readonly group: WorkflowGroup; readonly is
 }
 
 interface CallProps extends Pick<WorkflowTabProps, "at" | "isInterrupted" | "isNarrow"> {
-  readonly row: Extract<WorkflowRow, { readonly kind: "call" }>;
-  readonly onSkip: ((call: WorkflowCallView) => void) | undefined;
+  readonly row: CallRow;
+  readonly onSkip: ((row: CallRow) => void) | undefined;
 }
 
 function Call({ at, isInterrupted, isNarrow, onSkip, row }: CallProps) {
   const { agent, call } = row;
   const { error = "", label } = call;
   const why = tellWhy(call);
+  const skip = onSkip !== undefined && call.kind === "agent" && call.state === "running" && (
+    <Button className="ml-auto h-6 px-2 text-xs max-sm:h-8" onClick={() => onSkip(row)}>
+      Skip
+    </Button>
+  );
   const name = (
     <span role="gridcell" className="flex min-w-0 items-center gap-2 sm:pl-3">
       {call.delegation === undefined ? (
-        <Text className="min-w-0 truncate font-medium">{label}</Text>
+        <Text className="max-w-3/5 shrink-0 truncate font-medium">{label}</Text>
       ) : (
         <Link
           to={`/delegations/${call.delegation}`}
           tabIndex={-1}
-          className="min-w-0 truncate font-medium hover:underline"
+          className="max-w-3/5 shrink-0 truncate font-medium hover:underline"
         >
           <Text>{label}</Text>
         </Link>
@@ -226,14 +227,12 @@ function Call({ at, isInterrupted, isNarrow, onSkip, row }: CallProps) {
           {call.kind === "timer" ? "timer" : "workflow"}
         </span>
       )}
+      {why !== "" && <Text className="min-w-0 truncate text-soft">{why}</Text>}
       {error !== "" && <Text className="min-w-0 flex-1 truncate text-xs text-bad">{error}</Text>}
+      {!isNarrow && skip}
     </span>
   );
-  const state = (
-    <span className="flex min-w-0">
-      <CallState row={row} isInterrupted={isInterrupted} />
-    </span>
-  );
+  const state = <CallState row={row} isInterrupted={isInterrupted} />;
   const tokens = agent && (
     <TokensBar used={agent.spent.tokens} of={agent.capTokens} estimated={agent.spent.estimated} />
   );
@@ -244,12 +243,6 @@ function Call({ at, isInterrupted, isNarrow, onSkip, row }: CallProps) {
       to={agent.delegation.status === "closed" ? agent.delegation.closedAt : at}
     />
   );
-  const isOpen = agent !== undefined && agent.delegation.status !== "closed";
-  const skip = onSkip !== undefined && isOpen && (
-    <Button className="h-6 px-2 text-xs max-sm:h-8" onClick={() => onSkip(call)}>
-      Skip
-    </Button>
-  );
   if (isNarrow) {
     return (
       <div role="presentation" className="flex h-full items-center gap-2 px-4">
@@ -259,10 +252,7 @@ function Call({ at, isInterrupted, isNarrow, onSkip, row }: CallProps) {
             role="gridcell"
             className="flex items-center gap-3 text-xs whitespace-nowrap text-soft"
           >
-            <span className="mr-auto flex min-w-0 gap-2">
-              {state}
-              <Text className="truncate">{why}</Text>
-            </span>
+            <span className="mr-auto min-w-0">{state}</span>
             {agent && <Tokens tokens={agent.spent.tokens} estimated={agent.spent.estimated} />}
             {cost}
             {time}
@@ -275,25 +265,16 @@ function Call({ at, isInterrupted, isNarrow, onSkip, row }: CallProps) {
   return (
     <div role="presentation" className={`${columns} h-full`}>
       {name}
-      <span role="gridcell" className="min-w-0" title={why}>
+      <span role="gridcell" className="min-w-0">
         {state}
       </span>
-      <span role="gridcell" className={`min-w-0 truncate text-soft ${spacious}`} title={why}>
-        <Text>{why}</Text>
-      </span>
-      <span role="gridcell">
-        <span className={spacious}>{tokens}</span>
-        <span className="@3xl:hidden">
-          {agent && <Tokens tokens={agent.spent.tokens} estimated={agent.spent.estimated} />}
-        </span>
-      </span>
+      <span role="gridcell">{tokens}</span>
       <span role="gridcell" className="text-right text-soft">
         {cost}
       </span>
       <span role="gridcell" className="text-right text-soft">
         {time}
       </span>
-      <span role="gridcell">{skip}</span>
     </div>
   );
 }
@@ -306,6 +287,7 @@ const looks: Readonly<
   done: { state: "succeeded", word: "Done" },
   replayed: { state: "replayed", word: "Replayed" },
   null: { state: "failed", word: "Failed: null" },
+  skipped: { state: "cancelled", word: "Skipped: null" },
   failed: { state: "failed", word: "Failed: thrown" },
 };
 
