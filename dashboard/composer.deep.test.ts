@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { openEngine, type TestEngine, testProfile } from "../src/testing/engine-fixture.ts";
@@ -140,6 +140,55 @@ describe("the composer", { timeout: 60_000 }, () => {
     await page.getByRole("grid", { name: "Runs" }).waitFor();
     expect(await field.inputValue()).toBe("");
     expect(await page.getByLabel("Agent", { exact: true }).inputValue()).toBe("");
+    expect(faults).toEqual([]);
+    await context.close();
+    await server.close(100);
+  });
+});
+
+describe("consent to a folder", { timeout: 60_000 }, () => {
+  it("is asked before the first run, and is changed and forgotten under System", async () => {
+    await using engine = await openEngine({
+      consent: "given",
+      profiles: [testProfile("writer", { tools: ["write_file"] })],
+      model: ({ messages }) =>
+        messages.length > 1
+          ? "Written."
+          : { calls: [{ tool: "write_file", input: { path: "note.txt", content: "hello" } }] },
+    });
+    const { link, server } = await serve(engine, opened.files);
+    const { page, context, faults } = await openPage(opened.browser, link("/runs"));
+    const field = page.getByLabel("Task or command");
+    const dialog = page.getByRole("dialog");
+    await page.getByLabel("Agent", { exact: true }).selectOption("writer");
+    await field.fill("Write a note");
+    await field.press("Enter");
+    await dialog.getByText("Agents have not worked in this folder before").waitFor();
+    await dialog.getByText(engine.workspace).waitFor();
+    expect(await dialog.getByRole("button", { name: "Start run" }).isDisabled()).toBe(true);
+    expect([await findBarriers(page), await overflow(page)]).toEqual([[], 0]);
+    if (shots) await page.screenshot({ path: join(shots, "consent.png") });
+    // Closing the question grants nothing, and loses nothing.
+    await page.keyboard.press("Escape");
+    await dialog.waitFor({ state: "detached" });
+    expect(await field.inputValue()).toBe("Write a note");
+    expect(await engine.store.listRuns({})).toEqual([]);
+    await field.press("Enter");
+    await dialog.getByLabel(/Read-only/).check();
+    await dialog.getByRole("button", { name: "Start run" }).click();
+    await page.getByRole("region", { name: "Result" }).getByText("Written.").waitFor();
+    expect(existsSync(join(engine.workspace, "note.txt"))).toBe(false);
+
+    await page.goto(`${server.url}/system?tab=folders`);
+    const row = page.getByRole("row").filter({ hasText: engine.workspace });
+    await row.getByText("Read-only").waitFor();
+    await row.getByRole("button", { name: "Change…" }).click();
+    await dialog.getByLabel(/In a copy/).check();
+    await dialog.getByRole("button", { name: "Save" }).click();
+    await row.getByText("In a copy").waitFor();
+    expect(await findBarriers(page)).toEqual([]);
+    await row.getByRole("button", { name: "Forget" }).click();
+    await row.getByText("Not yet").waitFor();
     expect(faults).toEqual([]);
     await context.close();
     await server.close(100);

@@ -15,6 +15,7 @@ import { type Clock, systemClock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../ports/record-store.ts";
 import {
+  installationUser,
   type Principal,
   type Role,
   requireRole,
@@ -58,7 +59,7 @@ export class AccessTokens {
   async authenticate(token: string): Promise<Principal | undefined> {
     const name = nameInToken(token);
     if (name === undefined) return undefined;
-    if (name === installationName) {
+    if (name === installationUser) {
       const own = installationToken(this.#file);
       return isSame(token, hashOfToken(own)) ? { id: name, role: "admin" } : undefined;
     }
@@ -160,9 +161,6 @@ interface StoredToken extends AccessToken {
   readonly hash: string;
 }
 
-/** The name of the installation's own token, which is also the principal of the command line. */
-const installationName = "local";
-
 const namePattern = /^[a-z0-9][a-z0-9-]{0,31}$/;
 const tokenPattern = /^mnd_([a-z0-9][a-z0-9-]{0,31})_([A-Za-z0-9_-]{43})$/;
 
@@ -181,10 +179,10 @@ function nameInToken(token: string): string | undefined {
 }
 
 function requireTokenName(name: string): void {
-  if (namePattern.test(name) && name !== installationName) return;
+  if (namePattern.test(name) && name !== installationUser) return;
   const why =
-    name === installationName
-      ? `"${installationName}" is the installation's own token.`
+    name === installationUser
+      ? `"${installationUser}" is the installation's own token.`
       : `It has 1 to 32 small letters, digits and dashes; this is ${JSON.stringify(name.slice(0, 60))}.`;
   throw new MandateError("usage", `A token needs a name of its own. ${why}`);
 }
@@ -242,7 +240,7 @@ export function rotateInstallationToken(file: string): string {
 
 function writeDraft(file: string): string {
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const token = newToken(installationName);
+  const token = newToken(installationUser);
   const draft = `${file}.${process.pid}.${token.slice(-8)}`;
   writeFileSync(draft, `${token}\n`, { mode: 0o600, flag: "wx" });
   return draft;
@@ -258,7 +256,7 @@ function readToken(file: string): string {
     );
   }
   const token = readFileSync(file, "utf8").trim();
-  if (nameInToken(token) === installationName) return token;
+  if (nameInToken(token) === installationUser) return token;
   throw new MandateError(
     "config-invalid",
     `The file "${file}" does not contain an access token. Create a new token with \`mandate token rotate\`.`,

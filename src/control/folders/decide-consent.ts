@@ -109,7 +109,7 @@ function tooBroad(folder: string, breadth: string): string {
 
 function noConsent(folder: string): string {
   return (
-    `Work in ${JSON.stringify(folder)} needs your consent first. Start a run there at a terminal and answer once, ` +
+    `Work in ${JSON.stringify(folder)} needs your consent first. Start a run there at a terminal or on the page and answer once, ` +
     "run mandate init there, or give --trust-folder (in place), --trust-folder=copy (you review the changes) " +
     "or --trust-folder=read-only."
   );

@@ -5,7 +5,7 @@ import { MandateError } from "../../ports/mandate-error.ts";
 import { nearestRealPath } from "../../workspaces/resolve-inside.ts";
 import { type Environment, findPlaces, userHomeOf } from "../places.ts";
 import type { ControlPlane } from "../records/control-plane.ts";
-import type { Principal } from "../records/principal.ts";
+import { installationUser, type Principal } from "../records/principal.ts";
 import {
   breadthOf,
   type ConsentDecision,
@@ -37,8 +37,6 @@ interface Permit {
   readonly folder: string;
   readonly mode: ConsentMode;
   readonly force: boolean;
-  /** The user whose stored answers for folders below narrow the permit. */
-  readonly user: string;
 }
 
 /** Decides where agents may work: by answers in records, and by the calls of this process. */
@@ -81,7 +79,7 @@ export class FolderConsents {
     if (because === "answer") {
       await this.#options.plane.consent({ folder: real, mode, owner: ownerOf(real) }, by);
     } else if (because !== "memory") {
-      this.#permits.push({ folder: real, mode, force: because === "force", user: by.id });
+      this.#permits.push({ folder: real, mode, force: because === "force" });
     }
   }
 
@@ -90,15 +88,29 @@ export class FolderConsents {
    * without consent.
    */
   async modeOf(folder: string, user: string): Promise<ConsentMode> {
-    const permit = this.#permitFor(realPathOf(folder));
-    const decision =
-      permit === undefined
-        ? await this.decide(folder, user, this.#options)
-        : await this.decide(folder, permit.user, { isNamed: true, force: permit.force });
-    if (decision.kind === "allowed") {
-      return permit === undefined ? decision.mode : narrowerMode(permit.mode, decision.mode);
-    }
+    const decision = await this.decisionFor(folder, user);
+    if (decision.kind === "allowed") return decision.mode;
     throw new MandateError("refused-by-policy", refusalOf(decision, folder));
+  }
+
+  /**
+   * What holds for runs of a user now: a permit of this process, or the user's answer. Neither allows
+   * more than the installation's own user and the runs' user answered.
+   */
+  async decisionFor(folder: string, user: string): Promise<ConsentDecision> {
+    const permit = this.#permitFor(realPathOf(folder));
+    const call = permit === undefined ? this.#options : { isNamed: true, force: permit.force };
+    const decision = await this.decide(folder, user, call);
+    if (decision.kind !== "allowed") return decision;
+    const most = await this.#mostFor(folder);
+    const mode = narrowerMode(narrowerMode(decision.mode, most), permit?.mode ?? most);
+    return { ...decision, mode };
+  }
+
+  /** The answer of the installation's own user, which no other user's answer widens. */
+  async #mostFor(folder: string): Promise<ConsentMode> {
+    const decision = await this.decide(folder, installationUser, { isNamed: true });
+    return decision.kind === "allowed" ? decision.mode : "in-place";
   }
 
   /** The permit of the nearest folder above. For a broad folder only a forced permit counts. */

@@ -21,6 +21,9 @@ export interface Principal {
   readonly allRuns?: boolean | undefined;
 }
 
+/** The principal of the command line, and of the installation's own token. */
+export const installationUser = "local";
+
 /** The actions that require a role. */
 type ControlAction =
   | "read"

@@ -1,10 +1,13 @@
 import { type KeyboardEvent, useId, useLayoutEffect, useRef, useState } from "react";
 import { Button } from "../../components/button.tsx";
+import { ConsentDialog } from "../../components/consent-dialog.tsx";
 import { isSending } from "../../components/is-sending.ts";
 import { LongText } from "../../components/text.tsx";
 import { client } from "../../data/client.ts";
+import { modeWords, useFolders } from "../../data/folders.ts";
 import { useAction } from "../../data/use-action.ts";
 import { useValue, ValueStore } from "../../data/value-store.ts";
+import { Link } from "../../router/link.tsx";
 import { navigate } from "../../router/router.ts";
 import { useKeys } from "../../shell/keys.ts";
 import { ComposerChoices } from "./composer-choices.tsx";
@@ -40,6 +43,9 @@ export function Composer() {
   const suggestions = isOpen ? found : [];
   const chosen = suggestions[Math.min(index, suggestions.length - 1)];
   const isCommand = text.startsWith("/");
+  const folders = useFolders().data?.items;
+  const folder = folders?.find((one) => workspace === undefined || one.folder === workspace);
+  const [isConsenting, setConsenting] = useState(false);
   useKeys([{ keys: "n", label: "New run", run: () => field.current?.focus() }]);
 
   // Where a picked suggestion leaves the caret, before anything is painted.
@@ -49,13 +55,18 @@ export function Composer() {
     field.current?.setSelectionRange(draft.caret, draft.caret);
   }, [draft]);
 
-  const send = useAction(async () => {
+  const send = useAction(async (isAnswered = false) => {
     const said = text.trim();
     if (said === "") return;
+    setConsenting(false);
     if (said.startsWith("/")) {
       const { ok, reply: words } = await client.executeCommand({ text: said, workspace });
       setReply({ ok, text: words });
       if (ok) kept.draft.set(empty);
+      return;
+    }
+    if (folder?.mode === null && !isAnswered) {
+      setConsenting(true);
       return;
     }
     const who = profile === "" ? {} : { profile };
@@ -127,6 +138,11 @@ export function Composer() {
             onWorkspace={(folder) => kept.workspace.set(folder)}
             isCommand={isCommand}
           />
+          {!isCommand && (folder?.mode === "copy" || folder?.mode === "read-only") && (
+            <Link to="/system?tab=folders" className="truncate text-xs text-soft hover:underline">
+              {modeWords[folder.mode].label}
+            </Link>
+          )}
           <span className="ml-auto text-xs text-soft max-sm:invisible max-sm:w-0">
             Shift+Enter for a new line
           </span>
@@ -139,6 +155,14 @@ export function Composer() {
           </Button>
         </div>
       </div>
+      {isConsenting && folder !== undefined && (
+        <ConsentDialog
+          row={folder}
+          action="Start run"
+          onDone={() => void send.run(true)}
+          onClose={() => setConsenting(false)}
+        />
+      )}
       <SuggestionList
         id={`${base}-list`}
         items={suggestions}

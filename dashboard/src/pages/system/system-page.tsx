@@ -3,6 +3,7 @@ import { Tabs } from "../../components/tabs.tsx";
 import { client } from "../../data/client.ts";
 import { useLiveQuery } from "../../data/use-live-query.ts";
 import { useQueryWord } from "../../router/router.ts";
+import { FoldersTab } from "./folders-tab.tsx";
 import { MemoryTab } from "./memory-tab.tsx";
 import { ModelsTab } from "./models-tab.tsx";
 import { OverviewTab } from "./overview-tab.tsx";
@@ -38,6 +39,7 @@ export function SystemPage() {
             label: "Models",
             content: () => system.data && <ModelsTab models={system.data.models} />,
           },
+          { id: "folders", label: "Folders", content: () => <FoldersTab /> },
           { id: "memory", label: "Memory", content: () => <MemoryTab /> },
         ]}
       />

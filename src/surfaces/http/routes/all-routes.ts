@@ -2,6 +2,7 @@ import { agentRoutes } from "./agents.ts";
 import { commandRoutes } from "./commands.ts";
 import { delegationRoutes } from "./delegations.ts";
 import { fileRoutes } from "./files.ts";
+import { folderRoutes } from "./folders.ts";
 import { inboxRoutes } from "./inbox.ts";
 import { keptWorkRoutes } from "./kept-work.ts";
 import { limitRoutes } from "./limits.ts";
@@ -28,6 +29,7 @@ export const routes = [
   ...agentRoutes,
   ...profileRoutes,
   ...trustRoutes,
+  ...folderRoutes,
   ...recordRoutes,
   ...inboxRoutes,
   ...sessionRoutes,
