@@ -214,7 +214,10 @@ export function loseRun(run: LiveRun): void {
 export interface Execution {
   /** What the events that create the run and its delegations record about it. */
   readonly recorded: {
-    run(maxChildren: number): Pick<EventPayloads["run.started"], "spread">;
+    run(
+      maxChildren: number,
+      outlivesProcess: boolean,
+    ): Pick<EventPayloads["run.started"], "spread">;
     delegation(contract: Contract): Pick<EventPayloads["agent.subagent_created"], "budget">;
   };
   /** The run by its log, where other processes write to it; null: this process writes all of it. */

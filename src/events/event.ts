@@ -102,9 +102,9 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly goal?: { readonly behind: string | null };
     /**
      * The run is distributed: workers claim its delegations. The log enforces the most delegations, because
-     * no single worker knows all of them.
+     * no single worker knows all of them. `outlives_process`: its session may continue in another process.
      */
-    readonly spread?: { readonly delegations: number };
+    readonly spread?: { readonly delegations: number; readonly outlives_process?: true };
     readonly worker: string;
     readonly fence: number;
   };

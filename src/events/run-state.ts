@@ -21,7 +21,7 @@ export interface RunState {
   goal: { readonly behind: string | null } | null;
   session: StoredEvent<"run.started">["payload"]["session"] | null;
   /** Set for a distributed run. */
-  spread: { readonly delegations: number } | null;
+  spread: NonNullable<StoredEvent<"run.started">["payload"]["spread"]> | null;
   worker: string;
   fence: number;
   startedAt: number;

@@ -311,6 +311,11 @@ export interface SessionRequest extends RequestedWorkspace {
   readonly requests?: RequestGrant | undefined;
   readonly readOnly?: boolean | undefined;
   readonly by?: RunPrincipal | undefined;
+  /**
+   * Its client may return to another process. With workers, the sub-agents continue when this process
+   * is gone, whatever their contracts say about an interrupt.
+   */
+  readonly outlivesProcess?: boolean | undefined;
 }
 
 export interface RequestGrant {

@@ -32,6 +32,8 @@ export interface ProcessFleet extends AsyncDisposable {
   readonly client: Runtime;
   readonly workers: readonly ChildProcess[];
   readonly url: string;
+  /** Of the client: what another program of this fleet is started with. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
   /** The folder of the client, which all of them see. */
   readonly workspace: string;
   /** One more, or one in the place of one that is gone. */
@@ -104,6 +106,7 @@ export async function openProcessFleet(options: FleetOptions): Promise<ProcessFl
     client,
     workers,
     url,
+    environment: environment(url),
     workspace,
     add,
     async startAndLeave(task) {

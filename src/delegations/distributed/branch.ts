@@ -39,8 +39,8 @@ export async function workOnBranch(
   if (typeof found === "string") return found;
   const fence = found.delegations.get(id)?.share?.fence ?? 0;
   const claim = { worker: store.ownership.worker, fence: fence + 1 };
-  // What the worker before wrote is read when it cannot write any more.
-  const isFresh = fence === 0;
+  // What the process before wrote is read when it cannot write any more.
+  const isFresh = fence === 0 && found.delegations.get(id)?.status === "created";
   if (!isFresh) {
     if (!(await claimFirst(store, runId, id, claim))) return "busy";
     await parts.endStrays(new Set([id]));

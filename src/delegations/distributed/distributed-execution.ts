@@ -19,7 +19,9 @@ import { StillBelow } from "./still-below.ts";
  */
 export class DistributedExecution implements Execution {
   readonly recorded: Execution["recorded"] = {
-    run: (delegations) => ({ spread: { delegations } }),
+    run: (delegations, outlivesProcess) => ({
+      spread: { delegations, ...(outlivesProcess && { outlives_process: true }) },
+    }),
     delegation: ({ budget: { cost, tokens } }) => ({
       budget: cost === null ? { tokens } : { tokens, cost },
     }),

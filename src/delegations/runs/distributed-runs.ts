@@ -16,6 +16,7 @@ import { type Orphan, tendOrphans } from "../distributed/tend-orphans.ts";
 import { cancelStored } from "../ends/cancel-stored.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { Scheduler } from "../scheduler.ts";
+import { interruptLostProgram } from "../suspend/suspend-stored.ts";
 import type { EngineState } from "./live-runs.ts";
 
 export interface WorkOptions {
@@ -153,10 +154,8 @@ export async function reenqueueOrphansOf(
     const { id } = delegation;
     if (!(await isOrphaned(store, state, delegation))) continue;
     const contract = await store.readContract(id).catch(() => undefined);
-    if (contract?.model.provider === externalProvider) {
-      await cancelStored(parts, state.id, state.id, { code: "program_gone" });
-      return undefined;
-    }
+    const isProgram = contract?.model.provider === externalProvider;
+    if (isProgram && !(await interruptLostProgram(parts, state))) return undefined;
     if (contract === undefined) {
       const text = "Its stored contract is not the one it was created with.";
       await cancelStored(parts, state.id, id, { code: "contract_invalid", text });

@@ -142,6 +142,7 @@ export async function openSession(own: EngineState, request: SessionRequest): Pr
     client,
     models,
     callId: null,
+    outlivesProcess: request.outlivesProcess ?? false,
   });
   await runs.hold(run, root);
   return new Session(root);
@@ -231,12 +232,12 @@ function newRun(
   return new LiveRun(parts, settings, execution);
 }
 
-type RootStart = Omit<Start, "before" | "caller" | "step">;
+type RootStart = Omit<Start, "before" | "caller" | "step"> & { readonly outlivesProcess?: boolean };
 
 /** Writes the run and its root in one transaction. The process owns the run until its root closes. */
 async function createRoot(
   { runs }: EngineState,
-  start: RootStart,
+  { outlivesProcess = false, ...start }: RootStart,
   about: Pick<EventPayloads["run.started"], "session" | "goal"> = {},
 ): Promise<{ readonly root: LiveDelegation; readonly closed: Promise<DelegationResult> }> {
   const { run } = start;
@@ -247,7 +248,7 @@ async function createRoot(
     workspace: run.settings.workspace,
     budget: { tokens: run.budget.tokens },
     ...about,
-    ...run.execution.recorded.run(limits.maxChildren),
+    ...run.execution.recorded.run(limits.maxChildren, outlivesProcess),
     ...run.settings.ownership,
   };
   const before = [{ type: "run.started" as const, payload }];

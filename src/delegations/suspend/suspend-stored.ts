@@ -121,12 +121,7 @@ export async function interruptStored(
       const outcome = await cancelStored(parts, run.id, run.id, cause);
       return { outcome: outcome === "cancelled" ? outcome : "already_terminal", settled };
     }
-    await appendDecided(store, run.id, async ({ delegations }) => {
-      const now = delegations.get(root.id);
-      if (now?.status !== "running" || now.interruption !== null) return [];
-      const payload = { cause, reason: describeCause(cause), closes_as: closeReasonOf(cause) };
-      return [{ type: "agent.interrupted", sub_agent_id: root.id, payload }];
-    });
+    await writeInterrupt(store, run.id, root.id, { cause });
     await dispatchRoot();
   }
   const end = untilReached(store, run.id, () => false);
@@ -136,6 +131,43 @@ export async function interruptStored(
   }
   await end;
   return { outcome: outliving.length > 0 ? "paused" : "cancelled", settled };
+}
+
+/**
+ * The process of an agent of another program is gone, which interrupts its run. The worker that claims
+ * the root next treats its children. False: no child outlives it, and the run was closed.
+ */
+export async function interruptLostProgram(parts: Parts, run: RunState): Promise<boolean> {
+  const [root] = run.delegations.values();
+  if (root === undefined) return false;
+  if (root.status === "running" && root.interruption !== null) return true;
+  const cause = { code: "program_gone" } as const;
+  const letsAllGoOn = run.spread?.outlives_process === true;
+  const fates = [...(await fatesOf(parts.store, run, root)).values()];
+  if (!fates.some((fate) => letsAllGoOn || fate !== "cancel")) {
+    await cancelStored(parts, run.id, run.id, cause);
+    return false;
+  }
+  await writeInterrupt(parts.store, run.id, root.id, { cause, letsAllGoOn });
+  return true;
+}
+
+/** Written once, by whichever process is first. */
+function writeInterrupt(
+  store: Store,
+  runId: string,
+  rootId: string,
+  { cause, letsAllGoOn = false }: { readonly cause: Cause; readonly letsAllGoOn?: boolean },
+): Promise<boolean> {
+  const payload = {
+    ...{ cause, reason: describeCause(cause), closes_as: closeReasonOf(cause) },
+    ...(letsAllGoOn && { resumed: true as const }),
+  };
+  return appendDecided(store, runId, async ({ delegations }) => {
+    const now = delegations.get(rootId);
+    if (now?.status !== "running" || now.interruption !== null) return [];
+    return [{ type: "agent.interrupted", sub_agent_id: rootId, payload }];
+  });
 }
 
 type Fate = Awaited<ReturnType<Store["readContract"]>>["on_parent_interrupt"];

@@ -153,7 +153,7 @@ describe("two servers behind one address", { timeout: 60_000 }, () => {
     expect(await metrics.text()).toContain('mandate_workers{state="alive",takes_work="no"} 2');
   });
 
-  it("serve MCP without sessions at either, and with them at the one that opened it", async () => {
+  it("serve MCP at either, with sessions and without them", async () => {
     const [one, other] = both();
     const capabilities = { elicitation: {}, extensions: { "io.modelcontextprotocol/tasks": {} } };
     const at = ({ url }: Served) => ({ url: `${url}/mcp`, token });
@@ -185,8 +185,11 @@ describe("two servers behind one address", { timeout: 60_000 }, () => {
         body: JSON.stringify(list),
       });
     expect((await ask(one)).status).toBe(200);
-    // The protocol's word for: begin anew. A balancer that keeps a token at one server avoids it.
-    expect((await ask(other)).status).toBe(404);
+    expect((await ask(other)).status).toBe(200);
+    const sent = { ...headers, authorization: `Bearer ${token}` };
+    const ended = await fetch(`${other.url}/mcp`, { method: "DELETE", headers: sent });
+    expect(ended.status).toBe(200);
+    expect((await ask(one)).status).toBe(404);
   });
 
   it("do not start with a key that is none", async () => {

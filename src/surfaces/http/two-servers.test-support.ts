@@ -30,6 +30,41 @@ export interface Served {
   readonly api: MandateClient;
 }
 
+export interface Serving {
+  readonly workspace: string;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly arguments?: readonly string[];
+}
+
+/** `mandate serve` as a process of its own; its address is known once it listens. */
+export function startServing({ arguments: given = [], environment, workspace }: Serving): {
+  readonly child: ChildProcess;
+  readonly url: Promise<string>;
+} {
+  const child = spawn(
+    process.execPath,
+    ["--no-warnings", program, "serve", "--port", "0", "--workspace", workspace, ...given],
+    { env: environment, stdio: ["ignore", "pipe", "pipe"] },
+  );
+  let said = "";
+  child.stderr.on("data", (bytes) => {
+    said += String(bytes);
+  });
+  const ended = once(child, "exit").then(([code]) => {
+    throw new Error(`The server ended with ${code}: ${said}`);
+  });
+  ended.catch(() => undefined);
+  const listening = async (): Promise<string> => {
+    for await (const line of createInterface({ input: child.stdout })) {
+      const [url] = /http:\/\/[\d.:]+/.exec(line) ?? [];
+      if (url !== undefined) return url;
+    }
+    return ended;
+  };
+  const url = Promise.race([listening(), ended]).finally(() => child.stdout.resume());
+  return { child, url };
+}
+
 /** Two servers, what is in front of them, and a token that each of them takes. */
 export class TwoServers implements AsyncDisposable {
   readonly #root = realpathSync(mkdtempSync(join(tmpdir(), "mandate-servers-")));
@@ -64,44 +99,24 @@ export class TwoServers implements AsyncDisposable {
   /** `mandate serve`, as a person would start it. */
   async startOne(pageKey?: string): Promise<Served> {
     const root = this.#root;
-    const child = spawn(
-      process.execPath,
-      [
-        ...["--no-warnings", program, "serve", "--port", "0", "--workspace", join(root, "work")],
+    const served = startServing({
+      workspace: join(root, "work"),
+      arguments: [
         ...["--playbook", join(root, "playbook.yaml")],
         ...["--allow-host", `127.0.0.1:${this.balancer.port}`],
       ],
-      {
-        env: {
-          ...childEnvironment,
-          HOME: root,
-          MANDATE_HOME: join(root, "home"),
-          MANDATE_DATABASE_URL: this.#database,
-          ...(pageKey !== undefined && { MANDATE_PAGE_KEY: pageKey }),
-        },
-        stdio: ["ignore", "pipe", "pipe"],
+      environment: {
+        ...childEnvironment,
+        HOME: root,
+        MANDATE_HOME: join(root, "home"),
+        MANDATE_DATABASE_URL: this.#database,
+        ...(pageKey !== undefined && { MANDATE_PAGE_KEY: pageKey }),
       },
-    );
-    this.#started.push(child);
-    let said = "";
-    child.stderr.on("data", (bytes) => {
-      said += String(bytes);
     });
-    const ended = once(child, "exit").then(([code]) => {
-      throw new Error(`The server ended with ${code}: ${said}`);
-    });
-    ended.catch(() => undefined);
-    const listening = async (): Promise<string> => {
-      for await (const line of createInterface({ input: child.stdout })) {
-        const [url] = /http:\/\/[\d.:]+/.exec(line) ?? [];
-        if (url !== undefined) return url;
-      }
-      return ended;
-    };
-    const url = await Promise.race([listening(), ended]);
-    child.stdout.resume();
+    this.#started.push(served.child);
+    const url = await served.url;
     const api = new MandateClient({ url, token: this.token });
-    return { url, child, port: Number(new URL(url).port), api };
+    return { url, child: served.child, port: Number(new URL(url).port), api };
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -33,6 +33,10 @@ export interface ClientSession {
   readonly opened: Session | undefined;
   /** All open sessions, one for each folder. */
   readonly sessions: readonly Session[];
+  /** The runs that other servers opened for this client's session. */
+  readonly runsElsewhere: readonly string[];
+  /** Its open runs here, and those of other servers. */
+  readonly runIds: readonly string[];
   /** The session whose run a delegation belongs to. */
   holding(delegationId: string): Promise<Session | undefined>;
   /** The client can show questions to its user, until the session is closed. */
@@ -40,6 +44,8 @@ export interface ClientSession {
   /** Open calls, also those that wait for a reply of the client. */
   readonly calls: OpenCalls;
   close(): Promise<void>;
+  /** The client may continue at another server: its runs stay open, and their delegations continue. */
+  leave(): void;
 }
 
 export interface ClientSessionOptions {
@@ -51,6 +57,15 @@ export interface ClientSessionOptions {
   /** The folders of a client without roots, as real paths; default: the first one. */
   readonly folders: readonly string[];
   readonly readOnly?: boolean | undefined;
+  /** Where its runs are stored for other servers; absent: it ends with this process. */
+  readonly stored?: SharedRuns | undefined;
+}
+
+/** The runs of one client's session, over all servers of a database. */
+export interface SharedRuns {
+  /** As they were read with the client's latest request. */
+  readonly runs: readonly string[];
+  add(runId: string): Promise<void>;
 }
 
 export class LocalClientSession implements ClientSession {
@@ -65,6 +80,8 @@ export class LocalClientSession implements ClientSession {
   #roots: readonly string[] | undefined;
   readonly #sessions = new Map<string, Promise<Session>>();
   #all: readonly Session[] = [];
+  /** The runs that this process opened, also those that are over. */
+  readonly #opened = new Set<string>();
   #isClosed = false;
   #leave: (() => void) | undefined;
 
@@ -74,11 +91,20 @@ export class LocalClientSession implements ClientSession {
     this.principal = options.principal;
     this.client = options.client;
     const { clock, store } = this.runtime;
-    this.calls = new OpenCalls(store, () => this.#all.map(({ runId }) => runId), clock);
+    this.calls = new OpenCalls(store, () => this.runIds, clock);
   }
 
   get sessions(): readonly Session[] {
     return this.#all;
+  }
+
+  get runsElsewhere(): readonly string[] {
+    const runs = this.#options.stored?.runs ?? [];
+    return runs.filter((id) => !this.#opened.has(id));
+  }
+
+  get runIds(): readonly string[] {
+    return [...this.#all.map(({ runId }) => runId), ...this.runsElsewhere];
   }
 
   async workspaces(): Promise<readonly string[]> {
@@ -126,10 +152,14 @@ export class LocalClientSession implements ClientSession {
     if (!this.#isClosed) this.#leave ??= this.runtime.attend();
   }
 
-  async close(): Promise<void> {
+  leave(): void {
     this.#isClosed = true;
     this.#leave?.();
     this.calls.close();
+  }
+
+  async close(): Promise<void> {
+    this.leave();
     await Promise.allSettled(this.#sessions.values());
     await Promise.allSettled(this.#all.map((session) => session.close()));
   }
@@ -148,14 +178,20 @@ export class LocalClientSession implements ClientSession {
       isRealWorkspace: true,
       by: this.principal,
       readOnly: this.#options.readOnly,
+      outlivesProcess: this.#options.stored !== undefined,
     });
+    this.#opened.add(session.runId);
     this.#all = [...this.#all, session];
+    await this.#options.stored?.add(session.runId);
     return session;
   }
 
   async #isOver({ delegationId, runId }: Session): Promise<boolean> {
     const run = await this.runtime.store.readRun(runId);
-    return run?.delegations.get(delegationId)?.status === "closed";
+    const root = run?.delegations.get(delegationId);
+    // It was interrupted while this process was taken for dead.
+    const isInterrupted = root?.status === "running" && root.interruption !== null;
+    return isInterrupted || root?.status === "closed";
   }
 
   /**

@@ -32,7 +32,7 @@ const mostShown = 50;
  * finds its work again after its server was killed. A client without a name has no other sessions.
  */
 export async function earlierWork(session: ClientSession): Promise<readonly EarlierSubAgent[]> {
-  if (session.client === unnamedClient) return [];
+  if (session.client === unnamedClient && session.runsElsewhere.length === 0) return [];
   const { store } = session.runtime;
   const folders = await session.workspaces();
   const workers = askWorkersOnce(store);
@@ -60,14 +60,20 @@ export async function earlierWork(session: ClientSession): Promise<readonly Earl
 async function isEarlierSession(
   { id, workspace }: RunRow,
   head: SessionHead,
-  { client, principal, runtime, sessions }: ClientSession,
+  { client, principal, runsElsewhere, runtime, sessions }: ClientSession,
   folders: readonly string[],
 ): Promise<boolean> {
+  if (runsElsewhere.includes(id)) return true;
   const isThere =
     workspace === null
       ? folders.length === 0
       : folders.some((folder) => isInside(folder, workspace));
-  if (head.client !== client || !isThere || sessions.some(({ runId }) => runId === id))
+  if (
+    client === unnamedClient ||
+    head.client !== client ||
+    !isThere ||
+    sessions.some(({ runId }) => runId === id)
+  )
     return false;
   return (await runOwnersOf(runtime.store).of(id)) === principal.id;
 }

@@ -2,6 +2,7 @@ import type { McpServer, Server, ServerNotifier } from "@modelcontextprotocol/se
 import type { Principal } from "../../../control/records/principal.ts";
 import type { Era } from "../client-abilities.ts";
 import type { Tasks } from "../tasks/tasks.ts";
+import type { StoredSession, StoredSessions } from "./stored-sessions.ts";
 
 /** A client over HTTP. */
 export interface HttpClient {
@@ -9,6 +10,8 @@ export interface HttpClient {
   /** Its own name; untrusted. */
   readonly name: string;
   readonly era: Era;
+  /** Absent: its session ends with this server. */
+  readonly stored?: StoredSession | undefined;
 }
 
 /** What the HTTP endpoint needs from the product. */
@@ -20,6 +23,8 @@ export interface HttpService<Session> {
   isBusy(session: Session): boolean | Promise<boolean>;
   /** Makes a server for one request (2026-07-28) or one session (2025-11-25). */
   makeServer(session: Session, client: HttpClient): ServedServer | Promise<ServedServer>;
+  /** Where sessions are stored for other servers of the database; absent: nowhere. */
+  readonly stored?: StoredSessions | undefined;
   /** The tasks of its servers. */
   readonly tasks?: Tasks | undefined;
   /** Notifies of changes that the principal may see, until the returned function is called. */

@@ -70,8 +70,15 @@ export class KeptSessions<Session> {
   }
 
   async endAll(isConcerned: (owner: string) => boolean = () => true): Promise<void> {
-    const keys = [...this.#entries].filter(([, { owner }]) => isConcerned(owner));
-    await Promise.all(keys.map(([key, { owner }]) => this.end(owner, key)));
+    await this.#endWhere(async ({ owner }) => isConcerned(owner));
+  }
+
+  /** Ends those that another server has ended. */
+  async endLike(isOver: (session: Session) => boolean): Promise<void> {
+    await this.#endWhere(async (entry) => {
+      const session = await entry.session.catch(() => undefined);
+      return session !== undefined && isOver(session);
+    });
   }
 
   async sweep(): Promise<void> {
@@ -89,6 +96,13 @@ export class KeptSessions<Session> {
 
   stop(): void {
     this.#sweeper.cancel();
+  }
+
+  async #endWhere(isConcerned: (entry: Entry<Session>) => Promise<boolean>): Promise<void> {
+    const ends = [...this.#entries].map(async ([key, entry]) => {
+      if (await isConcerned(entry)) await this.end(entry.owner, key);
+    });
+    await Promise.all(ends);
   }
 
   #hold(entry: Entry<Session>): { readonly session: Promise<Session>; release(): void } {

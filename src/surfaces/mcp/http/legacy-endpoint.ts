@@ -21,6 +21,7 @@ import {
   sessionNotFound,
 } from "./http-client.ts";
 import { KeptSessions } from "./kept-sessions.ts";
+import type { StoredSession } from "./stored-sessions.ts";
 
 export interface EndpointLimits {
   readonly idleMs: number;
@@ -32,6 +33,7 @@ interface LegacySession<Session> {
   readonly session: Session;
   readonly server: ServedServer;
   readonly transport: SessionTransport;
+  readonly stored: StoredSession | undefined;
 }
 
 const era = "legacy";
@@ -39,7 +41,8 @@ const era = "legacy";
 /**
  * Serves 2025-11-25 and older, with sessions: a server needs one to ask for roots and answers, to
  * notify of resources, and to resume a broken stream. A disconnect does not cancel a call; only
- * `notifications/cancelled` does.
+ * `notifications/cancelled` does. Where sessions are stored, this server also continues those that
+ * another one opened: it repeats the stored handshake and subscriptions to a server object of its own.
  */
 export class LegacyEndpoint<Session> {
   readonly #service: HttpService<Session>;
@@ -62,13 +65,22 @@ export class LegacyEndpoint<Session> {
     const owner = ownerKeyOf(principal);
     const sessionId = request.headers.get("mcp-session-id");
     if (sessionId === null) return this.#begin(request, principal, message);
-    const held = this.#sessions.use(owner, sessionId);
+    const held =
+      this.#sessions.use(owner, sessionId) ?? (await this.#continue(request, principal, sessionId));
     if (held === undefined) return sessionNotFound();
     try {
-      const { transport } = await held.session;
+      const { stored, transport } = await held.session;
+      if (stored !== undefined && (await stored.refresh()) === undefined) {
+        held.release();
+        await this.#sessions.end(owner, sessionId);
+        return sessionNotFound();
+      }
+      const followed = followedIn(message);
+      if (followed !== undefined) await stored?.follow(followed.uri, followed.isSubscribed);
       const response = await answer(transport, request, message);
       if (request.method !== "DELETE" || !response.ok) return boundStream(response, held.release);
-      await this.#sessions.end(owner, sessionId);
+      held.release();
+      await Promise.all([stored?.end(), this.#sessions.end(owner, sessionId)]);
       return response;
     } catch (error) {
       held.release();
@@ -76,13 +88,33 @@ export class LegacyEndpoint<Session> {
     }
   }
 
+  /** Undefined: no such session is stored, or its principal has too many that are busy. */
+  async #continue(
+    request: Request,
+    principal: Principal,
+    sessionId: string,
+  ): Promise<Held<Session> | undefined> {
+    const stored = this.#service.stored?.at(principal, sessionId);
+    const { handshake = null, subscriptions = [] } = (await stored?.refresh()) ?? {};
+    if (handshake === null) return undefined;
+    const client = { principal, name: clientNameOf(handshake["clientInfo"]), era, stored } as const;
+    return this.#sessions.open(ownerKeyOf(principal), sessionId, async () => {
+      const made = await this.#make(client, sessionId);
+      await repeatHandshake(made.transport, request, { handshake, sessionId, subscriptions });
+      return made;
+    });
+  }
+
   async #begin(request: Request, principal: Principal, message: unknown): Promise<Response> {
     if (request.method !== "POST" || !isInitializeRequest(message)) {
       return jsonRpcError(400, -32_000, "Mcp-Session-Id is missing: begin with initialize.");
     }
-    const client = { principal, name: clientNameOf(message.params.clientInfo), era } as const;
+    const name = clientNameOf(message.params.clientInfo);
     const owner = ownerKeyOf(principal);
     const sessionId = randomUUID();
+    const handshake = storable(message.params);
+    const stored = handshake && this.#service.stored?.at(principal, sessionId);
+    const client = { principal, name, era, stored } as const;
     const held = await this.#sessions.open(owner, sessionId, () => this.#make(client, sessionId));
     if (held === undefined) {
       return jsonRpcError(503, -32_000, "All of your sessions are busy: close one first.");
@@ -92,6 +124,7 @@ export class LegacyEndpoint<Session> {
       const { transport } = await held.session;
       const response = await answer(transport, request, message);
       isBegun = transport.sessionId !== undefined;
+      if (isBegun && handshake !== undefined) await stored?.begin(handshake);
       return isBegun ? boundStream(response, held.release) : response;
     } finally {
       // The client does not know this session, so it could not close it.
@@ -106,6 +139,11 @@ export class LegacyEndpoint<Session> {
     await this.#sessions.endAll(isConcerned);
   }
 
+  /** Ends a session that another server has ended. */
+  async endStored(id: string): Promise<void> {
+    await this.#sessions.endLike(({ stored }) => stored?.id === id);
+  }
+
   stop(): void {
     this.#sessions.stop();
   }
@@ -115,7 +153,69 @@ export class LegacyEndpoint<Session> {
     const server = await this.#service.makeServer(session, client);
     const transport = new SessionTransport(sessionId);
     await server.connect(transport);
-    return { session, server, transport };
+    return { session, server, transport, stored: client.stored };
+  }
+}
+
+interface Held<Session> {
+  readonly session: Promise<LegacySession<Session>>;
+  release(): void;
+}
+
+/** A larger handshake is not stored: its session ends with this server. */
+const longestHandshake = 16_384;
+
+function storable(params: object): Readonly<Record<string, unknown>> | undefined {
+  const { protocolVersion, capabilities, clientInfo } = params as Readonly<Record<string, unknown>>;
+  const handshake = { protocolVersion, capabilities, clientInfo };
+  return JSON.stringify(handshake).length > longestHandshake ? undefined : handshake;
+}
+
+const longestUri = 512;
+
+function followedIn(
+  message: unknown,
+): { readonly uri: string; readonly isSubscribed: boolean } | undefined {
+  const { method, params } = (message ?? {}) as {
+    readonly method?: unknown;
+    readonly params?: { readonly uri?: unknown };
+  };
+  const isSubscribed = method === "resources/subscribe";
+  if (!isSubscribed && method !== "resources/unsubscribe") return undefined;
+  const uri = params?.uri;
+  if (typeof uri !== "string" || uri.length > longestUri) return undefined;
+  return { uri, isSubscribed };
+}
+
+interface Handshake {
+  readonly handshake: Readonly<Record<string, unknown>>;
+  readonly sessionId: string;
+  readonly subscriptions: readonly string[];
+}
+
+/** Brings a new transport to where the client and the server before it were. */
+async function repeatHandshake(
+  transport: SessionTransport,
+  { url }: Request,
+  { handshake, sessionId, subscriptions }: Handshake,
+): Promise<void> {
+  const headers = {
+    "content-type": "application/json",
+    accept: "application/json, text/event-stream",
+    "mcp-session-id": sessionId,
+  };
+  const send = async (message: object): Promise<void> => {
+    const request = new Request(url, { method: "POST", headers });
+    const response = await transport.handleRequest(request, {
+      parsedBody: { jsonrpc: "2.0", ...message },
+    });
+    // The answers are in the events that a client could ask for; this one has had them.
+    await response.text();
+  };
+  await send({ id: `${sessionId}/begin`, method: "initialize", params: handshake });
+  await send({ method: "notifications/initialized" });
+  for (const uri of subscriptions) {
+    await send({ id: `${sessionId}/${uri}`, method: "resources/subscribe", params: { uri } });
   }
 }
 
@@ -124,13 +224,26 @@ async function answer(
   request: Request,
   message: unknown,
 ): Promise<Response> {
-  if (request.method !== "POST") return transport.handleRequest(request);
+  if (request.method !== "POST")
+    return transport.handleRequest(await resumable(transport, request));
   if (!transport.takes(message)) {
     return jsonRpcError(400, -32_600, "A request with that id is not answered yet.");
   }
   const response = await transport.handleRequest(request, { parsedBody: message });
   if (!response.ok) transport.release(message);
   return response;
+}
+
+/**
+ * A stream that this server cannot resume, such as one of another server, begins anew: what was sent
+ * meanwhile is lost, and results stay retrievable by their ids.
+ */
+async function resumable(transport: SessionTransport, request: Request): Promise<Request> {
+  const last = request.headers.get("last-event-id");
+  if (last === null || (await transport.recent.getStreamIdForEventId(last))) return request;
+  const headers = new Headers(request.headers);
+  headers.delete("last-event-id");
+  return new Request(request.url, { headers, signal: request.signal });
 }
 
 /** The delay before a client reconnects a broken stream, in milliseconds. */
@@ -140,14 +253,13 @@ const retryInterval = 1000;
  * The transport of one session of 2025-11-25. It keeps sent messages for clients that reconnect.
  */
 class SessionTransport extends WebStandardStreamableHTTPServerTransport {
+  readonly recent: RecentMessages;
   readonly #open = new Set<RequestId>();
 
   constructor(sessionId: string) {
-    super({
-      sessionIdGenerator: () => sessionId,
-      eventStore: new RecentMessages(),
-      retryInterval,
-    });
+    const recent = new RecentMessages();
+    super({ sessionIdGenerator: () => sessionId, eventStore: recent, retryInterval });
+    this.recent = recent;
   }
 
   /**

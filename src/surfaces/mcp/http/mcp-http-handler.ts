@@ -25,6 +25,8 @@ export interface McpHttpHandler {
   handle(request: Request, principal: Principal): Promise<Response>;
   /** Closes everything of a principal whose token was revoked. */
   forget(principalId: string): Promise<void>;
+  /** Closes what this server holds of a stored session that another server has ended. */
+  endStored(id: string): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -61,6 +63,7 @@ export function createMcpHttpHandler<Session>(options: McpHttpOptions<Session>):
       const isConcerned = (owner: string): boolean => isOwnedBy(owner, principalId);
       await Promise.all([legacy.end(isConcerned), modern.end(isConcerned)]);
     },
+    endStored: (id) => legacy.endStored(id),
     async close() {
       isClosed = true;
       legacy.stop();

@@ -25,6 +25,12 @@ import {
 } from "./http-client.ts";
 import { KeptSessions } from "./kept-sessions.ts";
 import type { EndpointLimits } from "./legacy-endpoint.ts";
+import type { StoredSession } from "./stored-sessions.ts";
+
+interface ModernSession<Session> {
+  readonly session: Session;
+  readonly stored: StoredSession | undefined;
+}
 
 /** Most open subscription streams of one principal. */
 const maxSubscriptions = 64;
@@ -36,7 +42,7 @@ const maxSubscriptions = 64;
  */
 export class ModernEndpoint<Session> {
   readonly #service: HttpService<Session>;
-  readonly #sessions: KeptSessions<Session>;
+  readonly #sessions: KeptSessions<ModernSession<Session>>;
   /** One for each principal, so that streams never carry events of others. */
   readonly #handlers = new Map<string, McpHttpHandler>();
   readonly #made = new WeakMap<Request, () => Promise<ServedServer>>();
@@ -45,24 +51,26 @@ export class ModernEndpoint<Session> {
     this.#service = service;
     this.#sessions = new KeptSessions({
       ...limits,
-      isBusy: (session) => service.isBusy(session),
-      close: (session) => service.closeSession(session),
+      isBusy: ({ session }) => service.isBusy(session),
+      close: ({ session }) => service.closeSession(session),
     });
   }
 
   async handle(request: Request, principal: Principal, message: unknown): Promise<Response> {
     const name = clientNameOf(clientInfoOf(message));
-    const client: HttpClient = { principal, name, era: "modern" };
     const owner = ownerKeyOf(principal);
     const key = JSON.stringify([owner, name]);
-    const held = await this.#sessions.open(owner, key, async () =>
-      this.#service.openSession(client),
-    );
+    const stored = this.#service.stored?.at(principal, key);
+    const client: HttpClient = { principal, name, era: "modern", stored };
+    const held = await this.#sessions.open(owner, key, async () => {
+      return { session: await this.#service.openSession(client), stored };
+    });
     if (held === undefined) {
       return jsonRpcError(503, -32_000, "All of your sessions are busy: wait for one.");
     }
     try {
-      const session = await held.session;
+      const { session, stored: kept } = await held.session;
+      await kept?.refresh();
       this.#made.set(request, async () => this.#service.makeServer(session, client));
       const response = await this.#handlerOf(principal).fetch(request, { parsedBody: message });
       return boundStream(await this.#addTasks(response, principal, message), held.release);

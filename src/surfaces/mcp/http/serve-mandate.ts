@@ -1,7 +1,8 @@
 import type { Principal } from "../../../control/records/principal.ts";
 import { isOpen } from "../../../events/delegation.ts";
 import type { Runtime } from "../../../runtime.ts";
-import { type ClientSession, LocalClientSession } from "../client-session.ts";
+import type { Era } from "../client-abilities.ts";
+import { type ClientSession, LocalClientSession, type SharedRuns } from "../client-session.ts";
 import { createMcpServer } from "../create-mcp-server.ts";
 import type { McpTool } from "../mcp-tool.ts";
 import { offeredWays } from "../prompts.ts";
@@ -11,6 +12,7 @@ import { installTasks, type TaskServer } from "../tasks/install-tasks.ts";
 import { Tasks } from "../tasks/tasks.ts";
 import { mcpToolsOf } from "../tools/mcp-tools.ts";
 import { createMcpHttpHandler, type McpHttpHandler } from "./mcp-http-handler.ts";
+import { endedSession, type StoredSession, StoredSessions } from "./stored-sessions.ts";
 
 export interface ServeMandateOptions {
   readonly runtime: Runtime;
@@ -26,21 +28,29 @@ const tokenRecord = "access-token/";
 /** The MCP endpoint of `mandate serve`: the sessions, servers and tasks of its clients. */
 export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   const { runtime, workspaces } = options;
+  const stored = new StoredSessions(runtime.store, () => runtime.clock.now());
+  const hasWorkers = runtime.config.engine.kind === "dbos";
+  let isStopping = false;
   const tasks = new Tasks({ durable: delegationTasks(runtime), clock: runtime.clock });
   const open = new Set<ClientSession>();
   const handler = createMcpHttpHandler<ClientSession>({
     ...options,
     tasks,
     clock: runtime.clock,
-    openSession({ principal, name }) {
-      const folders = { allowed: workspaces, folders: workspaces };
-      const session = new LocalClientSession({ runtime, principal, client: name, ...folders });
+    stored,
+    openSession({ era, principal, name, stored: place }) {
+      const session = new LocalClientSession({
+        ...{ runtime, principal, client: name, allowed: workspaces, folders: workspaces },
+        stored: place && sharedRunsOf(place, era),
+      });
       open.add(session);
       return session;
     },
     async closeSession(session) {
       open.delete(session);
-      await session.close();
+      // Workers continue what it delegated, and another server its session.
+      if (isStopping && hasWorkers) session.leave();
+      else await session.close();
     },
     isBusy: hasOpenDelegations,
     makeServer(session, { era, principal }) {
@@ -56,8 +66,8 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
       const isOwn = (session: ClientSession) => session.principal.id === principal.id;
       const followed = {
         runtime,
-        get sessions() {
-          return [...open].filter(isOwn).flatMap(({ sessions }) => sessions);
+        get runIds() {
+          return [...open].filter(isOwn).flatMap(({ runIds }) => runIds);
         },
       };
       return followResources(followed, {
@@ -74,13 +84,17 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   });
   const end = async (owner: string): Promise<void> => {
     const own = [...open].filter(({ principal }) => principal.id === owner);
-    const runs = own.flatMap(({ sessions }) => sessions.map(({ runId }) => runId));
-    const ending = runs.map((runId) => runtime.engine.cancel(runId, { code: "token_revoked" }));
+    const here = own.flatMap(({ sessions }) => sessions.map(({ runId }) => runId));
+    const runs = new Set([...here, ...(await stored.endAll(owner))]);
+    const ending = [...runs].map((id) => runtime.engine.cancel(id, { code: "token_revoked" }));
     await Promise.all([handler.forget(owner), ...ending]);
   };
   const stop = runtime.store.subscribe((events) => {
     for (const { type, payload } of events) {
-      if (type !== "control.record_changed" || !payload.record.startsWith(tokenRecord)) continue;
+      if (type !== "control.record_changed") continue;
+      const ended = endedSession(payload);
+      if (ended !== undefined) void handler.endStored(ended).catch(options.onError);
+      if (!payload.record.startsWith(tokenRecord)) continue;
       // A revoked token is refused from now on. Its sessions and runs are cancelled as well, also
       // those that would continue after a disconnect.
       const owner = payload.record.slice(tokenRecord.length);
@@ -90,8 +104,22 @@ export function serveMandate(options: ServeMandateOptions): McpHttpHandler {
   return {
     ...handler,
     async close() {
+      isStopping = true;
       stop();
       await handler.close();
+    },
+  };
+}
+
+function sharedRunsOf(place: StoredSession, era: Era): SharedRuns {
+  return {
+    get runs() {
+      return place.state?.runs ?? [];
+    },
+    async add(runId) {
+      // Without a handshake, a session is stored with its first run.
+      if (era === "modern") await place.begin(null);
+      await place.addRun(runId);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { StoredEvent } from "../../../events/event.ts";
 import type { Timer } from "../../../ports/clock.ts";
 import type { Era } from "../client-abilities.ts";
 import type { ClientSession } from "../client-session.ts";
+import { isAboutSession } from "../http/stored-sessions.ts";
 import { delegationParts, delegationUri, profilesUri, runUri } from "./serve-resources.ts";
 
 export interface ResourceListener {
@@ -21,7 +22,7 @@ const shortestMs = 500;
  * after the last event. Returns the function that stops it.
  */
 export function followResources(
-  session: Pick<ClientSession, "runtime" | "sessions">,
+  session: Pick<ClientSession, "runtime" | "runIds">,
   listener: ResourceListener,
 ): () => void {
   const { clock, store } = session.runtime;
@@ -40,11 +41,11 @@ export function followResources(
     isOfferNew = false;
   };
   const hear = (event: StoredEvent): void => {
-    if (event.type === "control.record_changed") {
+    if (event.type === "control.record_changed" && !isAboutSession(event.payload.record)) {
       isOfferNew = true;
       if (listener.wants(profilesUri, false)) moved.add(profilesUri);
     }
-    const isOwn = session.sessions.some(({ runId }) => runId === event.run_id);
+    const isOwn = session.runIds.includes(event.run_id);
     for (const uri of urisOf(event)) if (listener.wants(uri, isOwn)) moved.add(uri);
     if (!isOwn) return;
     if (event.type === "agent.subagent_created" || event.type === "agent.subagent_closed")

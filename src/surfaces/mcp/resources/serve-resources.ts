@@ -93,10 +93,10 @@ export async function listResources(session: ClientSession): Promise<readonly Re
   const resources: Resource[] = [
     { uri: profilesUri, name: "profiles", title: "Profiles of sub-agents", mimeType: markdown },
   ];
-  for (const one of session.sessions) {
-    const run = await store.readRun(one.runId);
+  for (const id of session.runIds) {
+    const run = await store.readRun(id);
     const below = [...(run?.delegations.values() ?? [])].filter(
-      ({ id }) => id !== one.delegationId,
+      ({ parentId }) => parentId !== null,
     );
     for (const delegation of below.slice(-mostDelegations)) {
       resources.push(...resourcesOf(delegation));

@@ -58,10 +58,11 @@ async function awaitEarlier(
 ): Promise<McpToolResult | undefined> {
   const { max_wait_ms: waitMs } = input;
   const asked = namedJobs(input);
-  const earlier = await earlierJobs(asked, context);
+  const earlier = isAll(asked) ? await jobsElsewhere(context) : await earlierJobs(asked, context);
   // An invalid time is left to the tool, which reports it.
   if (earlier.size === 0 || !Number.isSafeInteger(waitMs) || Number(waitMs) < 1) return undefined;
-  const others = asked.filter((id) => !earlier.has(id)).join(",");
+  const isNothingHere = isAll(asked) && context.session.sessions.length === 0;
+  const others = isNothingHere ? "" : asked.filter((id) => !earlier.has(id)).join(",");
   const [found, own] = await Promise.all([
     readEarlierJobs(earlier, Number(waitMs), context),
     others === "" ? undefined : ofSessions({ ...input, job_ids: others }, context),
@@ -193,6 +194,20 @@ export async function earlierJobs(
     if (runId === undefined || session.sessions.some((one) => one.runId === runId)) continue;
     const run = await store.readRun(runId);
     if (run?.delegations.has(id)) jobs.set(id, runId);
+  }
+  return jobs;
+}
+
+/** The jobs of this session in runs that other servers opened: what was awaited is not known of them. */
+async function jobsElsewhere({
+  session: { runsElsewhere, runtime },
+}: McpCallContext): Promise<ReadonlyMap<string, string>> {
+  const jobs = new Map<string, string>();
+  for (const runId of runsElsewhere) {
+    const run = await runtime.store.readRun(runId);
+    const [root] = run?.delegations.values() ?? [];
+    if (run === undefined || root === undefined) continue;
+    for (const { id } of childrenOf(run, root.id)) jobs.set(id, runId);
   }
   return jobs;
 }

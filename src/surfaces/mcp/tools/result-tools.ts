@@ -81,7 +81,7 @@ export function resultTools({ toolbox }: Runtime): readonly McpTool[] {
         idempotentHint: false,
       },
       structure: ({ input }) => sentMessage.parse(input),
-    }).map((tool) => besides(tool, refuseForeign)),
+    }).map((tool) => besides(tool, sendElsewhere)),
     ...reader("peek_result", "Look at the ends of a result"),
     ...reader("search_result", "Search in a result"),
     ...reader("slice_result", "Read lines of a result"),
@@ -184,11 +184,20 @@ const cancelEarlier: Answer = async (input, context) => {
   return { text: JSON.stringify(structured), structured };
 };
 
-/** Refuses messages to sub-agents of other sessions, without opening a session. */
-const refuseForeign: Answer = async (input, context) => {
+/** Sends to sub-agents of this session that another server made; refuses those of other sessions. */
+const sendElsewhere: Answer = async (input, context, tool) => {
   const id = delegationIn(input);
   if (id === undefined || (await isOfSession(id, context))) return undefined;
-  return { text: `Error: there is no sub-agent ${id} of yours`, isError: true };
+  const { principal, runsElsewhere, runtime } = context.session;
+  const runId = await runtime.store.findRun(id);
+  if (runId === undefined || !runsElsewhere.includes(runId)) {
+    return { text: `Error: there is no sub-agent ${id} of yours`, isError: true };
+  }
+  requireRole("steer-work", principal);
+  const { message } = tool.input.parse(input) as { readonly message: string };
+  await runtime.engine.send(id, message, "caller");
+  const structured = sentMessage.parse({ delegationId: id, message });
+  return { text: `Sent. ${id} reads it before its next turn.`, structured };
 };
 
 function delegationIn(input: unknown): string | undefined {
