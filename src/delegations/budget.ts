@@ -89,11 +89,14 @@ export class Budget {
     return tokens <= available.tokens && cost <= available.cost;
   }
 
-  /** A delegation moved from one state to another: the difference counts in this budget and above. */
-  follow(before: Delegation | null, after: Delegation): void {
-    if (before !== null && spendsAlike(before, after)) return;
-    const is = ownOf(after);
-    this.#isOverrun = after.overrun === true;
+  /**
+   * A delegation moved from one state to another: the difference counts in this budget and above. `after`
+   * is null when another live delegation stands for it from now on.
+   */
+  follow(before: Delegation | null, after: Delegation | null): void {
+    if (before !== null && after !== null && spendsAlike(before, after)) return;
+    const is = after === null ? noAmounts : ownOf(after);
+    this.#isOverrun = after?.overrun === true;
     this.#own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
     const difference = differenceOf(before === null ? noAmounts : ownOf(before), is);
     if (difference === undefined) return;

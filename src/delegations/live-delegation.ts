@@ -28,7 +28,8 @@ type LiveIdentity = Pick<
 export class LiveDelegation {
   readonly id: string;
   readonly run: LiveRun;
-  readonly parent: LiveDelegation | null;
+  /** Only a replay replaces it, with the parent that another worker took over. */
+  parent: LiveDelegation | null;
   readonly contract: Contract;
   readonly system: string;
   readonly budget: Budget;

@@ -12,6 +12,7 @@ import { resultOf } from "../../sessions/delegation-result.ts";
 import { isFurtherMessage } from "../../sessions/session.ts";
 import { Transcript } from "../../sessions/transcript.ts";
 import type { WorkingCopy } from "../../workspaces/git/copies/working-copy.ts";
+import type { Budget } from "../budget.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import { type CopyRole, copyFor } from "../distributed/remote-copy.ts";
 import { Suspended } from "../ends/ending.ts";
@@ -91,6 +92,8 @@ interface RevivalOptions {
   readonly isElsewhere?: boolean;
   readonly role?: CopyRole | undefined;
   readonly contract?: Contract | undefined;
+  /** Absent: a new one, in which nothing of its children counts yet. */
+  readonly budget?: Budget | undefined;
   /** By the whole log of its run; absent: by its own events. */
   readonly used?: UsedTime;
 }
@@ -99,7 +102,7 @@ export async function revive(
   run: LiveRun,
   state: RunState,
   delegation: Delegation,
-  { contract: known, events, isElsewhere = false, role = "worker", used }: RevivalOptions,
+  { budget, contract: known, events, isElsewhere = false, role = "worker", used }: RevivalOptions,
 ): Promise<LiveDelegation> {
   const { store } = run.parts;
   const contract = known ?? (await store.readContract(delegation.id));
@@ -120,7 +123,7 @@ export async function revive(
       parent,
       contract,
       system: isRead ? await promptOf(store, contract) : "",
-      budget: budgetFor(run, parent, { id: delegation.id, contract }),
+      budget: budget ?? budgetFor(run, parent, { id: delegation.id, contract }),
       workspace:
         copy === undefined || (role === "none" && isMissing(contract, copy))
           ? null

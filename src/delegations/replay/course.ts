@@ -2,6 +2,7 @@ import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { WorkingTime } from "../working-time.ts";
 import { endedByOthers, recordedEnds } from "./recorded-stops.ts";
+import type { RecordedTakeover } from "./recorded-takeovers.ts";
 
 /**
  * The position of a replay in the recorded log. An input from outside (an answer, a result, a cancel)
@@ -23,16 +24,21 @@ export class Course {
   readonly #strayed = new Set<string>();
   /** The remaining events at which another worker recovered the run. */
   readonly #deaths: number[];
+  /** The events at which another worker took one delegation over, by delegation. */
+  readonly #losses = new Map<string, number[]>();
   #next = 0;
   #waiting: Waiting[] = [];
   #hasGivenUp = false;
 
-  constructor(events: readonly StoredEvent[]) {
+  constructor(events: readonly StoredEvent[], takeovers: readonly RecordedTakeover[] = []) {
     this.#events = events;
     this.#ended = endedByOthers(events);
     this.#ends = recordedEnds(events, { withOutput: true });
     this.#own = Map.groupBy(events, keyOf);
     this.#deaths = events.flatMap(({ seq, type }) => (type === "run.resumed" ? seq : []));
+    for (const { delegationId, lostAt } of takeovers) {
+      this.#losses.set(delegationId, [...(this.#losses.get(delegationId) ?? []), lostAt]);
+    }
     for (const own of this.#own.values()) {
       for (const [index, { seq }] of own.entries()) this.#ordinal.set(seq, index);
     }
@@ -80,10 +86,17 @@ export class Course {
    * write were never written.
    */
   isBeyondDeath(delegationId: string): boolean {
-    const death = this.#deaths[0];
-    if (death === undefined || this.#hasGivenUp) return false;
+    const [death = Number.POSITIVE_INFINITY] = this.#deaths;
+    const [loss = Number.POSITIVE_INFINITY] = this.#losses.get(delegationId) ?? [];
+    const first = Math.min(death, loss);
+    if (first === Number.POSITIVE_INFINITY || this.#hasGivenUp) return false;
     const next = this.#own.get(delegationId)?.[this.seenOf(delegationId)];
-    return next === undefined || next.seq > death;
+    return next === undefined || next.seq > first;
+  }
+
+  /** From here on another worker writes the events of a delegation. */
+  takeOver(delegationId: string): void {
+    this.#losses.get(delegationId)?.shift();
   }
 
   /**

@@ -48,8 +48,7 @@ export function isCut({ cause, what }: EventPayloads["agent.retried"]): boolean 
 export function recordedCuts(events: readonly StoredEvent[]): readonly RecordedCut[] {
   return events.flatMap((event, index) => {
     if (event.type !== "agent.retried" || !isCut(event.payload)) return [];
-    let after = index;
-    while (after > 0 && isClosedBeforeEnd(events[after - 1], events[after - 2])) after--;
+    const after = firstOfEnd(events, index);
     return { cause: event.payload.cause, after, seq: events[after]?.seq ?? event.seq };
   });
 }
@@ -62,20 +61,25 @@ export interface RecordedSuspension {
   readonly seq: number;
 }
 
-/** From the events of one delegation. An interrupted one suspends by itself, after its descendants. */
-export function recordedSuspensions(events: readonly StoredEvent[]): readonly RecordedSuspension[] {
+/**
+ * From the events of one delegation. An interrupted one suspends by itself, after its descendants.
+ * `isDistributed`: no recovery of the whole run repeats an interrupt after which all of them continue.
+ */
+export function recordedSuspensions(
+  events: readonly StoredEvent[],
+  isDistributed: boolean,
+): readonly RecordedSuspension[] {
   let isInterrupted = false;
   return events.flatMap((event, index): RecordedSuspension[] => {
     if (event.type === "agent.resumed") isInterrupted = false;
     if (event.type === "agent.interrupted") {
       isInterrupted = true;
-      if (event.payload.resumed === true) return [];
+      if (event.payload.resumed === true && !isDistributed) return [];
       return [{ event, after: index, seq: event.seq }];
     }
     if (event.type !== "agent.paused" || event.payload.reason !== "interrupt") return [];
     if (isInterrupted) return [];
-    let after = index;
-    while (after > 0 && isClosedBeforeEnd(events[after - 1], events[after - 2])) after--;
+    const after = firstOfEnd(events, index);
     return [{ event, after, seq: events[after]?.seq ?? event.seq }];
   });
 }
@@ -162,9 +166,15 @@ const ending: ReadonlySet<string> = new Set([...failing, "agent.subagent_waiting
 
 /** The index at which its end begins: open calls and requests are closed before the failure. */
 function endOf(events: readonly StoredEvent[], types = failing): number {
-  let index = events.findIndex(({ type }) => types.has(type));
-  while (index > 0 && isClosedBeforeEnd(events[index - 1], events[index - 2])) index--;
-  return index < 0 ? events.length : index;
+  const index = events.findIndex(({ type }) => types.has(type));
+  return index < 0 ? events.length : firstOfEnd(events, index);
+}
+
+/** The first of the events before `index` that close what its work had left open. */
+export function firstOfEnd(events: readonly StoredEvent[], index: number): number {
+  let first = index;
+  while (first > 0 && isClosedBeforeEnd(events[first - 1], events[first - 2])) first--;
+  return first;
 }
 
 function isClosedBeforeEnd(

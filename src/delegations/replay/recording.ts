@@ -40,6 +40,8 @@ export interface Recording {
   readonly isFinished: boolean;
   /** In the order of the log, without late results, claims and sent messages. */
   readonly events: readonly StoredEvent[];
+  /** Which worker of a distributed run had which delegation, in the order of the log. */
+  readonly claims: readonly StoredEvent<"agent.claimed">[];
   /** Messages to running agents. Their position among the receiver's events depends on timing. */
   readonly messages: readonly StoredEvent<"agent.message_sent">[];
   /** In the order of their creation. */
@@ -65,12 +67,14 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
   await requireSound(runId, store);
   const events: StoredEvent[] = [];
   const messages: StoredEvent<"agent.message_sent">[] = [];
+  const claims: StoredEvent<"agent.claimed">[] = [];
   for await (const event of store.readEvents({ runId })) {
     if (event.type === "agent.message_sent") {
       messages.push(event);
       continue;
     }
-    if (!isIncidental(event)) events.push(event);
+    if (event.type === "agent.claimed") claims.push(event);
+    else if (!isIncidental(event)) events.push(event);
   }
   const [first] = events;
   if (first?.type !== "run.started") {
@@ -81,6 +85,7 @@ export async function recordingOf(runId: string, store: Store): Promise<Recordin
     started: first.payload,
     isFinished: events.at(-1)?.type === "run.finished",
     events,
+    claims,
     messages,
     delegations: await delegationsIn(events, store),
     artifacts: await artifactsOf(events, store),

@@ -10,13 +10,23 @@ import { pause, settle, suspendRoot } from "../suspend/interrupt.ts";
 import { correctRequest } from "../turns/request-model.ts";
 import { queue } from "../work.ts";
 import { type RecordedStop, recordedCuts, recordedSuspensions } from "./recorded-stops.ts";
+import type { RecordedTakeover } from "./recorded-takeovers.ts";
 import type { RecordedDelegation } from "./recording.ts";
 import { replaySession } from "./replay-program.ts";
 import type { Replayer } from "./replayer.ts";
 
 /** Schedules every recorded input that comes neither from a model nor from a tool. */
-export function scheduleInputs(replayer: Replayer, stops: readonly RecordedStop[]): void {
+export function scheduleInputs(
+  replayer: Replayer,
+  stops: readonly RecordedStop[],
+  takeovers: readonly RecordedTakeover[],
+): void {
   const { course, recording } = replayer;
+  for (const takeover of takeovers) {
+    const { after, delegationId, seq } = takeover;
+    const takeOver = (): void => void replayer.takeOver(takeover).catch(() => undefined);
+    course.at(seq, takeOver, () => course.seenOf(delegationId) >= after);
+  }
   for (const delegation of recording.delegations.values()) scheduleInputsOf(replayer, delegation);
   for (const stop of stops) {
     const isReady = (): boolean => course.seenOf(stop.delegationId) >= stop.after;
@@ -87,14 +97,16 @@ function scheduleInputsOf(replayer: Replayer, delegation: RecordedDelegation): v
 
 /** Schedules interruptions and suspensions. Their consequences follow by themselves. */
 function scheduleSuspensions(replayer: Replayer, { events, id }: RecordedDelegation): void {
-  const { course } = replayer;
+  const { course, recording } = replayer;
   const find = () => replayer.run.delegations.byId.get(id);
-  for (const { after, event, seq } of recordedSuspensions(events)) {
+  const isDistributed = recording.started.spread !== undefined;
+  for (const { after, event, seq } of recordedSuspensions(events, isDistributed)) {
     const rest = async (): Promise<void> => {
       const agent = find();
       if (agent === undefined || agent.process.end.isEnding) return;
       if (event.type === "agent.paused") return pause(agent);
-      await suspendRoot(agent, event.payload.cause);
+      const { cause, resumed: letsAllGoOn = false } = event.payload;
+      await suspendRoot(agent, cause, { letsAllGoOn });
       agent.run.settling = settle(agent);
     };
     const isReady = (): boolean => course.seenOf(id) >= after;

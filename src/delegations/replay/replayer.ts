@@ -1,17 +1,19 @@
 import type { RunGrant } from "../../contracts/run-grant.ts";
-import type { NewEvent } from "../../events/event.ts";
+import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import type { Store } from "../../ports/store.ts";
 import { MergeOrder } from "../changes/merge-order.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import { LiveRun } from "../live-run.ts";
 import type { DelegationContext } from "../middleware.ts";
-import { recoverRun } from "../recovery/recover.ts";
+import { revive } from "../recovery/hydrate.ts";
+import { recoverDelegation, recoverRun } from "../recovery/recover.ts";
 import { Scheduler } from "../scheduler.ts";
 import { localExecution } from "../work.ts";
 import { Course, followCourse } from "./course.ts";
 import { type RecordedBounds, recordedBounds } from "./recorded-bounds.ts";
 import { recordedStops } from "./recorded-stops.ts";
+import { type RecordedTakeover, recordedTakeovers } from "./recorded-takeovers.ts";
 import type { RecordedDelegation, Recording } from "./recording.ts";
 import { type AgentOptions, createAgent, liveAgentFor } from "./replay-agents.ts";
 import { scheduleInputs } from "./replay-inputs.ts";
@@ -39,7 +41,8 @@ export class Replayer {
   constructor(recording: Recording, source: Store, memory: Store) {
     const stops = recordedStops(recording.events);
     this.recording = recording;
-    this.course = new Course(recording.events);
+    const takeovers = recordedTakeovers(recording);
+    this.course = new Course(recording.events, takeovers);
     this.store = new ReplayStore({ memory, source, recording, course: this.course });
     this.#bounds = recordedBounds(recording);
     this.#merges = new RecordedOrder(recording, this.course);
@@ -66,7 +69,7 @@ export class Replayer {
       readOnly: false,
     };
     this.run = new LiveRun(this.#parts, settings, localExecution);
-    scheduleInputs(this, stops);
+    scheduleInputs(this, stops, takeovers);
   }
 
   begin(): void {
@@ -87,6 +90,40 @@ export class Replayer {
     if (isFirst) run.delegations.root = agent;
   }
 
+  /**
+   * Simulates that one delegation is lost by its worker and claimed by another one, which knows it by the
+   * log alone. Its children go on.
+   */
+  async takeOver({ delegationId: id, resumed }: RecordedTakeover): Promise<void> {
+    const { course, recording, run } = this;
+    const { store } = this.store;
+    const old = run.delegations.byId.get(id);
+    if (old === undefined || old.process.end.result !== null) return;
+    stopUnwritten(old);
+    // Earlier appends are committed, and stopped work has ended.
+    await new Promise((resolve) => setImmediate(resolve));
+    course.takeOver(id);
+    if (resumed !== null) {
+      const { payload, type } = resumed;
+      const events = [{ type, sub_agent_id: id, payload }];
+      await store.append({ runId: recording.runId, by: "operator", events });
+    }
+    const state = await store.readRun(recording.runId);
+    const delegation = state?.delegations.get(id);
+    if (state === undefined || delegation === undefined) return;
+    const events: StoredEvent[] = [];
+    for await (const event of store.readEvents({ delegationId: id })) events.push(event);
+    old.budget.follow(old.state, null);
+    forget(run, old);
+    const again = await revive(run, state, delegation, { events, budget: old.budget });
+    again.process.children = old.process.children;
+    again.process.nextStep = old.process.nextStep;
+    for (const child of again.process.children) child.parent = again;
+    again.process.merges = this.#merges;
+    followCourse(again, course);
+    await recoverDelegation(again, delegation);
+  }
+
   /** Simulates the death of the worker, and the recovery by another one. */
   recover(isResumed: boolean): void {
     this.store.killWorker();
@@ -102,13 +139,7 @@ export class Replayer {
   abandon(): void {
     const { run } = this;
     run.lost = true;
-    for (const agent of run.delegations.byId.values()) {
-      const { end, time } = agent.process;
-      if (end.isEnding) continue;
-      end.isEnding = true;
-      agent.work.stop({ code: "owned_elsewhere" });
-      time.end();
-    }
+    for (const agent of run.delegations.byId.values()) stopUnwritten(agent);
   }
 
   /** Replaces a recovered delegation that had not started by one that waits for its recorded start. */
@@ -164,6 +195,22 @@ export class Replayer {
     }
     return this.store.whileStarting(id, next);
   }
+}
+
+/** Stops its work without writing events. */
+function stopUnwritten({ process: { end, time }, work }: LiveDelegation): void {
+  if (end.isEnding) return;
+  end.isEnding = true;
+  work.stop({ code: "owned_elsewhere" });
+  time.end();
+}
+
+/** Another live delegation takes its place. */
+function forget({ delegations }: LiveRun, { id, parent }: LiveDelegation): void {
+  const place = delegations.topLevel.findIndex((one) => one.id === id);
+  if (place >= 0) delegations.topLevel.splice(place, 1);
+  if (parent === null) return;
+  parent.process.children = parent.process.children.filter((child) => child.id !== id);
 }
 
 /** A replay grants nothing: grants are in the recorded contracts. */

@@ -67,16 +67,23 @@ export async function interruptRoot(root: LiveDelegation, cause: Cause): Promise
 }
 
 /** Written first: a recovery after a crash knows what was asked. */
-export async function suspendRoot(root: LiveDelegation, cause: Cause): Promise<void> {
+export async function suspendRoot(
+  root: LiveDelegation,
+  cause: Cause,
+  { letsAllGoOn = false } = {},
+): Promise<void> {
   const reason = describeCause(cause);
-  const payload = { cause, reason, closes_as: closeReasonOf(cause) };
+  const payload = {
+    ...{ cause, reason, closes_as: closeReasonOf(cause) },
+    ...(letsAllGoOn && { resumed: true as const }),
+  };
   const interrupted = event(root, "agent.interrupted", payload);
   const written = root.run.append([interrupted]);
   root.process.appends.add(written);
   root.follow([interrupted]);
   // Children that continue are detached: their result is stored, not delivered.
   for (const child of root.process.children) child.process.end.deliver = null;
-  await suspend(root, new Suspended(cause));
+  await suspend(root, new Suspended(cause, letsAllGoOn));
   await written;
 }
 
