@@ -145,11 +145,7 @@ export class ProgramRequests {
 
   /** A request was not sent. The log has each different refusal once, before the program is answered. */
   async refuse(cause: Cause, model: string | undefined): Promise<void> {
-    this.refusedBy = cause;
-    if (closesForBudget.has(cause.code) && this.#exhaustedBy === null) {
-      this.#exhaustedBy = cause;
-      for (const listener of this.#whenExhausted) listener();
-    }
+    this.noteRefusal(cause);
     const key = JSON.stringify([cause.code, model]);
     if (this.#refusals.has(key) || this.#refusals.size >= mostRefusals) return;
     this.#refusals.add(key);
@@ -159,6 +155,14 @@ export class ProgramRequests {
     const error = describeCause(cause);
     live.record(event(live, "agent.request_refused", { ...named, cause, error }));
     await live.process.appends.durable();
+  }
+
+  /** What follows from a refusal, without its event: a replay has that from the recording. */
+  noteRefusal(cause: Cause): void {
+    this.refusedBy = cause;
+    if (!closesForBudget.has(cause.code) || this.#exhaustedBy !== null) return;
+    this.#exhaustedBy = cause;
+    for (const listener of this.#whenExhausted) listener();
   }
 
   /** Another model answers than the one that the program named. */

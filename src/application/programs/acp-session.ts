@@ -245,7 +245,7 @@ class Wire {
       return new ProgramFault(`Its sandbox could not be set up: ${said}`, { isPassing: true });
     }
     const text = [why, said].filter((part) => part !== undefined && part !== "").join(" ");
-    return new ProgramFault(text || "it said nothing.", { isPassing: true, exit });
+    return new ProgramFault(text, { isPassing: true, exit });
   }
 
   #update(params: unknown): void {

@@ -12,7 +12,7 @@ import { queue } from "../work.ts";
 import { type RecordedStop, recordedCuts, recordedSuspensions } from "./recorded-stops.ts";
 import type { RecordedTakeover } from "./recorded-takeovers.ts";
 import type { RecordedDelegation } from "./recording.ts";
-import { replaySession } from "./replay-program.ts";
+import { replayProgram, replaySession } from "./replay-program.ts";
 import type { Replayer } from "./replayer.ts";
 
 /** Schedules every recorded input that comes neither from a model nor from a tool. */
@@ -64,6 +64,7 @@ function scheduleInputsOf(replayer: Replayer, delegation: RecordedDelegation): v
     course.at(seq, cut, () => course.seenOf(delegation.id) >= after);
   }
   scheduleSuspensions(replayer, delegation);
+  if (delegation.contract.runner !== undefined) replayProgram(replayer, delegation);
   const isSession = delegation.contract.model.provider === externalProvider;
   const { watches } = delegation.contract.parent;
   let shown = 0;

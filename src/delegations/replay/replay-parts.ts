@@ -11,6 +11,7 @@ import { RecordedModel, recordedTries } from "./recorded-model.ts";
 import { RecordedTools, ReplayToolbox } from "./recorded-tools.ts";
 import type { Recording } from "./recording.ts";
 import { recordedCopies } from "./replay-agents.ts";
+import { recordedPrograms } from "./replay-program.ts";
 
 export interface ReplayPartsOptions {
   readonly store: Store;
@@ -50,6 +51,7 @@ export function replayParts(options: ReplayPartsOptions): EngineParts {
     consentTo: async () => "read-only",
     skills: { all: () => [] },
     servers: recordedServers(recording),
+    programs: recordedPrograms(recording, options.course),
     copies: async () => copies,
     hasCopies: () => false,
     worktrees: "",

@@ -67,7 +67,9 @@ async function endedBy(
   // Another attempt would send the same request.
   if (refusedBy !== null) return failure(refusedBy);
   const { exit, isPassing, message: text } = fault;
-  if (exit !== undefined) return retryable({ code: "program_failed", program, exit, text });
+  if (exit !== undefined) {
+    return retryable({ code: "program_failed", program, exit, ...(text !== "" && { text }) });
+  }
   const cause = { code: "program_unusable", program, text } as const;
   return isPassing ? retryable(cause) : failure(cause);
 }
@@ -78,8 +80,8 @@ async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<Pro
   const { programs } = run.parts;
   if (process.program?.attempt === live.state.attempt) return process.program;
   if (programs === undefined) throw new ProgramFault("This process starts no agent programs.");
+  if (process.program !== null) await programs.release(live.id);
   process.program = null;
-  if (process.holdsProcesses) await run.parts.release(live.id);
   // Calls of a process that has died: the program that made them does not wait for them.
   live.record(...unfinished(live));
   if (process.tools.ofServers === null && hasServers(live)) await openServers(live);
