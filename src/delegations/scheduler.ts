@@ -109,7 +109,7 @@ class Lane {
 
 /** Array.shift moves every element; a queue of ten thousand should not. */
 class Queue<Item> {
-  #items: Item[] = [];
+  #items: (Item | undefined)[] = [];
   #head = 0;
 
   get length(): number {
@@ -123,8 +123,12 @@ class Queue<Item> {
   shift(): Item | undefined {
     const item = this.#items[this.#head];
     if (item === undefined) return undefined;
-    this.#head++;
-    if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
+    // A served item holds a whole run, and must not stay in memory until the array is cut.
+    this.#items[this.#head++] = undefined;
+    if (this.#head === this.#items.length) {
+      this.#items = [];
+      this.#head = 0;
+    } else if (this.#head > 1024 && this.#head * 2 > this.#items.length) {
       this.#items = this.#items.slice(this.#head);
       this.#head = 0;
     }
