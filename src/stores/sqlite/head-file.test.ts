@@ -4,6 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import { beforeEach, describe, expect, it } from "vitest";
 import { checkStore } from "../../events/checker/check-store.ts";
 import { link } from "../../events/hash-chain.ts";
+import { systemClock } from "../../ports/clock.ts";
 import { controlRunId, runNumberOf } from "../../ports/identity.ts";
 import { change, note, StoredRun } from "../../testing/stored-run.ts";
 import { testFolder } from "../../testing/test-folder.test-support.ts";
@@ -38,11 +39,13 @@ function tamper(sql: string): void {
 
 describe("the head file", () => {
   it("gives back what was added, and passes over lines that are torn", () => {
-    const file = new HeadFile(path);
+    const file = new HeadFile(path, systemClock);
     expect(file.read()).toBeUndefined();
     file.add([headOf(1), headOf(2)]);
+    file.flush();
     appendFileSync(path, "r0000aa 3 00ff");
     file.add([headOf(4)]);
+    file.flush();
     file.add([headOf(5)]);
     file.notePruning([headOf(2)], 5);
     const heads = [headOf(1), headOf(2), headOf(5)];
@@ -50,9 +53,11 @@ describe("the head file", () => {
   });
 
   it("stays small, and keeps the latest", () => {
-    const file = new HeadFile(path);
+    const file = new HeadFile(path, systemClock);
     file.add([headOf(0)]);
+    file.flush();
     file.add(Array.from({ length: 15_000 }, (_, index) => headOf(index)));
+    file.flush();
     expect(statSync(path).size).toBeLessThan(1024 * 1024);
     expect(file.read()?.heads.at(-1)).toEqual(headOf(14_999));
     expect(file.read()?.since).toBe((file.read()?.heads[0]?.seq ?? 0) - 1);
@@ -60,7 +65,7 @@ describe("the head file", () => {
   });
 
   it("warns when it cannot be written, and throws nothing", async () => {
-    const file = new HeadFile(join(path, "no", "such", "folder"));
+    const file = new HeadFile(join(path, "no", "such", "folder"), systemClock);
     const warned = new Promise((resolve) => process.once("warning", resolve));
     file.add([headOf(1)]);
     expect(String(await warned)).toContain("ENOENT");
@@ -75,6 +80,8 @@ describe("a store", () => {
     await resting.append(note(await resting.child(), "and rests"));
     const [finished] = await done.finish();
     await store.noteCommand("/help", "ann", "shown");
+    // Lines wait for others for a moment, and are written before anything is inspected.
+    store.inspect();
     const before = readFileSync(`${path}-head`, "utf8");
     await store.close();
     const after = readFileSync(`${path}-head`, "utf8");

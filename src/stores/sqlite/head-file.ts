@@ -8,6 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import type { StoredEvent } from "../../events/event.ts";
+import type { Clock } from "../../ports/clock.ts";
 import { controlRunId } from "../../ports/identity.ts";
 import type { KeptHeads, LogHead } from "../../ports/inspection.ts";
 
@@ -17,28 +18,43 @@ import type { KeptHeads, LogHead } from "../../ports/inspection.ts";
  */
 const largest = 1024 * 1024;
 
+/** So long a line may wait for others, in milliseconds: opening the file costs more than the line. */
+const longestWait = 20;
+
 /**
  * The last event of each run, in a file outside the database: one line for each run that finished
  * and for each change of the control log, and, when a store closes, one for each run that is still
  * open. With this file `mandate verify` finds a log whose end was cut off.
  *
- * A line is written after its event is durable, and is not synced: a crash can lose lines, but the
- * file never names an event that the log does not have. Several processes append to one file; each
- * line is one write.
+ * A line is written soon after its event is durable, and is not synced: a crash can lose lines, but
+ * the file never names an event that the log does not have. Several processes append to one file;
+ * lines that are written together are one write.
  *
  * A run is noted before it is pruned, and that line is synced: a receipt without such a line is a
  * forgery.
  */
 export class HeadFile {
   readonly #path: string | null;
+  readonly #clock: Clock;
+  #waiting: LogHead[] = [];
   #hasWarned = false;
 
-  constructor(path: string | null) {
+  constructor(path: string | null, clock: Clock) {
     this.#path = path;
+    this.#clock = clock;
   }
 
   add(heads: readonly LogHead[]): void {
+    if (heads.length === 0 || this.#path === null) return;
+    if (this.#waiting.length === 0) this.#clock.after(longestWait, () => this.flush()).unref();
+    this.#waiting.push(...heads);
+  }
+
+  /** Writes the lines that wait, before the store closes. */
+  flush(): void {
+    const heads = this.#waiting;
     if (heads.length === 0) return;
+    this.#waiting = [];
     const last = heads.reduce((greatest, { seq }) => Math.max(greatest, seq), 0);
     try {
       this.#append(heads.map(lineOf).join(""), last, false);
@@ -51,9 +67,14 @@ export class HeadFile {
 
   /** Adds runs that finished, and the last event of the control log, which covers all before it. */
   addEnds(events: readonly StoredEvent[]): void {
-    const control = events.findLast(({ run_id: runId }) => runId === controlRunId);
-    const ends = events.filter((event) => event.type === "run.finished" || event === control);
-    this.add(ends.map(({ hash, run_id: runId, seq }) => ({ runId, seq, hash })));
+    let control: StoredEvent | undefined;
+    const ends: LogHead[] = [];
+    for (const event of events) {
+      if (event.run_id === controlRunId) control = event;
+      else if (event.type === "run.finished") ends.push(headOf(event));
+    }
+    if (control !== undefined) ends.push(headOf(control));
+    this.add(ends);
   }
 
   /**
@@ -61,6 +82,7 @@ export class HeadFile {
    */
   notePruning(ends: readonly LogHead[], lastSeq: number): void {
     if (ends.length === 0) return;
+    this.flush();
     this.#append(ends.map((end) => `pruned ${lineOf(end)}`).join(""), lastSeq, true);
   }
 
@@ -78,6 +100,7 @@ export class HeadFile {
    */
   read(): KeptHeads | undefined {
     if (this.#path === null) return undefined;
+    this.flush();
     try {
       return { path: this.#path, ...contentOf(readFileSync(this.#path, "utf8")) };
     } catch (error) {
@@ -85,6 +108,10 @@ export class HeadFile {
       throw error;
     }
   }
+}
+
+function headOf({ hash, run_id: runId, seq }: StoredEvent): LogHead {
+  return { runId, seq, hash };
 }
 
 function lineOf({ hash, runId, seq }: LogHead): string {

@@ -109,7 +109,8 @@ export class SqliteStore implements Store {
     this.#artifacts = new ArtifactFolder(options.artifacts, this.#clock);
     const { path } = options;
     // The file stands beside the real database, so that all writers share it when the path is a link.
-    this.#heads = new HeadFile(path === ":memory:" ? null : `${realpathSync(path)}-head`);
+    const headPath = path === ":memory:" ? null : `${realpathSync(path)}-head`;
+    this.#heads = new HeadFile(headPath, this.#clock);
     this.#nextNumber = idBlocks(this.#database);
     this.usage = new UsageRows(this.#database, this.#clock, () => this.#requireOpen());
     this.#dataVersion = this.#readDataVersion();
@@ -397,10 +398,10 @@ export class SqliteStore implements Store {
       else if (event.type === "control.pruned") {
         this.#forgetState(event.payload.run);
         this.#reader.forget(runNumberOf(event.payload.run) ?? 0);
+        this.#commits.texts.notePruning();
       }
     }
     this.#heads.addEnds(events);
-    if (events.some(({ type }) => type === "control.pruned")) this.#commits.texts.notePruning();
     this.#listeners.notify(events);
     this.#index.keepUp(this.#log.lastSeq);
   }
@@ -418,6 +419,7 @@ export class SqliteStore implements Store {
       }
     }
     this.#heads.add(heads);
+    this.#heads.flush();
   }
 
   #forgetState(runId: string): void {
