@@ -40,9 +40,8 @@ class Spender {
   }
 
   #follow(next: TimedEvent): void {
-    const before = this.#state;
-    this.#state = apply(before, next);
-    this.budget.follow(before, this.#state);
+    this.#state = apply(this.#state, next);
+    this.budget.follow(this.#state);
   }
 }
 

@@ -47,6 +47,8 @@ export class Budget {
   readonly #above: Budget | null;
   readonly #of: BudgetOwner;
   readonly #spent: Amounts = { ...noAmounts };
+  /** The state of its own delegation that is counted. */
+  #followed: Delegation | null = null;
   /** What its own delegation keeps back to report: its next request is paid from it. */
   #own: Amount = nothing;
   #isOverrun = false;
@@ -66,7 +68,7 @@ export class Budget {
 
   /** What can be reserved now: the least that this budget and those above it have free. */
   get available(): Amount {
-    return this.#least((caps, spent) => plus(this.#own, freeOf(caps, spent)));
+    return this.#least(true, this.#own);
   }
 
   /** What can be reserved whatever other processes reserve before it is written. */
@@ -76,12 +78,12 @@ export class Budget {
 
   /** What is free once every request under way turns out to have cost nothing. */
   get unspent(): Amount {
-    return this.#least((caps, spent) => plus(this.#own, unspentOf(caps, spent)));
+    return this.#least(false, this.#own);
   }
 
   /** What descendants may spend: `unspent` without what the delegation keeps back for itself. */
   get forChildren(): Amount {
-    return this.#least(unspentOf);
+    return this.#least(false, nothing);
   }
 
   fits({ cost, tokens }: Amount): boolean {
@@ -90,13 +92,15 @@ export class Budget {
   }
 
   /**
-   * A delegation moved from one state to another: the difference counts in this budget and above. `after`
-   * is null when another live delegation stands for it from now on.
+   * Its delegation has a new state: the difference counts in this budget and above. Null: another live
+   * delegation stands for it from now on.
    */
-  follow(before: Delegation | null, after: Delegation | null): void {
-    if (before !== null && after !== null && spendsAlike(before, after)) return;
-    const is = after === null ? noAmounts : ownOf(after);
-    this.#isOverrun = after?.overrun === true;
+  follow(state: Delegation | null): void {
+    const before = this.#followed;
+    this.#followed = state;
+    if (before !== null && state !== null && spendsAlike(before, state)) return;
+    const is = state === null ? noAmounts : ownOf(state);
+    this.#isOverrun = state?.overrun === true;
     this.#own = is.kept === 0 ? nothing : { tokens: is.kept, cost: is.keptCost };
     const difference = differenceOf(before === null ? noAmounts : ownOf(before), is);
     if (difference === undefined) return;
@@ -121,22 +125,49 @@ export class Budget {
     });
   }
 
-  #least(amountOf: (caps: Caps, spent: Readonly<Amounts>) => Amount): Amount {
-    let tokens = Number.POSITIVE_INFINITY;
-    let cost = Number.POSITIVE_INFINITY;
-    const consider = (caps: Caps, spent: Readonly<Amounts>, isOverrun: boolean): void => {
-      const amount = amountOf(caps, spent);
-      tokens = Math.min(tokens, isOverrun ? Math.min(0, amount.tokens) : amount.tokens);
-      cost = Math.min(cost, amount.cost);
-    };
+  /** `isHeldSpent`: what requests under way may cost counts as spent. */
+  #least(isHeldSpent: boolean, own: Amount): Amount {
     const { log } = this.#of.execution;
+    let least = unlimited;
     if (log === null) {
       for (let one: Budget | null = this; one !== null; one = one.#above) {
-        consider({ cap: one.tokens, costCap: one.cost }, one.#spent, one.#isOverrun);
+        const left = leftOf(one.tokens, one.cost, one.#spent, isHeldSpent);
+        least = lesser(least, left, one.#isOverrun, own);
       }
-    } else for (const one of this.#spendingIn(log)) consider(one, one, one.isOverrun);
-    return { tokens, cost };
+      return least;
+    }
+    for (const one of this.#spendingIn(log)) {
+      least = lesser(least, leftOf(one.cap, one.costCap, one, isHeldSpent), one.isOverrun, own);
+    }
+    return least;
   }
+}
+
+const unlimited: Amount = Object.freeze({
+  tokens: Number.POSITIVE_INFINITY,
+  cost: Number.POSITIVE_INFINITY,
+});
+
+function leftOf(
+  cap: number,
+  costCap: number,
+  { cost, kept, keptCost, reserved, reservedCost, settled }: Readonly<Amounts>,
+  isHeldSpent: boolean,
+): Amount {
+  const tokens = cap - settled - kept;
+  const dollars = costCap - cost - keptCost;
+  return isHeldSpent
+    ? { tokens: tokens - reserved, cost: dollars - reservedCost }
+    : { tokens, cost: dollars };
+}
+
+/** After an overrun no tokens are left. */
+function lesser(least: Amount, left: Amount, isOverrun: boolean, own: Amount): Amount {
+  const tokens = left.tokens + own.tokens;
+  return {
+    tokens: Math.min(least.tokens, isOverrun ? Math.min(0, tokens) : tokens),
+    cost: Math.min(least.cost, left.cost + own.cost),
+  };
 }
 
 /** Most events of a delegation change nothing of what its budget counts. */
@@ -149,26 +180,6 @@ function spendsAlike(before: Delegation, after: Delegation): boolean {
     before.keeps === after.keeps &&
     before.overrun === after.overrun
   );
-}
-
-type Caps = Pick<Spending, "cap" | "costCap">;
-
-function freeOf({ cap, costCap }: Caps, spent: Readonly<Amounts>): Amount {
-  return {
-    tokens: cap - spent.settled - spent.reserved - spent.kept,
-    cost: costCap - spent.cost - spent.reservedCost - spent.keptCost,
-  };
-}
-
-function unspentOf({ cap, costCap }: Caps, spent: Readonly<Amounts>): Amount {
-  return {
-    tokens: cap - spent.settled - spent.kept,
-    cost: costCap - spent.cost - spent.keptCost,
-  };
-}
-
-function plus(one: Amount, other: Amount): Amount {
-  return { tokens: one.tokens + other.tokens, cost: one.cost + other.cost };
 }
 
 /** What a request has used. */

@@ -52,7 +52,7 @@ export class LiveDelegation {
     this.copy = identity.copy;
     this.#state = state;
     this.#said = said;
-    this.budget.follow(null, state);
+    this.budget.follow(state);
     this.process = new DelegationProcess(this);
     this.work = new Interruptible(this, suspensionIn(state));
     this.process.time.consider();
@@ -102,7 +102,7 @@ export class LiveDelegation {
   #moved(before: Delegation): void {
     this.process.time.consider();
     if (before === this.#state) return;
-    this.budget.follow(before, this.#state);
+    this.budget.follow(this.#state);
     if (openRequestsOf(this).length < openRequestsOf({ state: before }).length) {
       this.run.funds.notify();
     }

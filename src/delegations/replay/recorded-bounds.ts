@@ -135,7 +135,7 @@ function requestsIn(recording: Recording): readonly Request[] {
     const before = states.get(id) ?? null;
     const after = stateAfter(before, event);
     if (after === null) continue;
-    budget.follow(before, after);
+    budget.follow(after);
     states.set(id, after);
   }
   return found;

@@ -113,7 +113,7 @@ export class Replayer {
     if (state === undefined || delegation === undefined) return;
     const events: StoredEvent[] = [];
     for await (const event of store.readEvents({ delegationId: id })) events.push(event);
-    old.budget.follow(old.state, null);
+    old.budget.follow(null);
     forget(run, old);
     const again = await revive(run, state, delegation, { events, budget: old.budget });
     again.process.children = old.process.children;
