@@ -9,6 +9,8 @@ import type { Selection } from "./selection.ts";
 /** The addresses in a text, each as it would be fetched: `href` without its fragment. */
 export function addressesIn(text: string): ReadonlySet<string> {
   const found = new Set<string>();
+  // Most texts have no address, and plain search is many times faster than the expression.
+  if (!text.includes("://")) return found;
   for (const { index } of text.matchAll(/https?:\/\//gi)) {
     for (const spelling of spellingsAt(text, index)) {
       const url = readAddress(spelling);

@@ -1,7 +1,7 @@
 import type { PriceConfig } from "./config.ts";
 
 /** The known facts about a model. */
-interface ModelFacts {
+export interface ModelFacts {
   /** In tokens, prompt and answer together. */
   readonly contextWindow: number;
   readonly maxOutput: number;

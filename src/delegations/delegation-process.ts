@@ -20,7 +20,7 @@ export class DelegationProcess {
   /** Its children, and the steps of its plans, have lower step indexes. */
   nextStep = 1;
   /** In the order of their steps. */
-  children: readonly LiveDelegation[] = noChildren;
+  children: readonly LiveDelegation[] = none;
   /** Children that are being created; null until the first. */
   making: Set<Promise<unknown>> | null = null;
   /** What each request of another program has used if it is cut now, by number; null until the first. */
@@ -51,7 +51,7 @@ export class DelegationProcess {
   addChild(child: LiveDelegation): void {
     const index = child.contract.parent.step_idx;
     const after = this.children.findLastIndex((one) => one.contract.parent.step_idx <= index);
-    const children = this.children === noChildren ? [] : (this.children as LiveDelegation[]);
+    const children = this.children === none ? [] : (this.children as LiveDelegation[]);
     children.splice(after + 1, 0, child);
     this.children = children;
   }
@@ -73,8 +73,8 @@ interface RequestUnderWay {
   readonly estimates: Map<number, Estimate>;
 }
 
-const noChildren: readonly LiveDelegation[] = Object.freeze([]);
 const settled: Promise<unknown> = Promise.resolve();
+const none: readonly never[] = Object.freeze([]);
 
 export function findTool({ process, run }: LiveDelegation, name: string): Tool | undefined {
   return run.parts.toolbox.get(name) ?? process.tools.ofServers?.get(name);
@@ -159,15 +159,15 @@ class UnsettledAppends {
   refusal: unknown = null;
   /** Something is on disk, so other processes may know the delegation. */
   isKnown = false;
-  #unsettled: Promise<unknown>[] = [];
+  #open = 0;
+  #unsettled: readonly Promise<unknown>[] = none;
   #settling: Promise<unknown> = settled;
 
   add(append: Promise<unknown>): void {
     this.count++;
-    // Nearly always one: a list that is made for it holds no room for more.
-    if (this.#unsettled.length === 0) this.#unsettled = [append];
-    else this.#unsettled.push(append);
-    append.then(this.#written, this.breakOff);
+    this.#open++;
+    this.#unsettled = this.#unsettled.length === 0 ? [append] : [...this.#unsettled, append];
+    append.then(this.#written, this.#refused);
   }
 
   /** What follows from an append that was refused must not be written either. */
@@ -180,21 +180,33 @@ class UnsettledAppends {
     await Promise.allSettled([...this.#unsettled, this.#settling]);
   }
 
-  /** Everything so far is on disk; throws when some of it was refused. */
-  async durable(): Promise<void> {
+  /** Everything so far is on disk; rejects when some of it was refused. */
+  durable(): Promise<unknown> {
     const unsettled = this.#unsettled;
-    if (unsettled.length > 0) {
-      this.#unsettled = [];
-      this.#settling = Promise.all(unsettled);
+    const [first] = unsettled;
+    if (first !== undefined) {
+      this.#unsettled = none;
+      this.#settling = unsettled.length === 1 ? first : Promise.all(unsettled);
     }
-    const settling = this.#settling;
-    await settling;
-    if (this.#settling === settling) this.#settling = settled;
+    return this.#settling;
   }
 
   readonly #written = (): void => {
     this.isKnown = true;
+    this.#open--;
+    // Written events are not kept in memory by what waited for them.
+    if (this.#open === 0 && this.refusal === null) this.#forget();
   };
+
+  readonly #refused = (error: unknown): void => {
+    this.#open--;
+    this.breakOff(error);
+  };
+
+  #forget(): void {
+    this.#unsettled = none;
+    this.#settling = settled;
+  }
 
   /** The delegation's own work writes nothing more; its close is still written. */
   readonly breakOff = (error: unknown): void => {
@@ -204,8 +216,7 @@ class UnsettledAppends {
   /** The delegation starts from its log again, which has nothing of what was refused. */
   startOver(): void {
     this.refusal = null;
-    this.#unsettled = [];
-    this.#settling = settled;
+    this.#forget();
   }
 }
 

@@ -190,10 +190,16 @@ async function deliverMail(live: LiveDelegation, isAnswered = false): Promise<bo
   return true;
 }
 
-async function mailInLog({ id, process, run }: LiveDelegation): Promise<readonly SentMessage[]> {
+function mailInLog({
+  id,
+  process,
+  run,
+}: LiveDelegation): readonly SentMessage[] | Promise<readonly SentMessage[]> {
   // A message needs a delegation that its sender can find in the log.
   if (!process.appends.isKnown) return none;
-  // If the log cannot be read, it cannot be written either: the next append reports that.
-  const state = await run.parts.store.readRun(run.id).catch(() => undefined);
-  return state?.delegations.get(id)?.mail ?? none;
+  return run.parts.store.readRun(run.id).then(
+    (state) => state?.delegations.get(id)?.mail ?? none,
+    // If the log cannot be read, it cannot be written either: the next append reports that.
+    () => none,
+  );
 }

@@ -67,7 +67,7 @@ export class LiveRun {
 
   append(
     events: readonly NewEvent[],
-    extra?: Pick<Append, "contracts">,
+    extra?: Pick<Append, "contracts" | "root">,
   ): Promise<readonly StoredEvent[]> {
     const { id: runId, ownership: by } = this.settings;
     return this.parts.store.append({ runId, by, events, ...extra });

@@ -13,7 +13,7 @@ import {
   type WaitingOn,
 } from "./delegation.ts";
 import type { EventPayloads, EventType, NewEvent, TokenUsage } from "./event.ts";
-import { correct, grownKeeps, settle, withoutKeeps } from "./spending.ts";
+import { correct, settle, withGrownKeeps, withoutKeeps } from "./spending.ts";
 
 /** An event with its time, by the clock of the appending process. */
 export type TimedEvent<Type extends EventType = EventType> = NewEvent<Type> & {
@@ -205,21 +205,19 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
         waitingOn: onRuntime,
         lastEventAt,
       };
-    case "agent.budget_reserved":
-      return {
+    case "agent.budget_reserved": {
+      const { keeps, request } = event.payload;
+      const reserved = {
         ...withoutKeeps(delegation),
-        ...(event.payload.keeps && { keeps: event.payload.keeps }),
         reservations: [...delegation.reservations, event.payload],
-        requests: event.payload.request,
+        requests: request,
         waitingOn: onModel,
         lastEventAt,
       };
+      return keeps === undefined ? reserved : { ...reserved, keeps };
+    }
     case "agent.budget_settled":
-      return {
-        ...delegation,
-        ...settle(delegation, event.payload),
-        lastEventAt,
-      };
+      return settle(delegation, event.payload, lastEventAt);
     case "agent.budget_corrected":
       return { ...delegation, ...correct(delegation, event.payload), lastEventAt };
     case "agent.model_turn":
@@ -233,30 +231,27 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
     case "agent.tool_started": {
       const { joins, keeps, tool } = event.payload;
       const on = joins ? "child" : "tool";
-      return {
-        ...delegation,
-        ...(keeps && { keeps }),
-        waitingOn: { on, detail: tool },
-        lastEventAt,
-      };
+      const started = { ...delegation, waitingOn: { on, detail: tool } as const, lastEventAt };
+      return keeps === undefined ? started : { ...started, keeps };
     }
-    case "agent.tool_completed":
+    case "agent.tool_completed": {
+      const { call_id: callId, delivered, output } = event.payload;
       return {
-        ...delegation,
-        ...(event.payload.delivered === undefined && grownKeeps(delegation, event.payload.output)),
+        ...(delivered === undefined ? withGrownKeeps(delegation, output) : delegation),
         toolCalls: delegation.toolCalls + 1,
         resumptions: 0,
         waitingOn: onRuntime,
-        ask: delegation.ask?.callId === event.payload.call_id ? null : delegation.ask,
+        ask: delegation.ask?.callId === callId ? null : delegation.ask,
         lastEventAt,
       };
+    }
     case "agent.tool_failed":
     case "agent.tool_outcome_unknown": {
-      const grown = grownKeeps(delegation, event.payload.error);
-      return { ...delegation, ...grown, resumptions: 0, waitingOn: onRuntime, lastEventAt };
+      const grown = withGrownKeeps(delegation, event.payload.error);
+      return { ...grown, resumptions: 0, waitingOn: onRuntime, lastEventAt };
     }
     case "agent.tool_denied":
-      return { ...delegation, ...grownKeeps(delegation, event.payload.error), lastEventAt };
+      return { ...withGrownKeeps(delegation, event.payload.error), lastEventAt };
     case "agent.asked":
       return {
         ...delegation,
@@ -430,14 +425,7 @@ function handedIn(
 
 /** The fields that every status has; the caller adds those of the new status. */
 function common(delegation: Delegation): Omit<In<"created">, "status"> {
-  const { client, estimates, mail, overrun, share } = delegation;
-  return {
-    ...(client !== undefined && { client }),
-    ...(share && { share }),
-    // A closed delegation keeps its unread messages, so that surfaces can show them.
-    ...(mail && { mail }),
-    ...(estimates && { estimates }),
-    ...(overrun && { overrun }),
+  const fixed = {
     id: delegation.id,
     parentId: delegation.parentId,
     callId: delegation.callId,
@@ -454,6 +442,18 @@ function common(delegation: Delegation): Omit<In<"created">, "status"> {
     turns: delegation.turns,
     toolCalls: delegation.toolCalls,
     attempt: delegation.attempt,
+  };
+  const { client, estimates, mail, overrun, share } = delegation;
+  // Most delegations have none of these, and every close copies its delegation twice.
+  if (!(client !== undefined || estimates || mail || overrun || share)) return fixed;
+  return {
+    ...fixed,
+    ...(client !== undefined && { client }),
+    ...(share && { share }),
+    // A closed delegation keeps its unread messages, so that surfaces can show them.
+    ...(mail && { mail }),
+    ...(estimates && { estimates }),
+    ...(overrun && { overrun }),
   };
 }
 

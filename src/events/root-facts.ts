@@ -16,19 +16,29 @@ export function rootIdOf({ delegations }: Pick<RunState, "delegations">): string
   return delegations.values().find(({ depth, parentId }) => parentId === null && depth === 0)?.id;
 }
 
-/** `contract`: the stored text. */
-export function rootFactsOf(contract: string): RootFacts {
+/** Reads the stored text of a contract, which may be damaged. */
+export function readRootFacts(contract: string): RootFacts {
   try {
-    const { model, principal, profile } = JSON.parse(contract);
-    const [provider, name] = [textOrNull(model?.provider), textOrNull(model?.model)];
-    return {
-      profile: textOrNull(profile?.id),
-      model: provider !== null && name !== null ? `${provider}/${name}` : null,
-      startedBy: textOrNull(principal?.id),
-    };
+    return rootFactsOf(JSON.parse(contract));
   } catch {
     return noRootFacts;
   }
+}
+
+export function rootFactsOf({ model, principal, profile }: Facts): RootFacts {
+  const [provider, name] = [textOrNull(model?.provider), textOrNull(model?.model)];
+  return {
+    profile: textOrNull(profile?.id),
+    model: provider !== null && name !== null ? `${provider}/${name}` : null,
+    startedBy: textOrNull(principal?.id),
+  };
+}
+
+/** The parts of a contract that lists show. A contract of an older version may lack some. */
+interface Facts {
+  readonly profile?: { readonly id?: unknown };
+  readonly model?: { readonly provider?: unknown; readonly model?: unknown };
+  readonly principal?: { readonly id?: unknown };
 }
 
 function textOrNull(value: unknown): string | null {

@@ -203,12 +203,14 @@ export function withoutKeeps(delegation: Running): Running {
 }
 
 /** Other outputs of the same turn make the next prompt longer. */
-export function grownKeeps({ keeps }: Running, output: string): Pick<Running, "keeps"> | undefined {
-  if (keeps === undefined) return undefined;
+export function withGrownKeeps(delegation: Running, output: string): Running {
+  const { keeps } = delegation;
+  if (keeps === undefined) return delegation;
   const tokens = keeps.tokens + bytesOf(output);
   const { cost } = keeps;
-  if (cost === undefined) return { keeps: { ...keeps, tokens } };
-  return { keeps: { ...keeps, tokens, cost: (cost / keeps.tokens) * tokens } };
+  const grown = { ...keeps, tokens };
+  if (cost === undefined) return { ...delegation, keeps: grown };
+  return { ...delegation, keeps: { ...grown, cost: (cost / keeps.tokens) * tokens } };
 }
 
 /** Without `Buffer`, because the fold also runs in browsers. */
@@ -219,25 +221,32 @@ function bytesOf(text: string): number {
 const encoder = new TextEncoder();
 
 type Spent = Pick<Delegation, "estimates" | "overrun" | "usage">;
-type Settled = Spent & Pick<Running, "reservations">;
 
 export function settle(
-  { estimates = 0, reservations, usage }: Running,
+  delegation: Running,
   { completion, cost, estimated, overrun, prompt, request }: EventPayloads["agent.budget_settled"],
-): Settled {
+  lastEventAt: number,
+): Running {
+  const { estimates = 0, reservations, usage } = delegation;
   const reservation = reservations.find((one) => one.request === request);
   // Earlier versions settled without a bound of the prompt, and marked nothing as an estimate.
   const isEstimate = estimated === true && reservation?.prompt !== undefined;
   const open = estimates + (isEstimate ? 1 : 0);
-  return {
+  const used = {
+    prompt: usage.prompt + prompt,
+    completion: usage.completion + completion,
+    cost: usage.cost + cost,
+  };
+  const settled = {
+    ...delegation,
     reservations: reservations.filter((one) => one !== reservation),
-    usage: {
-      prompt: usage.prompt + prompt,
-      completion: usage.completion + completion,
-      cost: usage.cost + cost,
-      ...(open > 0 && { estimated: true }),
-    },
-    ...(open > 0 && { estimates: open }),
+    usage: used,
+    lastEventAt,
+  };
+  if (open === 0 && overrun === undefined) return settled;
+  return {
+    ...settled,
+    ...(open > 0 && { usage: { ...used, estimated: true }, estimates: open }),
     ...(overrun && { overrun }),
   };
 }

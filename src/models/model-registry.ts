@@ -9,6 +9,7 @@ import { createModelAllowlist } from "../control/settle-models.ts";
 import {
   findModelEntry,
   findShippedModel,
+  type ModelFacts,
   pricesAsOf,
   shippedPools,
 } from "../control/shipped-models.ts";
@@ -96,6 +97,8 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
   const isListed = createModelAllowlist(config.allow);
   const isAllowed = (name: string): boolean => isRunner(name) || isListed(name);
   const prices = new PriceList(config.prices ?? {});
+  /** Cached, since they are looked up before every turn. */
+  const facts = new Map<string, ModelFacts | undefined>();
   const choices: ModelChoices = {
     pools,
     defaults: chooseDefaults(options, pools),
@@ -136,6 +139,11 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
     return model;
   }
 
+  function factsOf(name: string): ModelFacts | undefined {
+    if (!facts.has(name)) facts.set(name, findShippedModel(name));
+    return facts.get(name);
+  }
+
   return {
     defaultModel: firstReachable(choices),
     pool: (name) => (Object.hasOwn(pools, name) ? pools[name] : undefined),
@@ -146,8 +154,8 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
       agreed === undefined ? prices.cost(name, usage) : costOf(agreed, usage),
     price: (name) => prices.find(name),
     pricesAsOf,
-    contextWindow: (name) => findShippedModel(name)?.contextWindow,
-    maxOutput: (name) => findShippedModel(name)?.maxOutput,
+    contextWindow: (name) => factsOf(name)?.contextWindow,
+    maxOutput: (name) => factsOf(name)?.maxOutput,
     resolve(name) {
       if (!isAllowed(name)) throw notAllowed(name, config.allow ?? []);
       return find(name);

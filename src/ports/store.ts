@@ -123,6 +123,8 @@ export interface Append {
   readonly declaresDead?: string;
   /** The contracts of the delegations that these events create. */
   readonly contracts?: ReadonlyMap<string, string>;
+  /** What lists show of the root that these events create; absent: the store reads its contract. */
+  readonly root?: RootFacts;
 }
 
 export interface EventQuery {

@@ -50,7 +50,7 @@ export interface GateCaller extends CallHolder {
   readonly outputBytes: number;
   keepArtifact(body: string): Promise<ArtifactReference>;
   /** Everything recorded so far is on disk. */
-  durable(): Promise<void>;
+  durable(): Promise<unknown>;
 }
 
 export async function passGate(

@@ -45,7 +45,7 @@ export function systemPrompt(from: PromptSources, prompt: PromptOf): string {
       .join("\n\n");
   // Without files and words of its own, a profile's prompt is the same every time.
   if (workspace !== null || own !== undefined) return whole();
-  return cached(profile, [promptForTools(profile.prompt, isOffered), ...lists].join("\0"), whole);
+  return cachedWhole(profile, [promptForTools(profile.prompt, isOffered), ...lists], whole);
 }
 
 /** Writes outside of these paths are refused, so the paths are in the prompt. */
@@ -119,6 +119,31 @@ function listsFor(from: PromptSources, prompt: PromptOf): readonly string[] {
     add(all, JSON.stringify(mayUse.skills), (given) => skillsBlock(offered, given), room);
   }
   return lists.filter((list) => list !== "");
+}
+
+interface CachedPrompt {
+  text: string | undefined;
+  readonly next: Map<string, CachedPrompt>;
+}
+
+const prompts = new WeakMap<object, CachedPrompt>();
+
+/** A lookup for each part: to join the parts for one key would copy the whole prompt each time. */
+function cachedWhole(of: object, parts: readonly string[], make: () => string): string {
+  const first = prompts.get(of) ?? { text: undefined, next: new Map() };
+  prompts.set(of, first);
+  let found = first;
+  for (const part of parts) {
+    let next = found.next.get(part);
+    if (next === undefined) {
+      if (found.next.size >= mostTexts) found.next.clear();
+      next = { text: undefined, next: new Map() };
+      found.next.set(part, next);
+    }
+    found = next;
+  }
+  found.text ??= make();
+  return found.text;
 }
 
 const texts = new WeakMap<object, Map<string, string>>();

@@ -6,17 +6,27 @@ import { isRecord } from "../../ports/parse-json.ts";
  * empty list stays, since it means none, and so does a `null` that the schema accepts.
  */
 export function withoutEmpty(schema: z.ZodType, given: unknown): unknown {
+  return hasEmpty(given) ? strip(schema, given) : given;
+}
+
+/** Most inputs have nothing to remove, and are not copied. */
+function hasEmpty(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return isEmpty(given);
+  return Object.values(given).some(hasEmpty);
+}
+
+function strip(schema: z.ZodType, given: unknown): unknown {
   const inner = unwrap(schema);
   if (inner instanceof z.ZodArray && Array.isArray(given)) {
     const element = inner.element as z.ZodType;
-    return given.map((item) => withoutEmpty(element, item));
+    return given.map((item) => strip(element, item));
   }
   if (!(inner instanceof z.ZodObject) || !isRecord(given)) return given;
   const shape: Readonly<Record<string, z.ZodType>> = inner.shape;
   const kept = Object.entries(given).flatMap(([key, value]): [string, unknown][] => {
     const field = Object.hasOwn(shape, key) ? shape[key] : undefined;
     if (field === undefined) return [[key, value]];
-    return isEmpty(value) && isOptional(field, value) ? [] : [[key, withoutEmpty(field, value)]];
+    return isEmpty(value) && isOptional(field, value) ? [] : [[key, strip(field, value)]];
   });
   return Object.fromEntries(kept);
 }

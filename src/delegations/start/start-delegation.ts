@@ -14,6 +14,7 @@ import {
 import type { ArtifactReference, NewEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
 import { create as createDelegation } from "../../events/lifecycle.ts";
+import { rootFactsOf } from "../../events/root-facts.ts";
 import { CallDenied, MandateError } from "../../ports/mandate-error.ts";
 import { misnamedInProfile, misnamedTools } from "../../tools/find-misnamed.ts";
 import { GitFailure } from "../../workspaces/git/git-failure.ts";
@@ -203,7 +204,8 @@ function create(agreed: Agreed, placement: Placement | null): Started | Promise<
     new Conversation(start.opening ?? openingOf(contract)),
   );
   const events = [...(start.before ?? []), creation, ...clampedEvents(id, granted)];
-  const created = run.append(events, { contracts: new Map([[id, json]]) });
+  const root = caller === null ? { root: rootFactsOf(contract) } : undefined;
+  const created = run.append(events, { contracts: new Map([[id, json]]), ...root });
   agent.process.appends.add(created);
   run.delegations.add(agent);
   if (way === "delegate") run.delegations.joining.add(id);

@@ -385,7 +385,7 @@ class Caller implements GateCaller {
     return Math.min(most, room);
   }
 
-  durable(): Promise<void> {
+  durable(): Promise<unknown> {
     return this.#live.process.appends.durable();
   }
 

@@ -2,7 +2,7 @@ import type { Delegation } from "../delegation.ts";
 import type { StoredEvent } from "../event.ts";
 import { inboxChangeOf } from "../inbox-change.ts";
 import { type InboxItem, touchesInbox } from "../inbox-item.ts";
-import { noRootFacts, rootFactsOf, rootIdOf } from "../root-facts.ts";
+import { noRootFacts, readRootFacts, rootIdOf } from "../root-facts.ts";
 import { applyToRun, emptyRun, type RunState } from "../run-state.ts";
 import { earlierInboxWords } from "../upcast.ts";
 import type { CheckedRun, RunCheck } from "./checked-run.ts";
@@ -115,7 +115,7 @@ export class StoredStateCheck implements RunCheck {
     }
     const root = rootIdOf(this.fold);
     const contract = root && this.#run.rowOf(root)?.contextJson;
-    const facts = contract ? rootFactsOf(contract) : noRootFacts;
+    const facts = contract ? readRootFacts(contract) : noRootFacts;
     const isSameRoot =
       isSameText(row.profile, facts.profile) &&
       isSameText(row.model, facts.model) &&

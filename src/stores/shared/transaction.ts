@@ -9,7 +9,7 @@ import {
   type PreparedChange,
   type RecordStanding,
 } from "../../events/record-change.ts";
-import { type RootFacts, rootFactsOf, rootIdOf } from "../../events/root-facts.ts";
+import { type RootFacts, readRootFacts, rootIdOf } from "../../events/root-facts.ts";
 import { applyToRun, type RunState } from "../../events/run-state.ts";
 import { undoSpending } from "../../events/spending.ts";
 import { summarize } from "../../events/summarize.ts";
@@ -42,13 +42,20 @@ interface Batch {
   hash: string;
 }
 
+interface MovedDelegation {
+  readonly run: RunState;
+  /** The stored text, where the transaction creates the delegation. */
+  readonly contract: string | undefined;
+  readonly root: RootFacts | undefined;
+}
+
 /** One attempt to write: applies events to the run states in memory and can undo that. */
 export class Transaction {
   readonly events: StoredEvent[] = [];
   readonly outcomes: (readonly StoredEvent[] | Error)[] = [];
   readonly batches: Batch[] = [];
   readonly movedRuns = new Map<RunState, boolean>();
-  readonly movedDelegations = new Map<string, { run: RunState; contract: string | undefined }>();
+  readonly movedDelegations = new Map<string, MovedDelegation>();
   readonly asks: [RunState, StoredEvent<"agent.asked" | "agent.answered">][] = [];
   readonly inbox: InboxChange[] = [];
   readonly settlements: Settlement[] = [];
@@ -135,8 +142,9 @@ export class Transaction {
   /** The runs whose root this transaction creates. */
   roots(): ReadonlyMap<RunState, RootFacts> {
     const roots = new Map<RunState, RootFacts>();
-    for (const [id, { contract, run }] of this.movedDelegations) {
-      if (contract !== undefined && rootIdOf(run) === id) roots.set(run, rootFactsOf(contract));
+    for (const [id, { contract, root, run }] of this.movedDelegations) {
+      if (contract === undefined || rootIdOf(run) !== id) continue;
+      roots.set(run, root ?? readRootFacts(contract));
     }
     return roots;
   }
@@ -221,8 +229,10 @@ export class Transaction {
         this.asks.push([run, event]);
         break;
       case "agent.subagent_created":
-        if (id !== undefined)
-          this.movedDelegations.set(id, { run, contract: append.contracts?.get(id) });
+        if (id !== undefined) {
+          const { contracts, root } = append;
+          this.movedDelegations.set(id, { run, contract: contracts?.get(id), root });
+        }
         break;
       case "agent.subagent_started":
       case "agent.subagent_waiting_for_merge":
@@ -230,7 +240,7 @@ export class Transaction {
       case "agent.subagent_failed":
       case "agent.subagent_closed":
         if (id !== undefined && !this.movedDelegations.has(id)) {
-          this.movedDelegations.set(id, { run, contract: undefined });
+          this.movedDelegations.set(id, { run, contract: undefined, root: undefined });
         }
         break;
       default:

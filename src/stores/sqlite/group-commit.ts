@@ -190,16 +190,25 @@ export class GroupCommit {
     for (const [hash, body] of this.texts.unwritten) this.#insertText.run(hash, body);
     for (const batch of transaction.batches) {
       const { firstSeq, run, firstRunSeq, texts, hash } = batch;
-      this.#insertBatch.run(firstSeq, run, firstRunSeq, texts.length, hash, `[${texts.join(",")}]`);
+      // Concatenated and not joined: the whole text is then copied once.
+      let events = "";
+      for (const text of texts) events += events === "" ? `[${text}` : `,${text}`;
+      events += "]";
+      this.#insertBatch.run(firstSeq, run, firstRunSeq, texts.length, hash, events);
     }
-    for (const [run, isNew] of transaction.movedRuns) this.#projections.writeRun(run, isNew);
-    for (const [run, facts] of transaction.roots()) this.#projections.writeRoot(run, facts);
+    const roots = transaction.roots();
+    for (const [run, isNew] of transaction.movedRuns) {
+      this.#projections.writeRun(run, isNew, roots.get(run));
+    }
+    for (const [run, facts] of roots) {
+      if (transaction.movedRuns.get(run) !== true) this.#projections.writeRoot(run, facts);
+    }
     this.#projections.writeDelegations(transaction.movedDelegations);
     for (const [run, event] of transaction.asks) {
       if (event.type === "agent.asked") this.#projections.writeAsk(run, event);
       else this.#projections.answerAsk(event);
     }
-    for (const settlement of transaction.settlements) this.#settlements.write(settlement);
+    this.#settlements.write(transaction.settlements);
     for (const change of transaction.inbox) this.#inboxRows.write(change);
     for (const record of transaction.records.values()) this.#recordRows.write(record);
   }

@@ -2,7 +2,7 @@ import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { Delegation } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { sha256 } from "../../events/hash-chain.ts";
-import type { RootFacts } from "../../events/root-facts.ts";
+import { noRootFacts, type RootFacts } from "../../events/root-facts.ts";
 import type { RunState } from "../../events/run-state.ts";
 import { askNumberOf, numberOf, runNumberOf } from "../../ports/identity.ts";
 import { isTrusted, TamperedContract } from "../shared/store-calls.ts";
@@ -27,7 +27,7 @@ export class Projections {
 
   constructor(database: DatabaseSync) {
     this.#insertRun = database.prepare(
-      "INSERT INTO runs (number, task, application, workspace, worker, fence, started_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO runs (number, task, application, workspace, worker, fence, started_at, profile, model, started_by) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.#moveRun = database.prepare(
       "UPDATE runs SET worker = ?, fence = ?, outcome = ?, finished_at = ?, delegations = ?, tokens = ?, cost = ? WHERE number = ?",
@@ -49,9 +49,11 @@ export class Projections {
     this.#answerAsk = database.prepare("UPDATE asks SET answered = 1 WHERE number = ?");
   }
 
-  writeRun(run: RunState, isNew: boolean): void {
+  /** `root`: set when the transaction creates the root of the run. */
+  writeRun(run: RunState, isNew: boolean, root = noRootFacts): void {
     const number = runNumberOf(run.id) ?? 0;
     if (isNew) {
+      const { model, profile, startedBy } = root;
       this.#insertRun.run(
         number,
         run.task,
@@ -60,6 +62,9 @@ export class Projections {
         run.worker,
         run.fence,
         run.startedAt,
+        profile,
+        model,
+        startedBy,
       );
       if (run.outcome === null) return;
     }
@@ -68,7 +73,7 @@ export class Projections {
     this.#moveRun.run(worker, fence, outcome, finishedAt, delegations.size, tokens, cost, number);
   }
 
-  /** Writes the facts of a root. `writeRun`, which inserts the run, comes first. */
+  /** Writes the facts of a root that is created later than its run. */
   writeRoot(run: RunState, { model, profile, startedBy }: RootFacts): void {
     this.#nameRoot.run(profile, model, startedBy, runNumberOf(run.id) ?? 0);
   }
@@ -139,6 +144,7 @@ function closeReasonOf(delegation: Delegation): string | null {
 
 /** Releases what settled requests hold: written with the events that say so. */
 export class SettlementRows {
+  readonly #any: StatementSync;
   readonly #read: StatementSync;
   readonly #release: StatementSync;
   readonly #releaseAll: StatementSync;
@@ -147,6 +153,7 @@ export class SettlementRows {
 
   constructor(database: DatabaseSync) {
     const isHold = "sub_agent = ? AND request = ?";
+    this.#any = database.prepare("SELECT 1 FROM limit_holds LIMIT 1");
     this.#read = database.prepare(`SELECT * FROM limit_holds WHERE ${isHold}`);
     this.#release = database.prepare(`DELETE FROM limit_holds WHERE ${isHold}`);
     this.#releaseAll = database.prepare("DELETE FROM limit_holds WHERE sub_agent = ?");
@@ -158,12 +165,19 @@ export class SettlementRows {
     );
   }
 
-  write({ cost, day, delegation, request, tokens }: Settlement): void {
+  write(settlements: readonly Settlement[]): void {
+    if (settlements.length === 0) return;
+    // Without stored limits no request holds anything, and a transaction may settle hundreds.
+    const mayHold = this.#any.get() !== undefined;
+    for (const settlement of settlements) this.#write(settlement, mayHold);
+  }
+
+  #write({ cost, day, delegation, request, tokens }: Settlement, mayHold: boolean): void {
     if (request === null) {
-      this.#releaseAll.run(delegation);
+      if (mayHold) this.#releaseAll.run(delegation);
       return;
     }
-    const hold = this.#read.get(delegation, request);
+    const hold = mayHold ? this.#read.get(delegation, request) : undefined;
     if (hold !== undefined) {
       const { provider, queue, second } = hold;
       const unused = Number(hold["tokens"]) - tokens;

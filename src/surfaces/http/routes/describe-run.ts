@@ -106,9 +106,7 @@ export async function describeRun(
   const isInterrupted = await isRunInterrupted(store, run);
   const root = rootOf(run);
   const contract = root && (await store.readContract(root.id).catch(() => undefined));
-  const { model, profile, startedBy } = contract
-    ? rootFactsOf(JSON.stringify(contract))
-    : noRootFacts;
+  const { model, profile, startedBy } = contract ? rootFactsOf(contract) : noRootFacts;
   const result = root && resultOf(run, root.id);
   const about = { isInterrupted, now, served: await servedIn(store, run) };
   const tree = [];
