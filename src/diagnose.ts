@@ -61,9 +61,9 @@ export interface Diagnosis {
 }
 
 interface EngineFinding extends Finding {
-  /** Workers that are alive. */
+  /** The number of workers that are alive. */
   readonly workers: number;
-  /** Versions of these. */
+  /** The versions of the living workers. */
   readonly versions: readonly string[];
   /** Delegations that wait for a worker. */
   readonly waiting: number;
@@ -88,7 +88,7 @@ interface ModelsFinding {
   /** The day of the shipped prices. */
   readonly pricesAsOf: string;
   readonly providers: readonly ProviderFinding[];
-  /** Servers that answered just now. */
+  /** The local model servers that answered just now. */
   readonly local: readonly LocalEndpoint[];
   readonly pools: readonly PoolFinding[];
 }
@@ -96,7 +96,7 @@ interface ModelsFinding {
 interface PoolFinding {
   readonly pool: string;
   readonly models: readonly string[];
-  /** The first that can be used; null: none. */
+  /** The first model of the pool that can be used; null: none. */
   readonly first: string | null;
 }
 

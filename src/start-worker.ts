@@ -18,7 +18,7 @@ export interface WorkerStart {
   /** One for each tenant; they share the scheduler of the first, which has the places of this worker. */
   readonly runtimes: readonly Runtime[];
   readonly log: Log;
-  /** Absent: all that are configured. */
+  /** The queues that the worker serves; absent: all that are configured. */
   readonly queues?: readonly string[] | undefined;
 }
 

@@ -9,7 +9,7 @@ import { labelOf } from "./commands/describe-run.ts";
 export interface DescribedAsk {
   /** The agent that asks. */
   readonly who: string;
-  /** The task of its run. */
+  /** The task of the agent's run. */
   readonly task: string;
   readonly text: string;
   /** The change that an approval is about, as a diff with hidden characters shown. */

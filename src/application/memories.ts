@@ -98,7 +98,7 @@ export class Memories {
     id: string,
     act: (memory: Memory) => Promise<MemoryDecision["status"]>,
   ): Promise<MemoryDecision> {
-    // Quoted, because a typed id can contain anything.
+    // The id is quoted, because a typed id can contain anything.
     const note = (outcome: string): Promise<void> =>
       this.#store.noteCommand(`memory ${word} ${JSON.stringify(id)}`, this.#by.id, outcome);
     try {

@@ -27,11 +27,11 @@ export interface LoggedRequest {
   readonly reserved: number;
   /** The messages of its prompt, without the system prompt. */
   readonly messages: number;
-  /** UTF-8 bytes of them. */
+  /** The bytes of the messages in UTF-8. */
   readonly bytes: number;
   readonly calls: readonly RecordedCall[];
   readonly text: string;
-  /** What was received before it failed. */
+  /** The text that was received before the request failed. */
   readonly partial: string | null;
   /** Why a failed request is repeated, and which model is tried next. */
   readonly retry: {

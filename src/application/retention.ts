@@ -31,7 +31,7 @@ export function startRetention(
     queues,
     store,
   }: {
-    /** Where runs are distributed. */
+    /** The queues, where runs are distributed. */
     readonly queues?: {
       readonly rows: { removeEnded(before: number, most: number): Promise<number> };
     } | null;

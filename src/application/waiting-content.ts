@@ -15,7 +15,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 export interface WaitingContent {
   readonly kind: "configuration" | "profile" | "skill";
   readonly name: string;
-  /** What the content says that it is for. */
+  /** The description that the untrusted content gives of itself. */
   readonly description?: string;
   /** A file, a folder, or a path in a configuration. */
   readonly file: string;

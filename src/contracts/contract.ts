@@ -48,7 +48,7 @@ export interface Contract {
     readonly prompt: string;
     /** The registered agent's handle, when the request named one. */
     readonly agent?: string;
-    /** Its role in the run; absent: a subtask. */
+    /** The role of the delegation in its run; absent: a subtask. */
     readonly capability?: "primary" | "watcher" | "orchestrator";
   };
   readonly model: {

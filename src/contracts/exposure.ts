@@ -3,7 +3,7 @@
  * all three needs approval for egress. Every tool declares its exposure.
  */
 export interface Exposure {
-  /** Its results can contain untrusted input. */
+  /** The results of the tool can contain untrusted input. */
   readonly untrusted: boolean;
   /** Its results can contain private data; `workspace`: only where there is a workspace. */
   readonly private: boolean | "workspace";

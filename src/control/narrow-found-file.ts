@@ -92,7 +92,7 @@ function narrowed(said: ConfigFile, own: ConfigFile): FoundSettings {
     found.lower(path, settingAt(user, path) ?? settingAt(usual, path) ?? false, least);
   for (const path of switches) within(path, (one, most) => one === true && most === true);
   within(["tools", "spawn", "explicit_tools"], (one, most) => (most === "select" ? most : one));
-  // The agent for unknown profiles has rights of its own.
+  // The agent for unknown profiles has its own rights, so a project may not switch it on.
   within([...delegation, "onUnknown"], (one, most) => (most === "error" ? most : one));
   lower([...delegation, "defaultAgent"], (_, most) => most);
   // Memories of children and what callers see of them can only be restricted.

@@ -57,7 +57,7 @@ export interface AgentProgram {
   /** Name and version, as the program says. */
   readonly name: string;
   readonly session: string;
-  /** It continues the session that the host named. */
+  /** The program continues the session that the host named. */
   readonly isResumed: boolean;
   /** One turn. Rejects with a `ProgramFault`. */
   prompt(text: string): Promise<{ readonly stop: ProgramStop; readonly text: string }>;

@@ -186,7 +186,7 @@ function spendsAlike(before: Delegation, after: Delegation): boolean {
 export interface Used {
   readonly prompt: number;
   readonly completion: number;
-  /** In dollars. */
+  /** The dollars of the request. */
   readonly cost: number;
   /** The provider did not report it, or reported what is no count. */
   readonly isEstimated?: boolean;

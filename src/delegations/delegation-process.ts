@@ -67,7 +67,7 @@ interface LiveTools {
 interface RequestUnderWay {
   /** Bytes of its answer that have arrived; null: another process had sent it. */
   received: number | null;
-  /** The bound on its prompt. */
+  /** The bound on the tokens of the delegation's prompt. */
   promptBound: number;
   /** Requests that this process settled as estimates, by number: they can still be corrected. */
   readonly estimates: Map<number, Estimate>;
@@ -90,7 +90,7 @@ export class DelegationEnd {
   merging: PromiseWithResolvers<void> | null = null;
   /** Its changes are in its parent's folder, and the log could not say so. */
   wasMerged = false;
-  /** Called just before it closes: events of the waiting parent for the same transaction. */
+  /** Called just before this child closes. Returns events of its waiting parent for the same transaction. */
   deliver: ((result: DelegationResult) => readonly NewEvent[]) | null = null;
   readonly #live: LiveDelegation;
   #close: PromiseWithResolvers<DelegationResult> | null = null;
@@ -236,7 +236,7 @@ export class Interruptible {
     this.cut = suspension;
   }
 
-  /** The first reason counts. */
+  /** Stops the delegation. If it is stopped again, the first reason counts. */
   stop(cause: Cause): void {
     if (this.stopReason !== null || this.#isOver) return;
     this.stopReason = new Stopped(cause);
@@ -279,7 +279,7 @@ export class Interruptible {
     return (this.suspension?.closesAs ?? null) !== null;
   }
 
-  /** Why it does not continue at this moment. */
+  /** Why the delegation does not continue at this moment. */
   get interruption(): Stopped | null {
     return this.stopReason ?? this.cut;
   }

@@ -189,7 +189,7 @@ export function nextIndex({ process, run }: LiveDelegation): number {
   return index;
 }
 
-/** Its children that have not closed. */
+/** The children that have not closed. */
 export function openChildren({ process }: LiveDelegation): readonly LiveDelegation[] {
   return process.children.filter((child) => child.process.end.result === null);
 }

@@ -39,7 +39,7 @@ export class LiveRun {
   readonly parts: EngineParts;
   readonly settings: RunSettings;
   readonly execution: Execution;
-  /** What all of it together may spend. */
+  /** The amount that the whole run may spend. */
   readonly budget: Budget;
   readonly delegations = new LiveDelegations();
   readonly history = new RunHistory();
@@ -50,7 +50,7 @@ export class LiveRun {
   /** A request was settled, in this process or another: its reservation may be free. */
   readonly funds = new Notifier();
   finished = false;
-  /** Its root waits until other goals have ended. */
+  /** The root waits until other goals have ended. */
   isHeld = false;
   /** Another process owns it now: this one may write nothing more. */
   lost = false;
@@ -129,7 +129,7 @@ class LiveDelegations {
 class RunHistory {
   /** Delegations whose results have reached the parent that waited for them. */
   readonly delivered = new Set<string>();
-  /** In the order in which they were made. */
+  /** The plans of the run, in the order in which they were made. */
   readonly plans: EventPayloads["run.planned"][] = [];
   /** The children of earlier messages of its session; null until they are asked for. */
   earlier: SessionChildren | null = null;

@@ -22,7 +22,7 @@ export type Command =
 export interface Situation {
   readonly contract: Contract;
   readonly transcript: Transcript;
-  /** Its children that have not closed. */
+  /** The children that have not closed. */
   readonly running: readonly ChildName[];
 }
 

@@ -56,7 +56,7 @@ export class ProgramRequests {
   #exhaustedBy: Cause | null = null;
   /** Why the latest request was refused; null: none was, or a later one was answered. */
   refusedBy: Cause | null = null;
-  /** How many requests were answered. */
+  /** The number of requests that were answered. */
   answered = 0;
 
   constructor(live: LiveDelegation) {

@@ -97,7 +97,7 @@ export async function finish(live: LiveDelegation, output: OutputEnding): Promis
 export async function endWork(live: LiveDelegation, cause: unknown): Promise<void> {
   const { suspension, isParked, stopReason } = live.work;
   if (live.process.end.isEnding) return;
-  // Stopped while it was being suspended: that is why it closes.
+  // If the delegation was stopped while it was being suspended, it closes for the reason of the stop.
   const error = cause instanceof Suspended ? (stopReason ?? cause) : cause;
   if (wasRefused(error)) return followLog(live);
   try {

@@ -72,7 +72,7 @@ export class WorkingTime {
     parent.process.time.countBelow(parent.process.time.#below + (isStill ? 1 : -1));
   }
 
-  /** How many of its children stand still. */
+  /** Notes how many children stand still. */
   countBelow(below: number): void {
     this.#below = below;
     this.consider();

@@ -46,7 +46,7 @@ export type Cause =
   | { readonly code: "middleware_ended" }
   | { readonly code: "middleware_failed"; readonly text: string }
 
-  // The model.
+  // Causes about the model.
   | {
       readonly code: "model_unavailable";
       /** Absent in logs of earlier versions. */
@@ -113,7 +113,7 @@ export type Cause =
   | { readonly code: "plan_not_run"; readonly refused: boolean; readonly text: string }
   | { readonly code: "workflow_failed"; readonly refused: boolean; readonly text: string }
 
-  // Its changes to files.
+  // Causes about the delegation's changes to files.
   | { readonly code: "wrote_outside"; readonly paths: readonly string[]; readonly total: number }
   | { readonly code: "wrote_protected"; readonly paths: readonly string[]; readonly total: number }
   /** `answered`: a person said no; otherwise the question expired. */

@@ -12,7 +12,7 @@ export interface RunEnd extends LogHead {
  */
 export interface Checkpoint {
   readonly version: 1;
-  /** Milliseconds since 1970. */
+  /** The time of the checkpoint, in milliseconds since 1970. */
   readonly at: number;
   /** The last sequence number, over all runs. */
   readonly seq: number;

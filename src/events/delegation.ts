@@ -41,7 +41,7 @@ interface Common {
   readonly estimates?: number;
   /** A provider reported more than was reserved: no further request is made here or below. */
   readonly overrun?: true;
-  /** Only in a distributed run. */
+  /** The worker's share; only in a distributed run. */
   readonly share?: Share;
   /** Undelivered messages, in the order in which they were sent; absent: none. */
   readonly mail?: readonly SentMessage[];
@@ -55,7 +55,7 @@ export interface Share {
   readonly tokens: number;
   /** The cost cap in dollars; absent: that of its ancestors. */
   readonly cost?: number;
-  /** Null: the worker of its caller. */
+  /** The worker that has the delegation; null: the worker of its caller. */
   readonly worker: string | null;
   /** Grows with each claim. Writes with an older fence are refused. */
   readonly fence: number;
@@ -126,7 +126,7 @@ export type Delegation =
   | (Common & {
       readonly status: "waiting_for_merge";
       readonly output: Output;
-      /** Whether its changes may be merged. */
+      /** The question whether the changes may be merged. */
       readonly ask: OpenAsk | null;
       /** Its background children are paused until a person resumes the run. */
       readonly isPaused?: true;

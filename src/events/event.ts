@@ -201,7 +201,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly seal: Seal;
   };
 
-  // What a running delegation does.
+  // Events about the work of a running delegation.
   "agent.model_turn": {
     /** The request that was answered, for another program, which can make several at once. */
     readonly request?: number;
@@ -249,7 +249,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly prompt: number;
     readonly completion: number;
     readonly cost: number;
-    /** The estimate. */
+    /** The estimate that this report replaces. */
     readonly replaces: TokenUsage;
     readonly overrun?: true;
   };
@@ -329,7 +329,7 @@ export interface EventPayloads extends WorkflowPayloads {
     /** `model`: the next fallback is asked. */
     readonly what: "request" | "attempt" | "model";
     readonly cause: Cause;
-    /** The next model. */
+    /** The model that is tried next. */
     readonly next?: string;
     readonly reason: string;
     readonly delay_ms: number;
@@ -437,7 +437,7 @@ export interface EventPayloads extends WorkflowPayloads {
     /** The number of its events, and the hash of the last one. */
     readonly events: number;
     readonly head: string;
-    /** Their sequence numbers. */
+    /** The sequence numbers of the pruned events. */
     readonly spans: readonly NumberSpan[];
     /** The numbers behind the ids of the run, its delegations and its asks. */
     readonly numbers: readonly NumberSpan[];
@@ -496,7 +496,7 @@ export type NumberSpan = readonly [first: number, count: number];
 
 /** Connections of a program in a sandbox to one host. */
 export interface ConnectionEvidence {
-  /** Host and port. */
+  /** The host and port that the command asked for. */
   readonly host: string;
   /** The rule that refused them, or `not_reachable`; absent: they were made. */
   readonly refused?: string;

@@ -72,7 +72,7 @@ const accepts: Readonly<Record<DelegationStatus, ReadonlySet<EventType>>> = {
     "agent.budget_corrected",
     "agent.asked",
     "agent.answered",
-    // Its background children are suspended or resumed.
+    // Background children of a delegation that has answered are suspended or resumed.
     "agent.paused",
     "agent.resumed",
     "agent.worktree_merged",

@@ -37,7 +37,7 @@ export function orderOfMerges({ merge_order: order, steps }: Planned): readonly 
 
 /** The step of a child of a plan. */
 export interface StepOfKey {
-  /** Its index in the plan. */
+  /** The index of the step in the plan. */
   readonly place: number;
   /** The child's role: "" for the first try, "-2", "-review", "-2-review". */
   readonly suffix: string;

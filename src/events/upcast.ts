@@ -38,7 +38,7 @@ function own<Value>(table: { readonly [Key in string]?: Value }, key: string): V
 
 type Added<Type extends keyof EventPayloads> = Partial<EventPayloads[Type]> | undefined;
 
-/** What an event of an earlier version lacks. */
+/** For each type, the fields that an event of an earlier version lacks. */
 const translations: {
   readonly [Type in keyof EventPayloads]?: (payload: EventPayloads[Type]) => Added<Type>;
 } = {

@@ -1,6 +1,6 @@
 import type { Model, ModelReply, ModelRequest } from "../ports/model.ts";
 
-/** Always available, whatever is configured. */
+/** The model name of plans. It is always available, whatever is configured. */
 export const planModelName = "mandate/plan";
 
 /** The model name of workflow scripts; always available, too. */

@@ -89,7 +89,7 @@ interface RawCall {
 }
 
 interface CallIds {
-  /** Ids in use. */
+  /** The ids that are in use. */
   readonly taken: Set<string>;
   /** The next suffix to try, by wanted id, so that many equal ids take linear time. */
   readonly next: Map<string, number>;

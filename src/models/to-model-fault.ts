@@ -5,7 +5,7 @@ import { clip, headOf, oneLine } from "../text.ts";
 
 interface FaultContext {
   readonly model: string;
-  /** What had arrived before. */
+  /** The text that had arrived before the fault. */
   readonly partial?: string;
   /** The provider had sent at least one event. */
   readonly hasBegun?: boolean;
@@ -176,7 +176,7 @@ interface ProviderComplaint {
   readonly headers: Readonly<Record<string, unknown>> | undefined;
   /** The provider's text, for people. */
   readonly message: string;
-  /** Everything that tells kinds apart: name, type, code, message and body. */
+  /** The error's name, type, code, message and body, in which the kind of fault is looked up. */
   readonly text: string;
   readonly cause: unknown;
   /** What a client could not parse. */

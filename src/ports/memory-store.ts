@@ -36,9 +36,9 @@ export type MemoryScope = "shared" | "delegated";
 export interface Memory extends NewMemory {
   readonly id: string;
   readonly createdAt: number;
-  /** The memory that it replaced. */
+  /** The memory that this one replaced. */
   readonly supersedes: string | null;
-  /** A later memory replaces it. */
+  /** A later memory replaces this one. */
   readonly isSuperseded: boolean;
   /** Set when a person shared it, whatever its scope. */
   readonly promoted: MemoryMark | null;

@@ -283,7 +283,7 @@ export interface PruneRequest {
 }
 
 export interface PruneReport {
-  /** Oldest first. */
+  /** The removed runs, oldest first. */
   readonly runs: readonly PrunedRun[];
   /** Runs that stay because their log is damaged: a receipt must not vouch for it. */
   readonly damaged: readonly string[];

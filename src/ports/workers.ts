@@ -40,9 +40,9 @@ export interface Dispatcher {
 export interface DispatchedWork {
   readonly runId: string;
   readonly delegationId: string;
-  /** Its depth below the root. */
+  /** The depth of the delegation below the root. */
   readonly depth: number;
   readonly profile: string;
-  /** The provider of its model. */
+  /** The provider of the delegation's model. */
   readonly provider: string;
 }

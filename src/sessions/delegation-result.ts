@@ -119,7 +119,7 @@ function afterOutput(
 export interface EarlyAnswer {
   readonly text: string;
   readonly truncated: boolean;
-  /** Its background children that still run. */
+  /** The background children that still run. */
   readonly running: readonly string[];
 }
 
@@ -150,7 +150,7 @@ export interface TextPiece {
 
 export type PieceRequest =
   | { readonly view: "peek" }
-  /** Lines, counted from 1. */
+  /** A range of lines, counted from 1. */
   | { readonly view: "slice"; readonly from: number; readonly lines: number }
   /** Lines that contain a text, each with its number, ignoring case. */
   | { readonly view: "search"; readonly query: string; readonly lines: number };

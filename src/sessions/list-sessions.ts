@@ -12,9 +12,9 @@ import { readChain, readHead, type SessionHead } from "./session-chain.ts";
 import { readTitles, titleOf } from "./session-records.ts";
 
 export interface SessionQuery {
-  /** Only those whose work was in this folder. */
+  /** Lists only sessions whose work was in this folder. */
   readonly workspace?: string | undefined;
-  /** Default 20, at most 1000. */
+  /** The most sessions: 20 by default, 1000 at most. */
   readonly limit?: number | undefined;
   /** The `id` of a session: lists those after it. */
   readonly before?: string | undefined;
@@ -118,7 +118,7 @@ export interface SessionRow {
   readonly cost: number;
   /** Part of both is an estimate: the real amounts are at most these. */
   readonly estimated?: true;
-  /** The number of its runs. */
+  /** The number of the session's runs. */
   readonly runs: number;
   /** Whether there is activity since `readUntil`; absent without `readUntil`. */
   readonly unread?: boolean;

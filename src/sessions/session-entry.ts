@@ -44,7 +44,7 @@ export type SessionEntry =
       /** Only of the end: the final status. */
       readonly end?: "completed" | "failed";
     }
-  /** Something that cannot be read. */
+  /** An entry for something that cannot be read. */
   | { readonly kind: "lost"; readonly text: string };
 
 export interface CallEntry {

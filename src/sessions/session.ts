@@ -131,7 +131,7 @@ export type SessionTrigger =
   | { readonly by: "person" }
   /** The agent of another program is the author. */
   | { readonly by: "program"; readonly name: string }
-  /** A call of its parent. */
+  /** A call of the parent. */
   | { readonly by: "tool"; readonly tool: string; readonly callId: string }
   | { readonly by: "slash"; readonly word: string }
   | { readonly by: "step"; readonly step: string; readonly callId: string }

@@ -146,7 +146,7 @@ export class Transcript {
         if (event.payload.from === "person") this.nudges = 0;
         if (event.payload.from === "repair") this.repairs++;
         if (event.payload.cause?.code === "children_running") this.toldOfChildren = true;
-        // Another turn follows, so an earlier exit does not count.
+        // The agent is asked again, so an earlier exit does not count.
         if (isAskedAgain(event.payload)) {
           this.exit = null;
           this.exitTool = null;

@@ -18,7 +18,7 @@ export interface WorkflowCallView {
    * an agent that failed or that was cancelled; `failed`: the call threw.
    */
   readonly state: "waiting" | "running" | "done" | "replayed" | "null" | "skipped" | "failed";
-  /** In a resumed workflow: why it ran again. */
+  /** Why a call ran again in a resumed workflow. */
   readonly why?: WorkflowCallReason;
   readonly delegation?: string;
   readonly usage?: TokenUsage;
@@ -27,7 +27,7 @@ export interface WorkflowCallView {
 
 /** A workflow as one runner carried it out. */
 export interface WorkflowView {
-  /** The runner's delegation. */
+  /** The delegation that runs the script. */
   readonly delegationId: string;
   readonly name: string;
   readonly description: string;

@@ -32,9 +32,9 @@ import { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 
 export interface EngineOptions
   extends Omit<RuntimeOptions, "config" | "consent" | "environment" | "cwd" | "database"> {
-  /** Absent: the test names its folders itself. */
+  /** The consent to folders; absent: the test names its folders itself. */
   readonly consent?: RuntimeOptions["consent"];
-  /** What every model answers; absent: `models` says it. */
+  /** What every model answers; absent: `models` decides. */
   readonly model?: Script | Playbook;
   /** Over the defaults, with `spawn` switched on. */
   readonly config?: Partial<Config>;

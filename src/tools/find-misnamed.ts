@@ -18,7 +18,7 @@ export interface KnownNames {
 /** A name in a profile that is not known. */
 export interface Misnamed {
   readonly kind: keyof KnownNames;
-  /** Its dotted path: `mayDelegate.tools`. */
+  /** The dotted path of the field: `mayDelegate.tools`. */
   readonly field: string;
   readonly name: string;
   /** The one that was most likely meant; absent: it may be known elsewhere. */

@@ -40,9 +40,9 @@ export interface GateCaller extends CallHolder {
   readonly id: string;
   /** No person can be asked: none is connected, or none answered the last time. */
   readonly isUnattended: boolean;
-  /** Its conversation so far. */
+  /** The conversation of the agent so far. */
   readonly messages: readonly Message[];
-  /** How untrusted input reached it; null: none has. */
+  /** How untrusted input reached the agent; null: none has. */
   readonly untrusted: string | null;
   /** A message can have brought private data that its own tools could not. */
   readonly wasToldPrivate?: boolean;

@@ -69,7 +69,7 @@ export interface Tool<Input = unknown> {
    * `files`. Absent: it may change any file.
    */
   readonly changes?: "none" | "reported";
-  /** Its calls save memories, which outlive the run. */
+  /** Calls of the tool save memories, which outlive the run. */
   readonly savesMemory?: true;
   /** Its results are JSON about children, with ids and times that differ from run to run. */
   readonly describesChildren?: true;

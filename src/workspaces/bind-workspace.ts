@@ -23,7 +23,7 @@ export interface Ownership {
  * folder and no global state about the current agent.
  */
 export interface WorkspaceBinding {
-  /** Absolute, links resolved. */
+  /** The absolute path of the folder, with links resolved. */
   readonly root: string;
   readonly isolation: "shared" | "sandbox" | "custom";
   readonly allowWrites: boolean;

@@ -138,9 +138,9 @@ export class SiblingOpener {
  */
 export interface OpenFolder {
   readonly descriptor: number;
-  /** Where it was when it was opened. */
+  /** The path of the folder when it was opened. */
   readonly path: string;
-  /** The folder itself, for listing. */
+  /** A path of the open folder itself, for listing it. */
   readonly here: string;
   /** An entry of this very folder, even if the folder's path now leads elsewhere. */
   entry(name: string): string;

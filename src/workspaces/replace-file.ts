@@ -234,7 +234,7 @@ export function requireReplaceable(binding: WorkspaceBinding, asked: string): vo
 interface ReplaceableFile {
   /** Relative to the workspace's root, with `/`. */
   readonly path: string;
-  /** Null: it has more bytes than were allowed. */
+  /** The content; null: the file has more bytes than were allowed. */
   readonly content: Buffer | null;
   /** SHA-256 of the content; give it to `replaceFile` so that nothing newer is overwritten. */
   readonly hash: string;

@@ -86,7 +86,7 @@ interface NearestRealPath {
   readonly existing: string;
   /** The names below it that do not exist yet. */
   readonly missing: readonly string[];
-  /** `existing` and `missing` together. */
+  /** The whole path: `existing` and `missing` together. */
   readonly path: string;
   /** A link to nothing: creating a file "through" it would create its target. */
   readonly dangling: boolean;

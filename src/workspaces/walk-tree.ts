@@ -19,9 +19,9 @@ export interface TreeEntry {
 
 /** What a folder contains, for callers that can treat it as a whole. */
 export interface FolderFiles {
-  /** How many of its files are returned. */
+  /** How many files of the folder are returned. */
   readonly count: number;
-  /** Whether those are all the files in it. */
+  /** Whether the returned files are all files of the folder. */
   readonly isWhole: boolean;
 }
 

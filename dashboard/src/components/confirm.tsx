@@ -4,7 +4,7 @@ import { Dialog } from "./dialog.tsx";
 
 interface ConfirmProps {
   readonly title: string;
-  /** What will be so afterwards. */
+  /** The sentences about the consequences of the action. */
   readonly children: ReactNode;
   /** The verb on the button. */
   readonly action: string;

@@ -9,7 +9,7 @@ export class RowHeights {
   readonly #rowHeight: number;
   readonly #expanded: readonly Expanded[];
 
-  /** Those that are expanded come in ascending order. */
+  /** The expanded rows come in ascending order. */
   constructor(rowHeight: number, expanded: readonly Expanded[]) {
     this.#rowHeight = rowHeight;
     this.#expanded = expanded;

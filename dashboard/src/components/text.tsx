@@ -44,7 +44,7 @@ export function LongText({ children, className = "", isWhole: all = false }: Lon
   const [isWhole, setWhole] = useState(all);
   const most = isWhole ? mostShown : usualLength;
   const isCut = children.length > most;
-  // Half a character is none.
+  // The cut may split a character: its half is replaced.
   const shown = isCut ? children.slice(0, most).toWellFormed() : children;
   return (
     <div className={`min-w-0 ${className}`}>

@@ -5,10 +5,10 @@ export interface DelegationNotes {
   /** The model that was asked for last, and those that answered. */
   requested: string | null;
   readonly served: string[];
-  /** How many attempts it has in all. */
+  /** How many attempts the delegation has in all. */
   attempts: number;
   refusals: number;
-  /** How often it was resumed after an interruption. */
+  /** How often the delegation was resumed after an interruption. */
   resumptions: number;
 }
 

@@ -23,7 +23,7 @@ export class RunFeed {
   readonly notes = new Map<string, DelegationNotes>();
   /** All that was stored when the page was opened has been read. */
   isComplete = false;
-  /** It cannot be shown, and why. */
+  /** Why the run cannot be shown. */
   error: unknown;
   version = 0;
   readonly #early = new Map<number, FollowedEvent>();
@@ -123,7 +123,7 @@ export class RunFeed {
         onEvent: (event) => {
           const { run_seq: last } = event;
           this.#take(event);
-          // What follows was told already.
+          // Reading stops where the run has finished or the live stream has brought the later events.
           return this.state.outcome !== null || this.state.lastRunSeq > last;
         },
       });

@@ -54,7 +54,7 @@ function changeRows(
   return hasChanged ? { ...list, pages } : list;
 }
 
-/** A row after an event of its run. */
+/** Updates the row of a run after an event of the run. */
 function changeRow(row: RunRow, event: FollowedEvent, isLoading: boolean): RunRow {
   switch (event.type) {
     case "run.resumed":

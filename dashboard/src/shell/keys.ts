@@ -64,7 +64,7 @@ function isTyping(target: EventTarget | null): boolean {
   return target instanceof Element && target.closest("input, textarea, select") !== null;
 }
 
-/** As it is written on this machine's keyboard. */
+/** Keys as they are written on this machine's keyboard. */
 export function shownKeys(keys: string): readonly string[] {
   const isMac = /mac|iphone|ipad/i.test(navigator.userAgent);
   return keys.split(/ |\+/).map((key) => (key === "mod" ? (isMac ? "⌘" : "Ctrl") : key));

@@ -35,7 +35,7 @@ export interface MarkdownSource {
 export interface ReadAgents {
   readonly format: AgentFormat;
   readonly agents: readonly ImportedAgent[];
-  /** The file is no agent. */
+  /** The file describes no agent. */
   readonly isSkipped?: boolean;
 }
 

@@ -189,7 +189,7 @@ export function stampOf(
   return [file, ...beside.map(stamp)].join("|");
 }
 
-/** Changes when the file changes. */
+/** A text that changes when the file changes. */
 export function fileStamp(file: string): string {
   let stats: Stats;
   try {

@@ -92,7 +92,7 @@ export interface ProfileFields {
   readonly onParentInterrupt?: "cancel" | "pause" | "continue";
   /** A hidden profile is not shown to models that choose a profile; a person can still name it. */
   readonly hidden?: boolean;
-  /** Cannot be used at all. */
+  /** A disabled profile cannot be used at all. */
   readonly disabled?: boolean;
   /** Kept without effect: colours, tags, authors, hooks (which never run). */
   readonly metadata?: Readonly<Record<string, unknown>>;

@@ -112,7 +112,7 @@ export const maximumShownBytes = 256 * 1024;
 interface SkillText {
   readonly path: string;
   readonly size: number;
-  /** Absent for a binary file. */
+  /** The text of the file; absent for a binary file. */
   readonly text?: string;
   readonly isCut: boolean;
 }

@@ -140,7 +140,7 @@ export const unregisterAgent = defineCommand({
 interface SettingCommand {
   /** What the command changes: `tags`. */
   readonly what: string;
-  /** What follows the handle. */
+  /** The form of the arguments that follow the handle. */
   readonly form: string;
   readonly about: string;
   readonly completes?: readonly ["handle"];

@@ -58,7 +58,7 @@ export type ArgumentKind =
 export interface CommandDefinition<Given extends object> {
   /** The name after the slash: `agents register`. */
   readonly name: string;
-  /** The arguments, for people. */
+  /** The form of the arguments, for people. */
   readonly form: string;
   readonly about: string;
   /** The arguments are everything after the first white space, byte for byte. */

@@ -21,7 +21,7 @@ export interface ProgramToRun {
   readonly database: string;
 }
 
-/** A number, or the name of a signal. */
+/** How the program ended: its exit code, or the name of a signal. */
 export type ProgramExit = number | string;
 
 export interface RunningProgram {

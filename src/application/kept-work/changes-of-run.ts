@@ -67,7 +67,7 @@ function isInside(root: string | null, workspace: string | null): boolean {
   return root === workspace || root.startsWith(workspace + sep);
 }
 
-/** Empty unless its changes were merged. */
+/** The files of a delegation whose changes were merged; otherwise none. */
 async function mergedFiles(parts: KeptWorkParts, id: string): Promise<readonly DiffedFile[]> {
   try {
     const { files, source } = await diffOfDelegation(parts, id, { maximumBytes: 1024 * 1024 });

@@ -38,7 +38,7 @@ export interface AcpOptions {
   readonly program: ContainedProgram;
   readonly name: string;
   readonly cwd: string;
-  /** Of Mandate. */
+  /** The version of Mandate. */
   readonly version: string;
   /** Where our MCP server is, for programs that reach one over HTTP. */
   readonly tools: { readonly url: string; readonly token: string } | null;

@@ -23,7 +23,7 @@ interface StartedAgent {
 }
 
 export interface AgentAdapter {
-  /** For people. */
+  /** The name of the program, for people. */
   readonly title: string;
   /** The command that speaks the protocol. */
   readonly command: string;

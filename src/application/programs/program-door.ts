@@ -35,7 +35,7 @@ export function openProgramDoor(options: {
   /** Null: its requests to models do not pass us. */
   readonly gateway: Gateway | null;
   readonly token: string;
-  /** Of Mandate. */
+  /** The version of Mandate. */
   readonly version: string;
 }): ProgramDoor {
   const { gateway, host, token, version } = options;

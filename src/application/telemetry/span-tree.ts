@@ -33,7 +33,7 @@ export class SpanTree {
   readonly #ids: SpanIds | undefined;
   traceId = "";
 
-  /** Without `ids` the provider makes them. */
+  /** Without `ids`, the tracer's provider makes the ids. */
   constructor(tracer: Tracer, ids: SpanIds | undefined) {
     this.#tracer = tracer;
     this.#ids = ids;

@@ -20,7 +20,7 @@ export interface FolderConsentsOptions {
   readonly environment: Environment;
   /** Every call of this program names its folders, which is consent. */
   readonly isNamed: boolean;
-  /** Consent covers broad folders too. */
+  /** The consent may also cover a broad folder, such as the home. */
   readonly force: boolean;
 }
 

@@ -90,7 +90,7 @@ async function findUnowned(
   return isOwned && (await store.isWorkerAlive(worker)) ? "busy" : state;
 }
 
-/** False: another worker was faster. */
+/** Claims the delegation; false: another worker was faster. */
 async function claimFirst(
   store: Store,
   runId: string,

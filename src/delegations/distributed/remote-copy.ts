@@ -184,7 +184,7 @@ async function writesAbove(store: Store, child: Delegation): Promise<boolean> {
     if (workspace.copy === undefined) return workspace.allow_writes;
     return child.status === "closed" && child.finalStatus === "completed";
   } catch (error) {
-    // Its contract cannot be read any more.
+    // The contract of the child cannot be read any more.
     if (error instanceof MandateError) return true;
     throw error;
   }

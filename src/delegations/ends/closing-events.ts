@@ -35,11 +35,11 @@ export interface Accepted extends TakenOver {
   readonly artifact?: ArtifactReference | undefined;
   /** What it changed, for a caller on another machine. */
   readonly bundle?: ArtifactReference | undefined;
-  /** Its children that run when it answers. */
+  /** The children that still run when the delegation answers. */
   readonly running?: readonly string[];
 }
 
-/** Why it failed; undefined: it completed. */
+/** Why the delegation failed; undefined: it completed. */
 export function failedBy({ ending, rejected }: Accepted): Rejection | undefined {
   return rejected ?? (ending.kind === "failure" ? { cause: ending.cause } : undefined);
 }

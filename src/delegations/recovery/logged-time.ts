@@ -137,7 +137,7 @@ export interface Overdue {
   readonly runId: string;
   readonly delegationId: string;
   readonly depth: number;
-  /** What it may take as a whole. */
+  /** The total deadline of the delegation. */
   readonly totalMs: number;
 }
 

@@ -140,7 +140,7 @@ async function wake(run: LiveRun, state: RunState): Promise<ReadonlySet<LiveDele
     }
     const delegation = state.delegations.get(live.id);
     const resumption = delegation?.status === "running" ? delegation.resumptions : 0;
-    // Its process may have been killed between the interrupt and the end of its request.
+    // The process may have been killed between the interrupt and the end of the model request.
     wakeBy(
       live,
       ...settledIfOpen(live),

@@ -28,7 +28,7 @@ export interface RecordedDelegation {
   readonly events: readonly StoredEvent[];
   /** Its requests to a model and their outcome, by number. */
   readonly requests: ReadonlyMap<number, RecordedRequest>;
-  /** Its calls and their result, by id. */
+  /** The calls of the delegation and their results, by id. */
   readonly calls: ReadonlyMap<string, RecordedCall>;
 }
 
@@ -181,7 +181,7 @@ export interface RecordedCall {
   readonly tool: string;
   /** The first event of the call. */
   readonly seq: number;
-  /** Its children, questions and plans, in their order. */
+  /** The children, questions and plans of the call, in their order. */
   readonly acts: readonly RecordedAct[];
   /** The question for approval before the call began; null: no person was asked. */
   readonly approval: string | null;

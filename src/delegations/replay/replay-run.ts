@@ -67,7 +67,7 @@ function withRecordedAsk(event: StoredEvent, recorded: (id: string) => string): 
 
 /** How long a replay may stand still before everything that waits is let through. */
 const standstillMs = 400;
-/** How long it may continue after that. */
+/** How long a replay may continue after everything was let through. */
 const graceMs = 2000;
 /** The most that one check counts: the replay could not continue while the machine was busy. */
 const mostOfALookMs = 5;

@@ -84,7 +84,7 @@ export class ReplayStore {
   /** From here on, nothing that the present owner of the run appends is written. */
   killWorker(): void {
     this.#deadFence = this.#fence;
-    // Recovered watchers subscribe again.
+    // The old subscriptions end: recovered watchers subscribe again.
     this.#feeds.clear();
   }
 

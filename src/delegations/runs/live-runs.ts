@@ -108,7 +108,7 @@ export class LiveRuns {
     loseRun(run);
   }
 
-  /** Events that were committed together. */
+  /** Receives events that were committed together. */
   onEvents(events: readonly StoredEvent[]): void {
     const released = new Set<string>();
     for (const event of events) {

@@ -29,7 +29,7 @@ export interface Placement {
   /** The write roots as the contract names them. A copy that has travelled is not at that place. */
   readonly writeRoots: readonly string[];
   readonly root: string;
-  /** What it is a copy of. */
+  /** The original folder that the copy was made of. */
   readonly of: string | null;
 }
 
@@ -41,7 +41,7 @@ export function chooseIsolation(start: Start, profile: Profile, granted: Granted
   const { approval, checks, isolation } = profile.workspace ?? {};
   if (isReviewed(start) && canWrite(start.run.parts, granted)) {
     if (isolation !== "custom") return "sandbox";
-    // A copy is made of all of the workspace, and such an agent may see a part of it alone.
+    // A copy has all of the workspace, and an agent with a folder of its own may see only a part.
     throw new MandateError(
       "refused-by-policy",
       `"${profile.name}" works in place in a part of the workspace, and agents work in a copy of this folder. Use another profile, or allow work in place.`,

@@ -39,7 +39,7 @@ async function suspend(live: LiveDelegation, suspension: Suspended): Promise<voi
 export interface Interrupted {
   /** `continuing`: some of its agents continue to their end, as their contracts say. */
   readonly outcome: "cancelled" | "continuing" | "paused" | "already_terminal";
-  /** When nothing of it continues any more. */
+  /** Resolves when no work of the run continues any more. */
   readonly settled: Promise<unknown>;
 }
 

@@ -38,7 +38,7 @@ export function offeredTools(live: LiveDelegation): OfferedTools {
   return live.process.tools.offered;
 }
 
-/** No prompt is more tokens than its bytes. */
+/** The bound on the tokens of a prompt: no text has more tokens than bytes. */
 export function boundPrompt(live: LiveDelegation): void {
   const { transcript } = live.said;
   const { models } = live.run.parts;

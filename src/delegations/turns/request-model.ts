@@ -209,7 +209,7 @@ class StreamWatch {
   }
 }
 
-/** No output is more tokens than its bytes. */
+/** The bound on the tokens of an output: no text has more tokens than bytes. */
 function bytesOf(part: ModelPart): number {
   return part.type === "activity" ? (part.bytes ?? 0) : Buffer.byteLength(part.text);
 }

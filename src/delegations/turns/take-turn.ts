@@ -252,7 +252,7 @@ function recordTurn(live: LiveDelegation, reply: ModelReply, last: boolean): voi
   );
 }
 
-/** Null: try again. */
+/** Decides what follows a fault; null: the request is tried again. */
 async function afterFault(
   live: LiveDelegation,
   fault: ModelFault,

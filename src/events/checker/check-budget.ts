@@ -4,7 +4,7 @@ import { type CheckedRun, type Known, type RunCheck, withAncestors } from "./che
 
 interface Account {
   readonly cap: number;
-  /** In dollars. */
+  /** The cap of the delegation, in dollars. */
   readonly costCap: number;
   settled: number;
   reserved: number;
@@ -23,7 +23,7 @@ interface Amount {
 
 interface Request {
   readonly reserved: EventPayloads["agent.budget_reserved"];
-  /** The usage in its answer. */
+  /** The usage that the answer reported. */
   turn: TokenUsage | null;
 }
 

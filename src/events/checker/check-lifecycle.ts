@@ -49,7 +49,7 @@ const whileWaiting: ReadonlySet<EventType> = new Set([
 
 const lifecycle: ReadonlySet<EventType> = new Set(Object.values(steps).flatMap(typesIn));
 
-/** The phase after an event, even after an illegal one. */
+/** The phase that each event leads to. It is assumed even after an illegal event. */
 const arrivals: Partial<Record<EventType, Phase>> = Object.assign({}, ...Object.values(steps));
 
 /** I2 (one creation, first), I3's order, I4, I5, and I9's one output. */

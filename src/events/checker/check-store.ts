@@ -44,7 +44,7 @@ import {
 } from "./checked-run.ts";
 
 export interface CheckOptions {
-  /** Checks one run only. */
+  /** The only run that is checked; absent: all. */
   readonly runId?: string;
   /** Events that must be stored: from earlier reads, subscriptions or resolved appends. */
   readonly acknowledged?: readonly Acknowledged[];

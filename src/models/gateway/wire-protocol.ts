@@ -86,9 +86,9 @@ export interface WireProtocol {
   readonly name: "anthropic" | "openai-responses" | "openai-chat" | "gemini";
   /** The built-in provider that models without a provider's name belong to. */
   readonly provider: string;
-  /** The providers that understand it. */
+  /** The kinds of providers that understand the protocol. */
   readonly kinds: readonly ProviderKind[];
-  /** Throws an `Objection`. */
+  /** Reads a request. Throws an `Objection`. */
   read(body: Json, route: WireRoute, grants: WireGrants): WireRequest;
   /** The path below the provider's address. */
   path(route: Pick<WireRoute, "action">, model: string, isStreaming: boolean): string;

@@ -17,7 +17,7 @@ export interface Places {
 export interface WorkerOptions {
   /** By name. The first one's worker id is the name of this worker in the queues of all of them. */
   readonly tenants: ReadonlyMap<string, TenantWork>;
-  /** Smaller priorities first. */
+  /** The names of the queues, those of smaller priority first. */
   readonly queues: readonly string[];
   /** Limits of all workers together. */
   readonly limitsOf: (queue: string) => TakeRequest["limits"];
@@ -77,7 +77,7 @@ export class DbosWorker {
     this.#look();
   }
 
-  /** Delegations with a place. */
+  /** The number of delegations with a place. */
   get running(): number {
     return this.#options.places.running;
   }

@@ -133,7 +133,7 @@ export class EngineRows {
     }
   }
 
-  /** Their delegations have closed or were handed in. */
+  /** Removes work whose delegations have closed or were submitted. */
   async finish(works: readonly QueuedWork[]): Promise<void> {
     await this.#pool.query({
       name: "finish",

@@ -68,7 +68,7 @@ export class TenantHand {
     this.#clock = options.clock ?? systemClock;
   }
 
-  /** Gives how many it took. */
+  /** Takes work from a queue, and returns how many delegations it took. */
   async take(queue: string, most: number): Promise<number> {
     const { dispatcher, executor, limitsOf, onFault } = this.#options;
     if (this.#clock.monotonic() < this.#restsUntil) return 0;
@@ -213,7 +213,7 @@ class Unfit {
 export interface TakeOver {
   readonly rows: Pick<EngineRows, "putBackLost">;
   readonly store: Pick<Store, "workers" | "executors">;
-  /** The executor that looks. */
+  /** The id of the executor that asks. */
   readonly self: string;
   readonly clock: Clock;
 }

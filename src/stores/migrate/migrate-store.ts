@@ -9,7 +9,7 @@ import { copyToSqlite } from "./copy-to-sqlite.ts";
 export interface MigratedStores {
   /** The file of the SQLite database. */
   readonly file: string;
-  /** The folder of its artifacts. */
+  /** The folder of the database's artifacts. */
   readonly artifacts: string;
   readonly url: string;
   readonly tenant?: string | undefined;

@@ -44,7 +44,7 @@ function refusal(why: string): MandateError {
  * that a forgotten condition cannot reach the rows of another tenant.
  */
 export interface SchemaName {
-  /** Quoted, for statements. */
+  /** The name in quotes, for statements. */
   readonly quoted: string;
   /** The name of the schema, which is also the channel of commit notifications. */
   readonly plain: string;

@@ -74,7 +74,7 @@ const separator = String.fromCharCode(separatorCode);
 export class WriteStatement {
   readonly #parts: string[] = [];
   readonly #names: string[] = [];
-  /** What identifies the statement, apart from its values. */
+  /** The kinds of the parts, which identify the statement apart from its values. */
   readonly #kinds: string[] = [];
   readonly #values: unknown[] = [];
 

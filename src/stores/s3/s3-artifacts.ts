@@ -20,7 +20,7 @@ const tries = 6;
 const firstPauseMs = 100;
 const longestPauseMs = 3_000;
 const answerMs = 60_000;
-/** Larger than any stored body. */
+/** A bound that is larger than any stored body. */
 const mostBytes = 512 * 1024 * 1024;
 
 /** Bodies that are too large for the log, as objects of an S3 bucket. */

@@ -116,7 +116,7 @@ function describe(receipt: PreparedPrune["receipt"]): PrunedRun {
 export interface PreparedPrune {
   readonly run: number;
   readonly receipt: EventPayloads["control.pruned"];
-  /** The keys of its rows. */
+  /** The keys of the run's rows. */
   readonly batches: readonly number[];
   readonly delegations: readonly number[];
   readonly asks: readonly number[];

@@ -10,7 +10,7 @@ export interface Settlement {
   /** Null: the delegation closed, and holds nothing any more. */
   readonly request: number | null;
   readonly tokens: number;
-  /** In billionths of a dollar. */
+  /** The cost in billionths of a dollar. */
   readonly cost: number;
   /** The day on which it counts when nothing was held for it. */
   readonly day: number;
@@ -22,7 +22,7 @@ export function dayOf(at: number): number {
   return Math.floor(at / 1000 / secondsInDay);
 }
 
-/** Undefined: the event releases nothing. */
+/** The settlement in an event; undefined: the event releases nothing. */
 export function settlementOf(event: StoredEvent): Settlement | undefined {
   const delegation = numberOf(event.sub_agent_id ?? "");
   if (delegation === undefined) return undefined;

@@ -10,9 +10,9 @@ export interface AgentNotes {
   /** The token budget of its contract; null until the contract is read. */
   budget: number | null;
   refusals: number;
-  /** How many attempts its contract allows. */
+  /** How many attempts the contract allows. */
   attempts: number;
-  /** How often it was resumed or recovered. */
+  /** How often the delegation was resumed or recovered. */
   resumptions: number;
 }
 

@@ -2,7 +2,7 @@ import type { OperationPlace } from "./operations.ts";
 
 /** The address of a server, and the credentials. */
 export interface Connection {
-  /** Without a path: `http://127.0.0.1:4747`. */
+  /** The address of the server without a path: `http://127.0.0.1:4747`. */
   readonly url: string;
   readonly token: string | undefined;
   readonly fetch: typeof fetch;
@@ -152,7 +152,7 @@ export async function readProblem(response: Response): Promise<MandateApiError> 
       return new MandateApiError({ ...unknown, ...problem } as ApiProblem);
     }
   } catch {
-    // No JSON.
+    // The body is no JSON.
   }
   const detail = `The server answered with status ${status} without details.`;
   return new MandateApiError({ ...unknown, detail });

@@ -8,7 +8,7 @@ import {
 } from "./call-operation.ts";
 
 export interface StreamRequest {
-  /** Below `/api/v1`: `/events`. */
+  /** The path below `/api/v1`: `/events`. */
   readonly path: string;
   readonly query: Readonly<Record<string, unknown>>;
   /** Only items after this position; absent: only new ones. */
@@ -19,7 +19,7 @@ export interface StreamRequest {
 }
 
 export interface StreamItem {
-  /** Its position in the stream, which increases. */
+  /** The position of the item in the stream, which increases. */
   readonly id: number;
   readonly value: unknown;
 }

@@ -24,7 +24,7 @@ export type OperationName = keyof Operations;
  */
 export interface OperationPlace {
   readonly method: "GET" | "POST" | "PUT" | "DELETE";
-  /** Below `/api/v1`. */
+  /** The path below `/api/v1`. */
   readonly path: string;
   readonly takesBody: boolean;
   /** The reply is a secret, so the request has no idempotency key and is not repeated. */

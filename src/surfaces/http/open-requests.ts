@@ -10,7 +10,7 @@ export interface OpenRequest {
   readonly signal: AbortSignal;
   /** Lets the work continue when the client disconnects: the client will ask again. */
   detach(): void;
-  /** The response is complete. */
+  /** Called when the response is complete. */
   end(): void;
 }
 

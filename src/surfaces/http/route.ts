@@ -32,11 +32,11 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown, Reply 
   readonly path: string;
   /** The sentence about the route, for people. */
   readonly summary: string;
-  /** Its group in the document: `runs`. */
+  /** The group of the route in the document: `runs`. */
   readonly tag: string;
   /** The least role that may call it. */
   readonly role: Role;
-  /** How many requests it counts as for the rate limit; default: 1. */
+  /** How many requests a call of the route counts as for the rate limit; default: 1. */
   readonly cost?: number;
   readonly params?: z.ZodType<Params>;
   readonly query?: z.ZodType<Query>;

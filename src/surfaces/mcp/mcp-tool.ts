@@ -30,7 +30,7 @@ export interface McpTool<Input = unknown, Output extends object = object> {
   readonly isLong?: true;
   /** The tool may open the session's run, in a folder of the client's roots. */
   readonly delegates?: true;
-  /** Its answer depends on the client's folders. */
+  /** The tool's answer depends on the client's folders. */
   readonly usesFolders?: true;
   call(input: Input, context: McpCallContext): Promise<McpToolResult<Output>>;
 }

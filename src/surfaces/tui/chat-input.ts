@@ -21,7 +21,7 @@ export type ChatInput =
   | { readonly type: "resized"; readonly columns: number; readonly rows: number }
   | { readonly type: "shell"; readonly command: string | null }
   | { readonly type: "cleared" }
-  /** The screen was wiped. */
+  /** The screen was cleared and has to be drawn again. */
   | { readonly type: "redrawn" }
   | { readonly type: "tick"; readonly now: number }
   | { readonly type: "closed" }
@@ -62,7 +62,7 @@ export type ChatEffect =
   /** `!`: a command of the person's own. */
   | { readonly do: "shell"; readonly text: string }
   | { readonly do: "stop-shell" }
-  /** Something was said: it is kept for later chats. */
+  /** Keeps a sent message for later chats. */
   | { readonly do: "remember"; readonly text: string }
   | { readonly do: "complete"; readonly editor: Editor }
   /** The id of a delegation, or of a run for its root. */
@@ -75,7 +75,7 @@ export type ChatEffect =
   | { readonly do: "note-told"; readonly items: readonly number[] }
   /** Everything up to this item was seen. */
   | { readonly do: "mark-read"; readonly upTo: number }
-  /** Null: a new one. */
+  /** Opens a session; null: a new one. */
   | { readonly do: "open-session"; readonly id: string | null }
   /** A new session on an empty screen. */
   | { readonly do: "clear" }

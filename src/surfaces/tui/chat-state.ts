@@ -69,7 +69,7 @@ export interface WholeQuestion {
   readonly text: string;
   /** The edit that an approval is about, as a patch. */
   readonly patch?: string;
-  /** The task of its run. */
+  /** The task of the agent's run. */
   readonly task: string;
 }
 
@@ -138,14 +138,14 @@ export interface OpenQuestion extends WholeQuestion {
 }
 
 export interface ChatCandidate extends Candidate {
-  /** What is shown of it; absent: the text. */
+  /** The text that is shown for the choice; absent: the text itself. */
   readonly label?: string;
   /** Where the cursor is behind it; absent: at the end. */
   readonly cursor?: number;
 }
 
 export interface Completion {
-  /** The text that they complete. */
+  /** The text that the suggestions complete. */
   readonly of: string;
   readonly candidates: readonly ChatCandidate[];
   readonly chosen: number;

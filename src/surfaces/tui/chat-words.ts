@@ -3,7 +3,7 @@ import type { Candidate } from "../../application/commands/complete-command.ts";
 export interface ChatWord extends Candidate {
   /** `command`: `LocalCommands` has it, with what stands behind it. */
   readonly does: "leave" | "begin-session" | "clear" | "list-keys" | "command";
-  /** What it takes, for people. */
+  /** The form of the arguments, for people. */
   readonly form?: string;
 }
 

@@ -27,7 +27,7 @@ export class InboxReader {
   readonly #store: Store;
   readonly #around: ReaderSurroundings;
   readonly #stop: () => void;
-  /** Ids after the reader's place. */
+  /** Ids after the reader's place that the conversation has shown. */
   readonly #told = new Set<number>();
   #wholes: ReadonlyMap<string, WholeQuestion> = new Map();
   #timer: Timer | undefined;

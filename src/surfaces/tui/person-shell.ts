@@ -58,7 +58,7 @@ export class PersonShell {
     }
     const end = (signal: NodeJS.Signals) => {
       try {
-        // Everything that the command started.
+        // The signal goes to everything that the command started.
         process.kill(-(child.pid ?? Number.NaN), signal);
       } catch {
         child.kill(signal);

@@ -44,7 +44,7 @@ export class SaidFile {
       appendFileSync(file, `${JSON.stringify(text)}\n`);
       closeSync(file);
     } catch {
-      // A full or read-only disk.
+      // The disk is full or read-only.
     }
   }
 

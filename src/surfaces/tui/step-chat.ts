@@ -146,7 +146,7 @@ function itemsTold(
       const question = before.asked.get(event.payload.ask_id);
       return question === undefined ? [] : [question.item, event.seq];
     }
-    // Its questions are closed.
+    // The questions of the run are closed.
     case "run.finished":
       return [...[...before.asked.values()].map(({ item }) => item), event.seq];
     // The conversation shows each step as it ends.

@@ -50,7 +50,7 @@ export class TypedAhead {
     if (typed.length > 0) this.#stdin.unshift(typed);
   }
 
-  /** The terminal as it was. */
+  /** Restores the terminal. */
   end(): void {
     if (!this.#isListening) return;
     this.#stopListening();

@@ -43,7 +43,7 @@ export function taskAliases(names: { readonly task: string; readonly profile: st
   return { ...tasks, profile, agent: profile, agent_id: profile };
 }
 
-/** Timers of Node end here. */
+/** The longest time that a timer of Node can wait. */
 export const longestMs = 2 ** 31 - 1;
 
 /** Three bytes a token is on the safe side for prose and code alike. */

@@ -32,7 +32,7 @@ export async function cutWindow(
     pages: document.pages,
     page: document.pages === null ? null : page,
     offset,
-    // Announcements of empty pages are nothing to read: such a document is pictures of pages.
+    // A document of empty pages has no text: it consists of pictures of pages.
     text: hasText ? all.slice(startOfCharacter(all, offset), end) : "",
     next: isMore || !isWhole ? end : null,
     total: document.pages === null ? all.length : null,

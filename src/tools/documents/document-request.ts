@@ -58,7 +58,7 @@ export const documentReply = z.discriminatedUnion("kind", [
     text: z.string(),
     /** Where to read on; null at the end. */
     next: z.int().min(0).nullable(),
-    /** Null: not known without reading all of it. */
+    /** The length of the document; null: not known without reading all of it. */
     total: z.int().min(0).nullable(),
   }),
   z.strictObject({

@@ -120,7 +120,7 @@ export type Leaves = (element: HtmlElement) => boolean;
 
 interface MainContent {
   readonly element: HtmlElement;
-  /** What of it is not shown. */
+  /** The parts of the page that are not shown. */
   readonly leaves: Leaves;
 }
 

@@ -22,7 +22,7 @@ export interface ExpandedStdio {
   readonly cwd: string | null;
   /** The person's own configuration declares it, or the program that uses the library. */
   readonly isOwn: boolean;
-  /** Where its command is looked up. */
+  /** The folders in which the server's command is looked up. */
   readonly searchPath: string | undefined;
   /** Absent: it runs with the rights of the person. */
   readonly sandbox?: ExpandedSandbox;
@@ -31,7 +31,7 @@ export interface ExpandedStdio {
 interface ExpandedSandbox {
   /** A host must be in both: those of the declaration and those of the contract. */
   readonly grants: readonly Selection[];
-  /** What it can read beside its own folder. */
+  /** The paths that the server can read beside its own folder. */
   readonly visible: readonly string[];
 }
 

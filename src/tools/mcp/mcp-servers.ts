@@ -188,7 +188,7 @@ function collision(known: Use, name: string, slug: string): McpUnavailable {
 
 interface LimitedServer {
   readonly server: McpServer;
-  /** What of it does not count, in sentences. */
+  /** Sentences about the settings of the server that do not count. */
   readonly notes: readonly string[];
 }
 

@@ -52,7 +52,7 @@ function signalGroup(pid: number, signal: "SIGTERM" | "SIGKILL"): void {
   try {
     process.kill(-pid, signal);
   } catch {
-    // Gone already.
+    // The process is gone already.
   }
 }
 

@@ -169,7 +169,7 @@ export class ServerProcess {
     });
   }
 
-  /** Its last words, as it said them. */
+  /** The last lines that the server wrote to standard error. */
   get stderr(): string {
     return this.#stderr;
   }

@@ -35,7 +35,7 @@ const prefixes: readonly RegExp[] = [
   /^eyJ[A-Za-z0-9_-]{10,2000}\.eyJ[A-Za-z0-9_-]{10}/,
 ];
 
-/** Bounded everywhere: a text is written by a model, and must not take long. */
+/** Every repetition is bounded: a model writes the text, and matching must not take long. */
 const elsewhere: readonly RegExp[] = [
   /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY/,
   /\bBearer\s{1,5}(?=[^\s"',]{0,100}[0-9])[^\s"',]{20}/i,

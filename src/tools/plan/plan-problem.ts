@@ -16,7 +16,7 @@ export interface PlanProblem {
     | "cycle"
     | "unknown_profile"
     | "unusable_profile";
-  /** Its place in the document. */
+  /** The place of the problem in the document. */
   readonly path: readonly (string | number)[];
   /** The place of the step, from 0; absent: it is about the plan as a whole. */
   readonly step?: number;

@@ -31,7 +31,7 @@ export interface PlanStep {
   readonly onFailure: "fail" | "continue";
   /** The profile that reviews the result; null: none. */
   readonly reviewer: string | null;
-  /** Its profile can change files. */
+  /** The profile of the step can change files. */
   readonly writes: boolean;
   /** The profile of its reviewer can. */
   readonly reviewerWrites: boolean;

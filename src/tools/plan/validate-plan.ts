@@ -228,7 +228,7 @@ function notReducible(dependencies: readonly (readonly number[])[]): ReadonlySet
 
 /** The profiles to which a step can be given. */
 interface PlanProfiles {
-  /** Undefined: the name is unknown. */
+  /** Finds a profile; undefined: the name is unknown. */
   find(name: string): { readonly writes: boolean } | { readonly problem: string } | undefined;
   /** The names that a plan can use, for hints. */
   names(): readonly string[];
@@ -267,7 +267,7 @@ const harmless: ReadonlySet<string> = new Set([
   ...["list_sub_agents", "get_delegation_result", "peek_result", "search_result", "slice_result"],
 ]);
 
-/** True in doubt: two steps that may write then run one after the other, which only costs time. */
+/** Whether a step may write. In doubt it may: such steps run one after the other, which only costs time. */
 function canWrite({ tools, workspace }: Profile): boolean {
   if (workspace?.allowWrites === false) return false;
   return tools === undefined || tools === "*" || tools.some((tool) => !harmless.has(tool));

@@ -103,7 +103,7 @@ class CheckRun {
         if (!verdict.passed) return verdict;
       } catch (error) {
         this.#throwIfStopped();
-        // What cannot be run has not passed.
+        // A check that cannot run counts as failed.
         return describeFailedCheck(command, messageOf(error));
       }
     }

@@ -125,7 +125,7 @@ function isPlainAwk(args: readonly string[]): boolean {
 function gitRunsOtherPrograms(args: readonly string[]): boolean {
   const first = args.findIndex((arg) => !harmlessFirst.has(arg));
   const command = args[first];
-  // Alone, or with what only shows something.
+  // Without a command, git only shows its help or its version.
   if (command === undefined) return false;
   const options = args.slice(first + 1);
   if (command === "--version" || command === "version") return options.length > 0;

@@ -35,7 +35,7 @@ export interface PageRequest {
 }
 
 export interface Page {
-  /** Where it was found in the end. */
+  /** The address of the page after all redirects. */
   readonly url: URL;
   readonly status: number;
   readonly headers: IncomingHttpHeaders;

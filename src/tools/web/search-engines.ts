@@ -187,7 +187,7 @@ type SearchProvider = (query: string, options: SearchOptions) => Promise<readonl
 
 export interface NamedProvider {
   readonly name: string;
-  /** Where it is asked. */
+  /** The address of the search service. */
   readonly address: URL;
   readonly search: SearchProvider;
   /** What must not be seen in what comes of it. */

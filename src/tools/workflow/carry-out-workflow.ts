@@ -453,7 +453,7 @@ export class CarriedOutWorkflow {
     }
   }
 
-  /** What the script left when it ended. */
+  /** Closes what the script left open when it ended. */
   async #leave(): Promise<void> {
     this.#window.close();
     for (const id of this.#open) await this.#parts.delegator.cancel(id, "The workflow has ended.");

@@ -6,7 +6,7 @@ const workflowDocument = z.strictObject({
   isLenient: z.boolean().optional(),
   /** The file that the script was read from. */
   file: z.string().optional(),
-  /** Absent: none were given. */
+  /** The arguments of the script; absent: none were given. */
   args: z.unknown().optional(),
   /** The delegation whose recorded results are taken. */
   resumes: z.string().optional(),

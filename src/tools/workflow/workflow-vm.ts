@@ -5,7 +5,7 @@ import type { Stretch, ThreadReply, WorkflowThreadData } from "./workflow-thread
 
 export interface WorkflowVmOptions {
   readonly body: string;
-  /** Undefined: none were given. */
+  /** The arguments of the script; undefined: none were given. */
   readonly args?: unknown;
   /** The cap of output tokens; null: none. */
   readonly total: number | null;

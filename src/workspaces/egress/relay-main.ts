@@ -18,7 +18,7 @@ const session = connect("http://outside", {
 });
 session.on("error", end);
 session.on("close", end);
-// Connections alone keep it running.
+// Only its connections keep this process running.
 outside.on("close", end);
 
 let left = ports.length;

@@ -113,7 +113,7 @@ export function isOneOf(address: string | undefined, addresses: readonly HostAdd
   return addresses.some((each) => canonicalAddress(each.address) === connected);
 }
 
-/** Throws when one of them may not be connected to, unless the operator named it or the host. */
+/** Throws when an address of the host may not be connected to, unless the operator allows it or the host. */
 export function requirePublic(
   url: URL,
   addresses: readonly string[],
@@ -182,7 +182,7 @@ function blocks(ranges: readonly string[]): BlockList {
   return list;
 }
 
-/** The last 32 bits. */
+/** The last 32 bits of an IPv6 address, as an IPv4 address. */
 function embeddedIpv4(address: string): string {
   // "64:ff9b::" and "64:ff9b::1" have empty groups where zeros are.
   const [high, low] = canonicalIpv6(address).split(":").slice(-2);

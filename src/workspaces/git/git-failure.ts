@@ -73,7 +73,7 @@ export type RefusalCode =
 
 export interface RepositoryRefusal {
   readonly code: RefusalCode;
-  /** What, which, what next. */
+  /** The error for people: what happened, to which path, and what to do next. */
   readonly sentence: string;
   readonly paths?: readonly string[];
 }

@@ -18,7 +18,7 @@ export interface ProgramStart {
    * what it does, so it is never a folder that an agent can write, unless a person named it.
    */
   readonly folder?: string;
-  /** In a process group of its own. */
+  /** The program gets a process group of its own. */
   readonly leadsGroup?: boolean;
 }
 

@@ -37,7 +37,7 @@ function shortNames(name: string): readonly string[] {
 
 /** Why a path is protected. */
 interface Protection {
-  /** The entry of the list. */
+  /** The entry of the list of protected paths. */
   readonly rule: string;
   readonly reason: string;
 }

@@ -257,7 +257,7 @@ interface Line {
   readonly place: string;
 }
 
-/** Sorted as `ls` sorts them. */
+/** Splits the lines into batches that fit one argument, sorted as `ls` sorts them. */
 function inBatches(lines: readonly Line[]): readonly (readonly Line[])[] {
   const batches: Line[][] = [];
   let room = 0;

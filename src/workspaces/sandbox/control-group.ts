@@ -7,7 +7,7 @@ export interface ControlGroup {
   add(pid: number): void;
   /** Why the kernel ended it, as a sentence; undefined: it did not. */
   exceeded(): string | undefined;
-  /** Ends every process in it. */
+  /** Ends every process in the group. */
   kill(): void;
   /** Removes the group, once it has no process left. */
   remove(): void;
@@ -91,7 +91,7 @@ export function createControlGroup(
       try {
         rmdirSync(folder);
       } catch {
-        // A process is still ending: an empty group costs nothing.
+        // A process of the group is still ending; an empty group that remains costs nothing.
       }
     },
   };

@@ -15,7 +15,7 @@ interface GuardPlan {
   /** Mounted onto themselves, outermost first: a folder above a guarded path cannot be moved. */
   readonly pinned: readonly string[];
   readonly readOnly: readonly string[];
-  /** Shown as empty. */
+  /** Places that are shown as empty. */
   readonly covered: readonly Cover[];
   /** Created first as empty folders, which git ignores. */
   readonly missing: readonly string[];
@@ -191,7 +191,7 @@ interface Area {
 }
 
 const mostAreas = 8;
-// Every mount takes time.
+// The most sockets that are covered: every mount takes time.
 const mostSockets = 128;
 const answerMs = 200;
 /** Git's own daemon; the walk does not enter `.git`. */

@@ -33,7 +33,7 @@ interface Area {
   readonly walk: ProtectedWalk;
   readonly links: Gitlinks;
   running: number;
-  /** Running, or about to run. */
+  /** Commands that run or are about to run. */
   users: number;
   before: Before;
   /**

@@ -33,7 +33,7 @@ export function countsInNamespace(): boolean {
 }
 
 interface Watched {
-  /** The processes at this moment. */
+  /** The processes of the program at this moment. */
   processes(): readonly number[];
   onExceeded(because: string): void;
 }

@@ -157,7 +157,7 @@ function isShown(entry: string, folders: ReadonlySet<string>): boolean {
 }
 
 interface Toolchain {
-  /** Below the user's home. */
+  /** A folder below the user's home. */
   readonly folder: string;
   /** The parts that hold programs. Tokens and caches beside them stay hidden. */
   readonly shows: readonly string[];

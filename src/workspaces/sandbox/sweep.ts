@@ -12,7 +12,7 @@ import { steersTerminal } from "../resolve-for-writing.ts";
 import type { Boundary } from "../resolve-inside.ts";
 import { makeReadable, type ProtectedWalk, statusAt, type WalkBounds } from "./protected-walk.ts";
 
-/** Where commands ran. */
+/** A workspace in which commands ran. */
 export type SweptPlace = Pick<WorkspaceBinding, "root" | "writeRoots" | "forbidden">;
 
 /** What existed before the first of the commands. */
@@ -33,7 +33,7 @@ export interface Swept {
   readonly unseen: readonly string[];
 }
 
-/** Whether everything was renamed. */
+/** Whether every planted entry was renamed. */
 export function isSettled(planted: readonly SetAside[]): boolean {
   return planted.every(({ now }) => now !== undefined);
 }

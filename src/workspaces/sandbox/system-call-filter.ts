@@ -15,7 +15,7 @@ interface Architecture {
 
 type CallName = (typeof refused)[number] | (typeof unknown)[number] | (typeof judged)[number];
 
-/** Answered with "not permitted". */
+/** System calls that are answered with "not permitted". */
 const refused = [
   // Other processes of the sandbox: the relay to granted hosts is one of them.
   ...(["ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "kcmp"] as const),
@@ -35,7 +35,7 @@ const refused = [
  */
 const unknown = ["io_uring_setup", "io_uring_enter", "io_uring_register", "clone3"] as const;
 
-/** Decided by their arguments. */
+/** System calls that are decided by their arguments. */
 const judged = ["socket", "socketpair", "ioctl", "clone", "unshare"] as const;
 
 const shared = {

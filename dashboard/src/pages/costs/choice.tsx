@@ -5,7 +5,7 @@ interface ChoiceProps {
   readonly onChoose: (word: string) => void;
 }
 
-/** One of a few words. */
+/** A choice of one among a few words. */
 export function Choice({ label, options, chosen, onChoose }: ChoiceProps) {
   return (
     <fieldset className="flex rounded-md border border-line p-0.5">

@@ -11,7 +11,7 @@ import { describeState } from "./describe-state.ts";
 
 interface DelegationHeadProps {
   readonly detail: DelegationDetail;
-  /** As its events tell it, which is newer. */
+  /** The delegation as its events tell it, which is newer than the reply of the server. */
   readonly delegation: Delegation | undefined;
   readonly actions: ReactNode;
 }

@@ -18,7 +18,7 @@ import { hasFailed } from "./workflow/workflow-rows.ts";
 interface RunHeadProps {
   /** As it is now: that is what can be acted upon. */
   readonly feed: RunFeed;
-  /** As it is shown. */
+  /** The run as it is shown at the chosen moment. */
   readonly shown: RunView;
   /** Null: now. */
   readonly moment: Moment | null;

@@ -13,7 +13,7 @@ interface RunTreeProps extends Pick<Workflows, "nameOf"> {
   /** It is shown as it was then; null: as it is. */
   readonly at: number | null;
   readonly isInterrupted: boolean;
-  /** The room that there is. */
+  /** There is little room for the tree. */
   readonly isNarrow: boolean;
   readonly chosen: string | null;
   readonly onChoose: (delegationId: string | null) => void;

@@ -1,6 +1,6 @@
 /** The mention of a file that is being typed: `@` and what they typed of its path. */
 export interface Mention {
-  /** Where it begins and ends in the text. */
+  /** The place of the mention in the text. */
   readonly from: number;
   readonly to: number;
   readonly wanted: string;

@@ -18,7 +18,7 @@ export type FilterName = (typeof filterFields)[number]["name"];
 const mostCharacters: Readonly<Record<FilterName, number>> = {
   ...{ profile: 64, model: 400, workspace: 4096, startedBy: 200 },
 };
-/** As the server has it. */
+/** The pattern of profile names that the server uses. */
 const profilePattern = /^[^\p{C}\p{Z}/\\]+$/u;
 
 /** The filters in an address. What the server would refuse is left out. */

@@ -4,7 +4,7 @@ import { type Mention, mentionAt, withMention } from "./mention-at.ts";
 
 /** Something that what was typed could become. */
 export interface Suggestion {
-  /** As it is shown. */
+  /** The suggestion as it is shown. */
   readonly label: string;
   readonly description: string;
   /** What the whole text is then. */

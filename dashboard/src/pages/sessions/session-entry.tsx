@@ -9,7 +9,7 @@ import { shownSession } from "./session-status.ts";
 
 interface EntryViewProps {
   readonly entry: SessionEntry;
-  /** It is a question that still waits. */
+  /** The entry is a question that still waits. */
   readonly isWaiting: boolean;
 }
 

@@ -55,7 +55,7 @@ const serverNames: Readonly<Record<string, string>> = {
   vllm: "vLLM",
 };
 
-/** As its makers write it. */
+/** The name of a provider as its makers write it. */
 export function serverName(provider: string): string {
   return Object.hasOwn(serverNames, provider) ? (serverNames[provider] ?? provider) : provider;
 }

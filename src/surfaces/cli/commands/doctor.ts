@@ -209,7 +209,7 @@ function aboutEngine(engine: Findings["engine"], program: string): Row[] {
     workers === 0
       ? ["missing", "workers", `none is alive, ${wait}. Start one: ${program} worker`]
       : ["good", "workers", `${workers} alive (version ${versions.join(", ")}), ${wait}`],
-    // Without any worker, the line above says it.
+    // Without any worker, the line above already says that the queues wait.
     ...(workers === 0 ? [] : idle).map(
       ({ queue, waiting: waits }): Row => [
         "missing",
@@ -365,7 +365,7 @@ export function talkingModels({ models, provider }: LocalEndpoint): readonly str
     .map((model) => `${provider}/${model}`);
 }
 
-/** The first of them. */
+/** The first model of a local server that can hold a conversation. */
 export function suggestLocalModel(endpoint: LocalEndpoint): string | undefined {
   return talkingModels(endpoint)[0];
 }

@@ -161,7 +161,7 @@ const mostNeighbours = 20;
 export interface DemoPage {
   readonly url: string;
   readonly port: number;
-  /** Sentences about its address. */
+  /** The sentences about the address of the page. */
   readonly notices: readonly string[];
   /** An address that opens this path until the server ends. */
   link(path: string): string;

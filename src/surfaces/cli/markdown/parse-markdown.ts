@@ -33,7 +33,7 @@ export function blocksOf(tokens: Tokens): readonly Tokens[] {
   return blocks;
 }
 
-/** Without blank lines between its items. */
+/** Whether a list has no blank lines between its items. */
 export function isTightList({ level }: Token, inner: Tokens): boolean {
   const paragraph = inner.find(
     (each) => each.type === "paragraph_open" && each.level === level + 2,

@@ -127,7 +127,7 @@ function drawCode({ content, info }: Token, { columns, style }: MarkdownLook): r
 /** Below this, deeper blocks are drawn without further indentation. */
 const narrowest = 12;
 
-/** Blocks with a sign before their first line and an indentation before the others. */
+/** Renders blocks with a sign before their first line and an indentation before the others. */
 function hang(
   tokens: readonly Token[],
   look: MarkdownLook,

@@ -6,7 +6,7 @@ export type SealedKind = "code" | "session";
 export interface Sealed {
   /** The access token of the session. */
   readonly token: string;
-  /** Milliseconds since 1970. */
+  /** The end of validity, in milliseconds since 1970. */
   readonly until: number;
 }
 

@@ -133,7 +133,7 @@ export class StoredCodes {
     }
   }
 
-  /** Undefined: another server was faster. */
+  /** Writes a code; undefined: another server was faster. */
   async #write(
     changes: Parameters<RecordStore["changeRecords"]>[0],
   ): Promise<ControlRecord | undefined> {

@@ -54,7 +54,7 @@ export const flag = z
   .transform((text) => text === "true")
   .pipe(z.boolean());
 
-/** A list of these words, separated by commas. */
+/** The schema of a list of some of the given words, separated by commas. */
 export function wordsOf<const Words extends readonly [string, ...string[]]>(words: Words) {
   const each = z.array(z.enum(words)).min(1).max(words.length);
   return z

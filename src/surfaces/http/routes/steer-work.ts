@@ -48,7 +48,7 @@ const resumedOne = z.object({
   url: z.string(),
 });
 
-/** The first run that continues, and all of them. */
+/** The reply to a resumption: the first run that continues, and all of them. */
 export const resumedRun = resumedOne.extend({
   runs: listOf(resumedOne).meta({
     description:

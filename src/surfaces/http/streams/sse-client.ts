@@ -22,7 +22,7 @@ export interface ClientSource {
   read(after: number): AsyncIterable<StoredFrame>;
   /** Waits for a free reader slot of the store; returns the function that releases it. */
   readingTurn(): Promise<() => void>;
-  /** Null: everything. */
+  /** Which entries the client wants; null: all of them. */
   readonly wants: ((entry: AboutEntry) => boolean) | null;
 }
 

@@ -221,7 +221,7 @@ async function askNow(session: ClientSession, { mcpReq }: ServerContext): Promis
     const { roots } = await mcpReq.send({ method: "roots/list" }, { timeout: patienceMs });
     await session.takeRoots(roots.map(({ uri }) => uri));
   } catch {
-    // The next call asks again.
+    // The next call asks the client for its folders again.
     await session.takeRoots([]);
     session.rootsReadAt = 0;
   }

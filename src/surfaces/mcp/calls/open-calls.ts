@@ -158,7 +158,7 @@ export interface PutQuestion {
 export class OpenCall {
   readonly key: string;
   readonly tool: string;
-  /** The delegations that it made. */
+  /** The delegations that the call made. */
   readonly made: string[] = [];
   readonly control = new AbortController();
   /** Sends progress to the request that waits at the moment. */

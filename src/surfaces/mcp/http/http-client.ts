@@ -7,7 +7,7 @@ import type { StoredSession, StoredSessions } from "./stored-sessions.ts";
 /** A client over HTTP. */
 export interface HttpClient {
   readonly principal: Principal;
-  /** Its own name; untrusted. */
+  /** The name that the client gives itself; untrusted. */
   readonly name: string;
   readonly era: Era;
   /** Absent: its session ends with this server. */
@@ -25,7 +25,7 @@ export interface HttpService<Session> {
   makeServer(session: Session, client: HttpClient): ServedServer | Promise<ServedServer>;
   /** Where sessions are stored for other servers of the database; absent: nowhere. */
   readonly stored?: StoredSessions | undefined;
-  /** The tasks of its servers. */
+  /** The tasks of the client's servers. */
   readonly tasks?: Tasks | undefined;
   /** Notifies of changes that the principal may see, until the returned function is called. */
   watch?: ((principal: Principal, notify: ServerNotifier) => () => void) | undefined;

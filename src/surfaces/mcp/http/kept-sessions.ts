@@ -12,7 +12,7 @@ export interface KeptSessionsOptions<Session> {
 interface Entry<Session> {
   readonly owner: string;
   readonly session: Promise<Session>;
-  /** Its open requests and streams. */
+  /** The number of the session's open requests and streams. */
   uses: number;
   usedAt: number;
 }

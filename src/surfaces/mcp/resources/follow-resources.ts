@@ -7,11 +7,11 @@ import { isAboutSession } from "../http/stored-sessions.ts";
 import { delegationParts, delegationUri, profilesUri, runUri } from "./serve-resources.ts";
 
 export interface ResourceListener {
-  /** Whether the client wants notifications of it. */
+  /** Whether the client wants notifications about a resource. */
   wants(uri: string, isOwnSession: boolean): boolean;
   updated(uri: string): void;
   listChanged(): void;
-  /** Profiles or agents have changed. */
+  /** Called when profiles or agents have changed. */
   offerChanged(): void;
 }
 

@@ -104,7 +104,7 @@ export class LiveTask implements TaskCall {
     return true;
   }
 
-  /** Only the first end counts. */
+  /** Completes the task. If it ends twice, the first end counts. */
   complete(result: Result): void {
     this.#end({ status: "completed", result });
   }

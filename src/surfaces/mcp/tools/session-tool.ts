@@ -43,7 +43,7 @@ export type RawInput = Readonly<Record<string, unknown>>;
 export interface MadeCall {
   readonly input: RawInput;
   readonly text: string;
-  /** The delegations that it made. */
+  /** The delegations that the call made. */
   readonly made: readonly string[];
   readonly session: Session;
   readonly context: McpCallContext;

@@ -4,7 +4,7 @@ import { type Editor, editorWith, emptyEditor } from "./editor.ts";
 
 /** A file that is mentioned where the cursor is: `@src/ti`. */
 export interface Mention {
-  /** Where its `@` is. */
+  /** The place of the mention's `@`. */
   readonly from: number;
   readonly wanted: string;
 }

@@ -57,7 +57,7 @@ interface Glob {
 }
 
 function normalize(glob: string): Glob {
-  // `src/` means what is in it.
+  // The pattern `src/` means everything below that folder.
   const whole = (glob.endsWith("/") ? `${glob}**` : glob).replace(/^(?:\.?\/)+/, "");
   if (whole.split("/").includes("..")) {
     throw new PatternRefused(

@@ -60,7 +60,7 @@ const longestBytes = 48 * 1024;
 export class SearchAnswer {
   /** Lines that are results; other lines are context. */
   found = 0;
-  /** Something was left out. */
+  /** Some matches were left out. */
   isCapped = false;
   readonly lines: string[] = [];
   readonly #limit: number;

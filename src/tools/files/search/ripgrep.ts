@@ -34,7 +34,7 @@ const longestRunMs = 60_000;
 
 export interface RipgrepSearch {
   readonly program: Program;
-  /** In ripgrep's words. */
+  /** The pattern in ripgrep's syntax. */
   readonly pattern: string;
   /** The folder that the paths count from. */
   readonly root: string;
@@ -69,7 +69,7 @@ export async function filesWithMatches(
 }
 
 interface Ended {
-  /** Null: it was ended, or never began. */
+  /** The exit code; null: the program was ended, or never began. */
   readonly code: number | null;
   readonly output: Buffer;
 }

@@ -24,7 +24,7 @@ type RefusedIntegration =
   | "check-failed";
 
 interface NotMerged {
-  /** Relative to the workspace. */
+  /** The paths of the files, relative to the workspace. */
   readonly files: readonly string[];
   /** What happened, where, and what to do next. */
   readonly sentence: string;
@@ -38,7 +38,7 @@ export type IntegrationResult =
       readonly status: "merged";
       /** `nothing`: the child changed nothing. `already`: the target has all changes already. */
       readonly how: "fast-forward" | "three-way" | "already" | "nothing";
-      /** The child's commit. */
+      /** The commit with the child's changes. */
       readonly child: string | null;
       /** What changed in the target, with the hashes of its own contents before and after. */
       readonly files: readonly ChangedFile[];

@@ -122,14 +122,14 @@ const changesSchema = z.strictObject({
   mandate: z.literal("changes"),
   version: z.literal(1),
   base: hash,
-  /** Null: nothing changed. */
+  /** The commit with the changes; null: nothing changed. */
   commit: hash.nullable(),
   problems: z.array(z.strictObject({ kind: problemKind, paths: z.array(path).max(200_000) })),
 });
 
 /** The state of a copy when it was created. */
 export type StartHeader = z.infer<typeof startSchema>;
-/** What was changed in it since then. */
+/** The changes in a copy since it travelled. */
 type ChangesHeader = z.infer<typeof changesSchema>;
 
 export function sealBundle(header: StartHeader | ChangesHeader, bundle: GitBundle | null): string {

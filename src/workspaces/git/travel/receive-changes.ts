@@ -107,7 +107,7 @@ async function tryFastForward(copy: WorkingCopy, tree: string): Promise<boolean>
     });
     return true;
   } catch (error) {
-    // Something is in the way.
+    // A file of the copy prevents the checkout.
     if (error instanceof GitFailure && error.kind === "exit") return false;
     throw error;
   }

@@ -16,7 +16,7 @@ export interface ToolCall {
   startedAt: number | null;
   endedAt: number | null;
   outcome: "asked" | "running" | "done" | "failed" | "refused" | "unknown";
-  /** Why it was refused. */
+  /** The rule by which the call was refused. */
   rule?: string;
   output: string | null;
   exitCode?: number;

@@ -12,7 +12,7 @@ import { type ChangedFile, changedFiles } from "./match-sections.ts";
 const usualLines = 400;
 const mostLinesAtFirst = 3000;
 
-/** What it changed, by file and line. */
+/** What a delegation changed, by file and line. */
 export function ChangesTab({ changes }: { readonly changes: UseQueryResult<DelegationChanges> }) {
   const { data, error, refetch } = changes;
   const value = data?.diff;

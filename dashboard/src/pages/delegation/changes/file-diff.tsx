@@ -7,7 +7,7 @@ import type { DiffLine, DiffLineKind } from "./parse-diff.ts";
 interface FileDiffProps {
   readonly id: string;
   readonly file: ChangedFile;
-  /** The text of the whole was cut. */
+  /** The diff of all files together was cut. */
   readonly isCut: boolean;
   readonly isOpen: boolean;
   readonly onToggle: () => void;

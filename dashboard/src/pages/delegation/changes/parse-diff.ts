@@ -2,9 +2,9 @@ export type DiffLineKind = "added" | "removed" | "same" | "hunk" | "note";
 
 export interface DiffLine {
   readonly kind: DiffLineKind;
-  /** Without its sign. */
+  /** The line without its sign. */
   readonly text: string;
-  /** Where it stood, and where it stands. */
+  /** The number of the line in the old file and in the new file. */
   readonly before: number | null;
   readonly after: number | null;
 }

@@ -8,7 +8,7 @@ import { CallLine } from "./call-line.tsx";
 
 interface EntryProps {
   readonly entry: SessionEntry;
-  /** It is a question that still waits. */
+  /** The entry is a question that still waits. */
   readonly isWaiting: boolean;
   readonly onArtifact: (hash: string) => void;
   /** Absent: there is nothing to fork from here. */

@@ -25,7 +25,7 @@ interface OpenCall {
   readonly at: number;
 }
 
-/** After the event was applied. */
+/** Notes the open calls after an event was applied. */
 export function noteCall({ calls, delegation }: Doing, event: StoredEvent): void {
   switch (event.type) {
     case "agent.tool_started": {
