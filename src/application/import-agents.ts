@@ -17,7 +17,7 @@ import { MandateError } from "../ports/mandate-error.ts";
 /** An agent, converted to a file in our format. */
 export interface ConvertedAgent {
   readonly name: string;
-  /** Its name in its own program, where another profile has that name here. */
+  /** The agent's name in its own program, where another profile has that name here. */
   readonly originally?: string;
   /** The source file. */
   readonly source: string;

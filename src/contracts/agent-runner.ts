@@ -26,7 +26,7 @@ export function runnerName(runner: AgentRunner): KnownAgent | "acp" {
   return "acp" in runner ? "acp" : runner.agent;
 }
 
-/** Its requests to models pass the gateway, so that tokens and dollars are enforced. */
+/** Whether the program's requests to models pass the gateway, so that tokens and dollars are enforced. */
 export function isMetered(runner: AgentRunner): boolean {
   return "acp" in runner || runner.login === undefined;
 }

@@ -111,7 +111,7 @@ export interface Contract {
     readonly report_path_pattern: string | null;
     /** The value of `<idx>` in the pattern: `2-2` for the second try of step 2, `1.2` below another planner. */
     readonly report_index?: string;
-    /** Its caller may read its transcript once it is closed; absent: only its result. */
+    /** The caller may read the transcript once the delegation is closed; absent: only its result. */
     readonly transcript?: true;
   };
   readonly budget: {
@@ -135,7 +135,7 @@ export interface Contract {
     readonly checks?: readonly string[];
     /** A person must approve the merge of its changes. */
     readonly approval?: true;
-    /** Its changes stay in its copy, for a person to merge. */
+    /** The changes stay in the copy, for a person to merge. */
     readonly keep?: true;
   };
   readonly exit: {

@@ -5,7 +5,7 @@
 export interface Exposure {
   /** The results of the tool can contain untrusted input. */
   readonly untrusted: boolean;
-  /** Its results can contain private data; `workspace`: only where there is a workspace. */
+  /** The results can contain private data; `workspace`: only where there is a workspace. */
   readonly private: boolean | "workspace";
   /**
    * Whether its input can leave the machine. `granted_hosts`: to the hosts that the contract grants.

@@ -19,9 +19,9 @@ export interface StdioServer extends Common {
   readonly kind: "stdio";
   readonly command: string;
   readonly args?: readonly string[];
-  /** Its environment, in addition to PATH, HOME, LANG and TMPDIR. */
+  /** The environment of the server, in addition to PATH, HOME, LANG and TMPDIR. */
   readonly env?: Readonly<Record<string, string>>;
-  /** Its current directory; absent: an empty private folder. Ignored in a project's file. */
+  /** The server's current directory; absent: an empty private folder. Ignored in a project's file. */
   readonly cwd?: string;
   /** Runs in a sandbox; absent: with the rights of the person. */
   readonly sandbox?: true | ServerSandbox;

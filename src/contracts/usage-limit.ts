@@ -42,7 +42,7 @@ export interface RequestBound {
 
 export type Admission =
   | { readonly is: "admitted" }
-  /** Others use up the limit now: ask again in `afterMs`. */
+  /** The limit is used up for now: ask again in `afterMs`. */
   | {
       readonly is: "later";
       readonly scope: LimitScope;

@@ -59,7 +59,7 @@ export interface AgentProgram {
   readonly session: string;
   /** The program continues the session that the host named. */
   readonly isResumed: boolean;
-  /** One turn. Rejects with a `ProgramFault`. */
+  /** Takes one turn of the program. Rejects with a `ProgramFault`. */
   prompt(text: string): Promise<{ readonly stop: ProgramStop; readonly text: string }>;
   /** Asks the program to end its turn; what does not end within a grace is killed. */
   cancel(): void;
@@ -70,7 +70,7 @@ export interface AgentProgram {
 export class ProgramFault extends Error {
   /** Another attempt may help. */
   readonly isPassing: boolean;
-  /** Its exit code or signal; undefined: it did not exit by itself. */
+  /** The program's exit code or signal; undefined: it did not exit by itself. */
   readonly exit: number | string | undefined;
 
   constructor(

@@ -207,7 +207,7 @@ export type TurnPlan =
   | { readonly kind: "last"; readonly reserve: Amount; readonly maxOutput: number }
   /** Other delegations hold reservations that will shrink, so this one waits. */
   | { readonly kind: "wait" }
-  /** Not even a last turn fits. */
+  /** The budget does not suffice for a last turn. */
   | { readonly kind: "exhausted" };
 
 export interface TurnBounds {

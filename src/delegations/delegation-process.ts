@@ -17,7 +17,7 @@ export class DelegationProcess {
   readonly appends = new UnsettledAppends();
   readonly end: DelegationEnd;
   readonly request: RequestUnderWay = { received: 0, promptBound: 0, estimates: new Map() };
-  /** Its children, and the steps of its plans, have lower step indexes. */
+  /** The next step index. Children, and the steps of plans, have lower ones. */
   nextStep = 1;
   /** In the order of their steps. */
   children: readonly LiveDelegation[] = none;
@@ -86,9 +86,9 @@ export class DelegationEnd {
   /** Its closing events are being written, or another process owns it: its work writes no more. */
   isEnding = false;
   closing: Promise<unknown> | null = null;
-  /** Its work is being merged, which cannot be stopped half-way. */
+  /** Set while the work is being merged, which cannot be stopped half-way. */
   merging: PromiseWithResolvers<void> | null = null;
-  /** Its changes are in its parent's folder, and the log could not say so. */
+  /** The changes are in the parent's folder, and the log could not say so. */
   wasMerged = false;
   /** Called just before this child closes. Returns events of its waiting parent for the same transaction. */
   deliver: ((result: DelegationResult) => readonly NewEvent[]) | null = null;
@@ -101,7 +101,7 @@ export class DelegationEnd {
     this.#live = live;
   }
 
-  /** Its final answer; where background children still run, long before it closes. */
+  /** Resolves to the final answer; where background children still run, long before the close. */
   whenAnswered(): Promise<DelegationResult> {
     this.#answer ??= Promise.withResolvers();
     return Promise.race([this.#answer.promise, this.whenClosed()]);
@@ -118,7 +118,7 @@ export class DelegationEnd {
     return this.#close.promise;
   }
 
-  /** Its closing events are on their way to the log. */
+  /** Notes that the closing events are on their way to the log. */
   begin(closing: readonly NewEvent[]): void {
     this.isEnding = true;
     this.#before = this.#live.state;

@@ -139,7 +139,7 @@ async function askWhatNext(live: LiveDelegation, question: string): Promise<Endi
   return null;
 }
 
-/** One line for each background child of an earlier message that has ended since. */
+/** Writes one line for each background child of an earlier message that has ended since. */
 async function tellOfEnded(live: LiveDelegation, session: SessionChildren): Promise<void> {
   for (const { id, profile, title, ...ended } of await session.ended()) {
     const outcome = ended.status === "closed" ? ended.finalStatus : "failed";

@@ -194,13 +194,13 @@ export function openChildren({ process }: LiveDelegation): readonly LiveDelegati
   return process.children.filter((child) => child.process.end.result === null);
 }
 
-/** Its work is done, and no deadline is about what follows. */
+/** Ends the count of time: the work is done, and no deadline is about what follows. */
 export function endTime({ process }: LiveDelegation): void {
   process.time.end();
   process.time.giveSlot();
 }
 
-/** Its output is handed in here, and the worker of its caller integrates it. */
+/** Whether the output is submitted here, and the worker of the caller integrates it. */
 export function isForCaller(live: LiveDelegation): boolean {
   return live.parent !== null && live === live.run.execution.here;
 }

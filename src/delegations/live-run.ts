@@ -52,7 +52,7 @@ export class LiveRun {
   finished = false;
   /** The root waits until other goals have ended. */
   isHeld = false;
-  /** Another process owns it now: this one may write nothing more. */
+  /** Another process owns the run now: this process may write nothing more. */
   lost = false;
   /** After an interrupt: until the children that continue have closed. */
   settling: Promise<void> | null = null;

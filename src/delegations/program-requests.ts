@@ -165,7 +165,7 @@ export class ProgramRequests {
     for (const listener of this.#whenExhausted) listener();
   }
 
-  /** Another model answers than the one that the program named. */
+  /** Notes that another model answers than the model that the program named. */
   clamp(requested: string, granted: string): void {
     const key = `${requested} ${granted}`;
     if (this.#clamped.has(key) || this.#clamped.size >= mostRefusals) return;

@@ -29,7 +29,7 @@ export class Session {
     this.#live = live;
     this.requests = new ProgramRequests(live);
     live.work.onStop((reason) => {
-      // Whatever else stops it closes it as well.
+      // Only the total deadline closes the session here: other stops close it where they happen.
       if (reason.cause.code === "total_deadline") void endWork(live, reason);
     });
     live.process.time.begin();

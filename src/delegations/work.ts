@@ -66,7 +66,7 @@ function attempts(live: LiveDelegation): Promise<void> {
   return isWatcher(live) ? watch(live, watchOnce) : drive(live);
 }
 
-/** Its first attempt begins, unless the log has one. */
+/** Begins the first attempt, unless the log has one. */
 function beginWork(live: LiveDelegation): void {
   if (live.state.status !== "created") return;
   const of = live.contract.execution.max_retries + 1;
@@ -277,7 +277,7 @@ async function storedDelegation({ id, run }: LiveDelegation): Promise<Delegation
  */
 export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<CancelOutcome> {
   const { end } = live.process;
-  // Another cancel, a deadline or the end itself was faster.
+  // The delegation already ends: by another cancel, a deadline, or its own end.
   if (end.isEnding || live.work.stopReason !== null) {
     await end.whenClosed();
     await end.closing?.catch(() => undefined);
@@ -297,7 +297,7 @@ export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<Ca
   return end.result?.closeReason === "cancelled" ? "cancelled" : "already_terminal";
 }
 
-/** One process owns the run and works on all of it. */
+/** The execution of a run that one process owns and works on completely. */
 export const localExecution: Execution = {
   recorded: { run: () => ({}), delegation: () => ({}) },
   log: null,

@@ -23,7 +23,7 @@ export type Cause =
   | { readonly code: "caller_cancelled" }
   | { readonly code: "caller_interrupted" }
   | { readonly code: "caller_closed" }
-  /** Its caller was closed from outside, with this reason. */
+  /** The caller was closed from outside, with this reason. */
   | { readonly code: "caller_ended"; readonly closed_as: CloseReason }
   | { readonly code: "watched_closed" }
   | { readonly code: "session_closed" }

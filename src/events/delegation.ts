@@ -128,7 +128,7 @@ export type Delegation =
       readonly output: Output;
       /** The question whether the changes may be merged. */
       readonly ask: OpenAsk | null;
-      /** Its background children are paused until a person resumes the run. */
+      /** The background children are paused until a person resumes the run. */
       readonly isPaused?: true;
     })
   | (Common & {

@@ -174,7 +174,7 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly artifact?: ArtifactReference;
     /** In a distributed run: the bundle of its changes. */
     readonly bundle?: ArtifactReference;
-    /** Its children that still run: it closes after them. */
+    /** The children that still run: the delegation closes after them. */
     readonly running?: readonly string[];
   };
   "agent.worktree_merged": {
@@ -375,7 +375,7 @@ export interface EventPayloads extends WorkflowPayloads {
   /** Suspended: for `budget`, until other requests are settled; for `interrupt`, until the run is resumed. */
   /** limit: its next request waits under a stored limit of the installation. */
   "agent.paused": { readonly reason: "budget" | "interrupt" | "limit" };
-  /** Its caller was interrupted: it makes no further turn, and ends after its descendants. */
+  /** The caller was interrupted: it makes no further turn, and ends after its descendants. */
   "agent.interrupted": {
     readonly cause: Cause;
     readonly reason: string;
@@ -399,11 +399,11 @@ export interface EventPayloads extends WorkflowPayloads {
     /** Name and version, as the program says. */
     readonly program: string;
     readonly session: string;
-    /** It continues the session that an earlier process had. */
+    /** The program continues the session that an earlier process had. */
     readonly resumed?: true;
   };
   "agent.program_reported": ProgramReport;
-  /** Its turn is over: the text since its last call is its answer. */
+  /** The program's turn is over: the text since its last call is its answer. */
   "agent.program_answered": {
     readonly stop: ProgramStop;
     readonly text: string;

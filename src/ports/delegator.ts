@@ -241,7 +241,7 @@ export interface EarlierCall {
   readonly state: "completed" | "failed" | "interrupted";
   /** The delegation with the result of an agent's completed call. */
   readonly delegation?: string;
-  /** Its place in the order in which results were recorded. */
+  /** The place of the result in the order in which results were recorded. */
   readonly position: number;
 }
 

@@ -67,7 +67,7 @@ export function memoryNumberOf(id: string): number | undefined {
  * and commits in the same repository, and should not use the same ids.
  */
 export function firstNumber(): number {
-  // Not from `node:crypto`, because the dashboard imports this file as well.
+  // The global `crypto` is used, because the dashboard imports this file as well.
   const [drawn = 0] = crypto.getRandomValues(new Uint32Array(1));
   return 1 + (drawn % (narrow.size / 2));
 }

@@ -1,7 +1,7 @@
 /** A process that shares the store. */
 export interface WorkerRow {
   readonly id: string;
-  /** Its name as a queue worker; null: it takes no work from queues. */
+  /** The worker's name in the queues; null: it takes no work from queues. */
   readonly executor: string | null;
   /** The version of the program that takes work from queues; null: not known. */
   readonly version: string | null;

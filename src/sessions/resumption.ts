@@ -24,9 +24,9 @@ export interface Resumption {
   readonly isClosedBySession?: boolean;
 }
 
-/** What holds for the next run beside what was granted then. It only takes away. */
+/** Restrictions of the next run beside its old grant. They never add a right. */
 export interface SessionLimits {
-  /** Nothing may be written in the workspace from here on. */
+  /** The next run writes nothing in the workspace. */
   readonly readOnly?: boolean | undefined;
   /** The session of a surface, which decides whether its workspace may be written. */
   readonly session?: string | undefined;
@@ -120,12 +120,12 @@ export async function continuation(
     untrustedInput: options.untrustedInput,
     isConversation: true,
   };
-  // Its background children still write into the copy of one that has answered.
+  // The background children of a delegation that has answered still write into its copy.
   const copy = hasAnswered ? undefined : next.copy;
   return keepSessionMode(store, state, { ...next, request, copy }, options, true);
 }
 
-/** Another model, by the person's choice: the old contract does not name it. */
+/** Replaces the model by the person's choice: the old contract does not name it. */
 function withModel(next: Resumption, model: string | undefined): Resumption {
   if (model === undefined) return next;
   const { models } = next.held;

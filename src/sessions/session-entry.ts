@@ -36,7 +36,7 @@ export type SessionEntry =
       readonly callId?: string;
       readonly breadcrumb: SessionBreadcrumb;
     }
-  /** Another attempt, a shortened conversation, the end, and the like. */
+  /** A new attempt, a shortened conversation, the end, and the like. */
   | {
       readonly kind: "note";
       readonly at: number;

@@ -23,7 +23,7 @@ export interface SessionLink {
   readonly events: readonly (StoredEvent | LostEvents)[];
   /** Null: events are missing. */
   readonly run: RunState | null;
-  /** Its children and watchers with their role; null: unknown. */
+  /** The children and watchers of the delegation, with their role; null: unknown. */
   readonly children: ReadonlyMap<string, SessionCapability | null>;
   readonly problems: readonly string[];
 }

@@ -56,7 +56,7 @@ export interface AgentSessionContext {
   readonly lastActivityAt: number;
   /** Null while it is open. */
   readonly finishedAt: number | null;
-  /** One run for each message of the person and for each resumption, oldest first. */
+  /** The runs of the session, one for each message of the person and for each resumption, oldest first. */
   readonly runIds: readonly string[];
 }
 

@@ -38,7 +38,7 @@ export class Transcript {
   invalidStreak = 0;
   /** Consecutive calls that the contract denied. */
   deniedStreak = 0;
-  /** Its last call failed because a person did not consent. */
+  /** The last call failed because a person did not consent. */
   wasNotApproved = false;
   /** How often in a row the same call was made. */
   repeats = 0;

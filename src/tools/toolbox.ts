@@ -94,7 +94,7 @@ export function describeTool(tool: Tool): DescribedTool {
     description: tool.description,
     parameters: tool.parameters ?? shownSchema(tool.shown ?? tool.input, "input"),
   };
-  // Others wrote it, in whatever characters: a token has at least one byte.
+  // Other people wrote the description, in any characters: a token has at least one byte.
   return { description, tokens: Buffer.byteLength(JSON.stringify(description)) };
 }
 

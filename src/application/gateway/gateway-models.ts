@@ -44,7 +44,7 @@ export class GatewayModels {
     this.#config = config.models;
     this.areNamed = named.length > 0;
     for (const name of named) {
-      // Whether it can be reached, and is allowed, is found out before a program starts.
+      // Checks before a program starts whether the model can be reached and is allowed.
       models.resolve(name);
       this.settingsOf(name);
       if (maxCost !== undefined && models.price(name) === undefined) {

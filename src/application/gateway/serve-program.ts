@@ -8,7 +8,7 @@ import { RefusedBody, readProgramBody } from "./read-program-body.ts";
 /** Requests of one delegation at a time: each one holds its body in memory. */
 const mostAtOnce = 256;
 
-/** Who holds a token, or the door of a sandbox. */
+/** The holder of a token, or of the door of a sandbox. */
 export class ProgramHolder {
   readonly gateway: Gateway;
   open = 0;

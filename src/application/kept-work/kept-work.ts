@@ -186,7 +186,7 @@ export type DiscardedWork = {
   readonly files: readonly string[];
 } & (
   | { readonly status: "discarded" }
-  /** Nothing was removed, because changes would be lost. */
+  /** The copy was not removed, because changes would be lost. */
   | { readonly status: "kept"; readonly sentence: string }
 );
 

@@ -8,7 +8,7 @@ import { homeInside } from "../../workspaces/sandbox/sandbox.ts";
 
 /** What one start of a program is about. */
 export interface AgentStart {
-  /** Its model, as the provider knows it, and the protocol that the provider speaks. */
+  /** The program's model, as the provider knows it, and the protocol that the provider speaks. */
   readonly model: string;
   readonly kind: ProviderKind;
   /** Where it reaches the gateway from inside its sandbox; null: it uses its own login. */

@@ -13,7 +13,7 @@ import type { Door } from "../../workspaces/egress/bridge.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { ProgramHolder, refuseProgram, serveProgram } from "../gateway/serve-program.ts";
 
-/** Tools that stand for what the program does by itself in its sandbox: it is not offered them. */
+/** Tools that the program has already in its sandbox, so they are not offered to it. */
 const nativeTools: ReadonlySet<string> = new Set([
   ...["read_file", "list_files", "glob", "grep", "write_file", "edit_file", "shell"],
 ]);

@@ -72,7 +72,7 @@ export class MergeOrder {
     });
   }
 
-  /** One of these steps was called for and is merged before this step. */
+  /** Whether one of these steps was called for and is merged before this step. */
   isBehind(step: number, others: ReadonlySet<number>): boolean {
     const rank = this.#rankOf(step);
     for (const other of others) {

@@ -91,7 +91,7 @@ async function isOverdue(
 ): Promise<boolean> {
   if (startedAt === null) return false;
   const contract = await store.readContract(id).catch(() => undefined);
-  // One whose contract was changed is closed by its recovery.
+  // A delegation whose contract was changed is closed by its recovery.
   const total = contract?.deadlines.total ?? Number.POSITIVE_INFINITY;
   if (clock.now() - startedAt <= total) return false;
   const time = new LoggedTime({

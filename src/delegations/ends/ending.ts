@@ -67,9 +67,9 @@ export class Stopped extends Error {
 export class Suspended extends Stopped {
   /** After an interrupt: the reason with which it closes after its children. Null: it is paused. */
   readonly closesAs: CloseReason | null;
-  /** Its children were resumed without it, and all of them continue. */
+  /** The children were resumed without their caller, and all of them continue. */
   readonly letsAllGoOn: boolean;
-  /** Its work has stopped, and the log has all of it. */
+  /** The work has stopped, and the log has all of it. */
   isAtRest = false;
 
   constructor(cause: Cause, letsAllGoOn = false) {

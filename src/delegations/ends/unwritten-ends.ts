@@ -72,7 +72,7 @@ async function writeEnd(live: LiveDelegation, cause: Cause): Promise<void> {
   const state = await store.readRun(run.id);
   if (state === undefined || !owns(run.settings.ownership, state, live.id)) return;
   const outcome = await cancelStored(run.parts, run.id, live.id, cause);
-  // Another process closed it; or not even its creation was written.
+  // Another process closed the delegation, or its creation was never written.
   if (outcome !== "cancelled") return;
   for (const one of [...run.delegations.abandoned]) {
     if (one !== live && live !== run.delegations.root && !isBelow(one, live)) continue;

@@ -88,7 +88,7 @@ function keepIndexes(caller: LiveDelegation | undefined, next: number): void {
 
 interface RevivalOptions {
   readonly events: readonly StoredEvent[];
-  /** Another process works on it: its conversation is not needed here. */
+  /** Another process works on the delegation: its conversation is not needed here. */
   readonly isElsewhere?: boolean;
   readonly role?: CopyRole | undefined;
   readonly contract?: Contract | undefined;
@@ -135,7 +135,7 @@ export async function revive(
   );
   run.delegations.addStored(live, delegation);
   live.process.appends.isKnown = true;
-  // What had arrived of the answer to an open request is known to the process that had sent it.
+  // Only the process that sent an open request knows which part of the answer had arrived.
   live.process.request.received = null;
   if (delegation.status === "closed") {
     live.process.end.isEnding = true;
@@ -199,7 +199,7 @@ export async function reload(live: LiveDelegation, delegation: Delegation): Prom
     for await (const event of store.readEvents({ delegationId: live.id })) events.push(event);
     state = (await store.readRun(live.run.id))?.delegations.get(live.id) ?? state;
   } while (live.process.appends.count !== heard);
-  // Nothing is awaited from here on: a second reload may be under way.
+  // From this line on the function awaits nothing: a second reload may be under way.
   const said = new Conversation(opening);
   for (const event of events) said.see(event);
   live.process.appends.startOver();

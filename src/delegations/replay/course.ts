@@ -110,7 +110,7 @@ export class Course {
     const next = this.#own.get(delegationId)?.[seen];
     // The delegation did not continue: it was stopped, or the log ends here.
     if (next === undefined || this.#ended.get(delegationId) === seen) return never();
-    // Its descendants may have ended before it, with it.
+    // The descendants may have closed before the delegation, together with it.
     return this.when(Math.min(next.seq, this.endOf(delegationId)));
   }
 

@@ -9,7 +9,7 @@ export interface ForkRequest {
   readonly runId: string;
   /** The event up to which history is shared, by its number in the run (`run_seq`). */
   readonly at: number;
-  /** Another profile than the root agent had, or its handle. */
+  /** The profile that continues, if not the root agent's, or its handle. */
   readonly profile?: string | undefined;
   readonly model?: string | undefined;
   /** The next task; absent: the old task continues. */

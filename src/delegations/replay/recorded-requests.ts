@@ -9,7 +9,7 @@ import { isCut } from "./recorded-stops.ts";
 export type RecordedRequest = Outcome & {
   /** Bytes of its answer that had arrived, by its estimate; 0: its usage was reported. */
   readonly received: number;
-  /** Its reservation names the prompt's part. Earlier versions did not record it. */
+  /** The reservation names the prompt's part. Earlier versions did not record it. */
   readonly isBounded: boolean;
   /** The prompt's part of its reservation, or of the reservation that did not fit the budget. */
   readonly promptBound: number | undefined;

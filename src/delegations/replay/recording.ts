@@ -26,7 +26,7 @@ export interface RecordedDelegation {
   /** The conversation before its first turn: its task, or the conversation that it continues. */
   readonly opening: string | readonly Message[];
   readonly events: readonly StoredEvent[];
-  /** Its requests to a model and their outcome, by number. */
+  /** The delegation's requests to a model and their outcome, by number. */
   readonly requests: ReadonlyMap<number, RecordedRequest>;
   /** The calls of the delegation and their results, by id. */
   readonly calls: ReadonlyMap<string, RecordedCall>;

@@ -81,7 +81,7 @@ const making: ReadonlySet<string> = new Set([
   "agent.skills_clamped",
 ]);
 
-/** Its recorded folder, as a name only: tools of a replay open no files. */
+/** The recorded folder, as a name only: tools of a replay open no files. */
 function bindingOf({ contract }: RecordedDelegation): WorkspaceBinding | null {
   const { allow_writes: allowWrites, isolation, root } = contract.workspace;
   return root === null ? null : { root, isolation, allowWrites, writeRoots: [] };

@@ -74,7 +74,7 @@ function scheduleInputsOf(replayer: Replayer, delegation: RecordedDelegation): v
       course.at(seq, () => replayer.createAgain(delegation.id));
     } else if (type === "agent.subagent_started") {
       const begin = isSession ? replaySession : start;
-      // Its first event triggers this, while the delegation is still being created.
+      // The delegation's first event triggers this, while the delegation is still being created.
       course.at(seq, () => queueMicrotask(() => begin(replayer, delegation)));
     } else if (type === "agent.budget_corrected") {
       const { completion, prompt, request } = payload;

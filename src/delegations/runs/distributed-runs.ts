@@ -47,7 +47,7 @@ export class BranchWorker {
     const { parts } = this.#own;
     const { delegationId: id, runId } = work;
     if (!isLastResort && (await obstacleToWork(parts, runId, id)) !== undefined) return "unfit";
-    // Two workers of this process would present the same claim.
+    // A second worker of this process would present the same claim.
     if (this.#claimed.has(id)) return "busy";
     this.#claimed.add(id);
     try {
@@ -177,7 +177,7 @@ export async function reenqueueOrphansOf(
     get result() {
       return closed();
     },
-    /** Its worker knows its answer; here only its end is looked for. */
+    /** The worker of the delegation knows the answer; this process only waits for the end. */
     get answer() {
       return closed();
     },

@@ -264,7 +264,7 @@ export async function catchUp(branch: Branch): Promise<void> {
 /** A child's work was handed in, and this process integrates it. */
 async function integrate(branch: Branch, child: LiveDelegation): Promise<void> {
   const delegation = branch.execution.log?.delegations.get(child.id);
-  // Work that was refused at once was closed in the same append.
+  // Work that was refused at once closed in the append that reported it.
   if (delegation?.status !== "waiting_for_merge") return;
   if (child.process.end.isEnding || outputOf(child) !== null) return;
   child.adopt(delegation);

@@ -259,7 +259,7 @@ export interface Start {
   readonly callId: string | null;
   /** Asked for when making it takes time: aborts when its result is no longer wanted. */
   readonly signal?: () => AbortSignal;
-  /** Its place in its plan, or in the run. */
+  /** The place of the child in its plan, or in the run. */
   readonly step: number;
   /** The child that a plan asks for. */
   readonly planned?: PlannedChild | undefined;

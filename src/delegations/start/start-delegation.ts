@@ -91,7 +91,7 @@ export function startDelegation(start: Start): Started | Promise<Started> {
   }
 }
 
-/** Another program's agent may delegate, and has no other tools of ours. */
+/** The agent of another program may delegate, and has no other tools of ours. */
 function ofProgram(client: string, models: readonly string[] = []): Resolved {
   const profile: Resolved["profile"] = {
     name: externalProfile,

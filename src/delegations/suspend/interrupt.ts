@@ -19,7 +19,7 @@ async function pauseTree(live: LiveDelegation): Promise<void> {
   await Promise.all([pausing, ...below]);
 }
 
-/** One delegation alone; its caller decides about those below it. */
+/** Pauses one delegation alone; its caller decides about those below it. */
 export async function pause(live: LiveDelegation): Promise<void> {
   const { end } = live.process;
   while (end.merging !== null) await end.merging.promise;

@@ -205,7 +205,7 @@ async function treatStored(
   });
 }
 
-/** Nothing begins any more in the children that do not continue. */
+/** Whether the children that do not continue have nothing left to begin. */
 function areTreated({ delegations }: RunState, fates: ReadonlyMap<string, Fate>): boolean {
   return [...fates].every(([id, fate]) => {
     const child = delegations.get(id);

@@ -255,7 +255,7 @@ class Subject implements GateSubject {
 
   checkStopped(): void {
     this.#live.work.throwIfStopped();
-    // Its attempt was cut, and the next one knows nothing of this call.
+    // The attempt of the call was cut, and the next attempt knows nothing of this call.
     if (this.#live.state.attempt !== this.#attempt) {
       const { attempt_timeout_ms: ms } = this.#live.contract.execution;
       throw new Stopped({ code: "attempt_deadline", ms });

@@ -64,7 +64,7 @@ async function endedBy(
   live.process.program = null;
   await live.run.parts.programs?.release(live.id);
   if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
-  // Another attempt would send the same request.
+  // A retry would send the same request.
   if (refusedBy !== null) return failure(refusedBy);
   const { exit, isPassing, message: text } = fault;
   if (exit !== undefined) {

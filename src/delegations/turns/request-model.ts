@@ -220,7 +220,7 @@ function asFault(error: unknown): unknown {
   return new ModelFault("rejected", messageOf(error), { cause: error });
 }
 
-/** Like a cut connection, but when it does not pass the delegation has timed out. */
+/** A silence counts as a cut connection; if it does not pass, the delegation has timed out. */
 export class StalledRequest extends ModelFault {
   override readonly cause: Cause;
 

@@ -105,7 +105,7 @@ function requirePrice(live: LiveDelegation): Ending | null {
   return failure({ code: "model_unpriced", model, cost });
 }
 
-/** Another model may answer in this one's place, when the contract names one. */
+/** Gives up the model, if the contract names another one that may answer. */
 function giveUpModel(live: LiveDelegation, fault: ModelFault): boolean {
   const { fallbacks = [] } = live.contract.model;
   const next = fallbacks[live.said.modelsGivenUp];
@@ -333,7 +333,7 @@ export function bestSoFar(live: LiveDelegation, cause?: Cause): Ending {
   return bestText(live, "budget_exhausted") ?? failure(cause ?? whyNoAnswer(live));
 }
 
-/** Nothing more can be removed from the conversation of a child. */
+/** The failure of a child from whose conversation nothing more can be removed. */
 function tooLong(live: LiveDelegation, text: string): Ending {
   const failed = failure({ code: "window_exceeded", text });
   const recorded = live.run.parts.models.recorded?.(live.id, requestsOf(live));

@@ -92,9 +92,9 @@ export interface CheckedDelegation {
   readonly closedAt: number | null;
   /** The id of its working copy. */
   readonly copyId: string | null;
-  /** Its working copy is sent between machines, and may be on any of them. */
+  /** The working copy is sent between machines, and may be on any of them. */
   readonly travels?: boolean;
-  /** Its changes stay in its copy for a person. */
+  /** The changes stay in the copy, for a person. */
   readonly keeps?: true;
 }
 

@@ -36,7 +36,7 @@ export interface WireRequest {
   readonly maxOutput: number | null;
   /** Tokens of its prompt that its bytes do not bound: of images and of tools that the provider describes. */
   readonly addedTokens: number;
-  /** Its bytes are no bound at all: the provider has to count it. */
+  /** The bytes of the request are no bound at all: the provider has to count the tokens. */
   readonly mustBeCounted: boolean;
   /** The request writes into the cache for an hour, which costs twice the price of input. */
   readonly writesLongCache: boolean;

@@ -48,7 +48,7 @@ function countUses(candidates: readonly Candidate[], request: ModelRequest): Use
   return uses;
 }
 
-/** One earlier turn: the faults it met, then the reply that became its message. */
+/** Replays one earlier turn: the faults it met, then the reply that became its message. */
 function replayTurn(
   candidates: readonly Candidate[],
   caller: ModelRequest["caller"],

@@ -129,14 +129,14 @@ export class TenantHand {
         this.#finish(work);
         break;
       }
-      // Others find that this worker is gone, and what it had.
+      // The other workers find that this worker is gone, and what it had.
       if (this.isDraining) break;
       if (outcome === "unfit") {
         this.#unfit.note(work, this.#clock.monotonic());
         await dispatcher.rows.giveBack([work], executor).catch(() => undefined);
         break;
       }
-      // Its worker is alive, or that worker's lease has not expired yet.
+      // The worker of the delegation is alive, or its lease has not expired yet.
       await sleep(this.#clock, Math.min(busyMs * 2 ** failures, longestBusyMs));
       const isHeld = await dispatcher.rows.isHeld(work, executor).catch(() => true);
       if (!isHeld) break;

@@ -76,7 +76,7 @@ export class Database {
     this.#pool.on("error", () => undefined);
     this.#pool.on("connect", (client) => {
       client.on("error", () => undefined);
-      // Its first query: what is asked next waits for it.
+      // The first query of a connection: what is asked next waits for it.
       client.query(this.#sessionSettings(true)).catch(() => client.end());
     });
   }

@@ -219,7 +219,7 @@ export class GroupCommit {
     const expected = movedContracts(transaction);
     transaction.undo();
     if (statement.isEmpty) {
-      // Nothing to write, except perhaps a renewed lease or a worker declared dead.
+      // The transaction writes nothing, except perhaps a renewed lease or a worker declared dead.
       await client.query("COMMIT");
       return transaction;
     }

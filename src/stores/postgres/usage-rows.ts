@@ -155,7 +155,7 @@ export class UsageRows implements UsageStore {
     );
     statement.add(
       "settled_seconds",
-      // A part needs a row of its own.
+      // Each part of the statement needs a row of values.
       [["one", "integer"]],
       settled.length > 0 ? [[1]] : [],
       (rows) =>

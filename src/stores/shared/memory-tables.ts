@@ -36,7 +36,7 @@ export interface MemoryDatabase {
   readonly ownPlaces: readonly string[];
   ownValues(memory: NewMemory): readonly SqlValue[];
   hasTags(tags: readonly string[]): readonly Sql[];
-  /** One of the LIKE patterns matches the text or the tags. */
+  /** The condition that one of the LIKE patterns matches the text or the tags. */
   matchesAny(patterns: readonly string[]): Sql;
   /** The full text search; undefined: not available for these words. `tables` names memories `m`. */
   search(words: readonly string[], tables: string): MemorySearch | undefined;

@@ -133,7 +133,7 @@ function textOrNull(value: unknown): string | null {
   return value === null ? null : String(value);
 }
 
-/** In the order of the columns. */
+/** The values of a row, in the order of the columns. */
 export function inboxValuesOf(item: InboxItem): readonly (string | number | null)[] {
   return [
     item.id,

@@ -24,7 +24,7 @@ export interface DescribedDelegation {
   readonly result: DelegationResult | null;
   /** The final answer of a delegation that background children keep open. */
   readonly answer?: EarlyAnswer | null;
-  /** Its working copy holds changes that were not merged. */
+  /** The working copy holds changes that were not merged. */
   readonly changesKept: boolean;
   readonly events: readonly StoredEvent[];
   readonly now: number;

@@ -92,7 +92,7 @@ export class LiveDisplay implements Display {
 
   #frame(columns: number, rows: number): string[] {
     const shown = this.#views.filter(({ state }) => this.#isFinal || state.outcome === null);
-    // One line is the cursor's; the open runs share the others.
+    // The last line is the cursor's; the open runs share the others.
     const share = Math.floor((rows - 1) / Math.max(1, shown.length));
     const frame = { now: this.#io.now(), columns, rows: share - 1, beat: this.#beat };
     const lines = shown.flatMap((view) => ["", ...drawTree(view, this.#style, frame)]);

@@ -25,7 +25,7 @@ export type WorkOutcome =
   /** Suspended, and not by this command: no process works on it until it is resumed. */
   | { readonly ended: "paused"; readonly run: StartedRun }
   | { readonly ended: "lost"; readonly run: StartedRun }
-  /** Its root has answered, and another process works on the background children. */
+  /** The root has answered, and another process works on the background children. */
   | { readonly ended: "detached"; readonly run: StartedRun; readonly answer: AnsweredEarly };
 
 /** The state of a run after an interrupt: it may have ended at the same moment. */

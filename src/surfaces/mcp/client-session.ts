@@ -16,7 +16,7 @@ import { foldersOfRoots, isInside, narrowFolders } from "./client-folders.ts";
  * nothing behind.
  */
 export interface ClientSession {
-  /** Its store has only the runs that the principal may see. */
+  /** The runtime's store has only the runs that the principal may see. */
   readonly runtime: Runtime;
   readonly principal: Principal;
   /** The client's own name; untrusted. */

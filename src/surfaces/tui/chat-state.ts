@@ -121,7 +121,7 @@ export interface AgentLine {
   readonly isBackground: boolean;
   readonly isWatching: boolean;
   readonly isAsking: boolean;
-  /** Its run is of the conversation, and not beside it. */
+  /** The run belongs to the conversation, and is not beside it. */
   readonly isHere: boolean;
   /** What its contract says about its parent being interrupted; absent until that was read. */
   readonly onInterrupt?: "cancel" | "pause" | "continue";

@@ -17,7 +17,7 @@ export function cleanLine(text: string, maxBytes: number): string {
   return oneLine(cleanText(text, maxBytes));
 }
 
-/** Shorter values ("1", "on") are no secrets, and taking them out would tear every text apart. */
+/** Shorter values ("1", "on") are no secrets, and to remove them would damage every text. */
 const shortestHidden = 4;
 
 /** Hides values of the environment and of headers, with and without the scheme before a token. */

@@ -254,7 +254,7 @@ function toTool(accepted: AcceptedTool, holder: ToolHolder): Tool {
     description: accepted.description,
     parameters: accepted.parameters,
     effect: accepted.isReadOnly ? "read" : "exec",
-    // Whatever its annotations say: untrusted input and private data pass through a server.
+    // The annotations of the tool do not count: untrusted input and private data pass through a server.
     exposure: fullExposure,
     idempotent: accepted.isIdempotent,
     scopes: [],

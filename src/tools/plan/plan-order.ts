@@ -112,7 +112,7 @@ export function inWaves(
   const claims = claimsOf(steps, [...steps.keys()], canWrite);
   const missing = steps.map(({ dependsOn }) => dependsOn.length);
   const dependents = steps.map((): number[] => []);
-  // One step of each claim per wave: the others wait for it.
+  // Each claim lets one step per wave begin: the others wait for it.
   const waiting = new Map<Claim | null, PlaceQueue>();
   const makeReady = (place: number): void => {
     const claim = claims[place] ?? null;

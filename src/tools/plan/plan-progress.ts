@@ -164,7 +164,7 @@ export class PlanProgress {
       this.#states[place] = "waiting";
       this.#tries[place] = tries + 1;
       this.#makeReady(place);
-      // Nothing new begins any more, and another try would be new.
+      // The plan was stopped, and another try would be new work.
       if (this.#stoppedBy !== null && !this.#isBegun(place)) this.#end(place, over);
       return;
     }
@@ -200,7 +200,7 @@ export class PlanProgress {
     else this.#ready.add(this.#rivals.rankOf(place));
   }
 
-  /** Nothing new begins any more: one that has failed before stays so. */
+  /** The plan was stopped: a step that has failed before stays failed. */
   #leave(place: number): void {
     if (this.#triesOf(place) > 1) this.#states[place] = "failed";
   }

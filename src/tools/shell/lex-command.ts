@@ -29,7 +29,7 @@ export function lexCommand(line: string): readonly Words[] | undefined {
     const operator = /^(?:&&|\|\||;|\||&|\n)/.exec(rest);
     if (operator !== null) {
       at += operator[0].length;
-      // Nothing between two operators: only a line's end may stand alone.
+      // An operator must follow a word: only a line's end may stand alone.
       if (words.length === 0 && operator[0] !== "\n") return undefined;
       if (words.length > 0) commands.push(words);
       words = [];

@@ -49,7 +49,7 @@ export class ShellProcess {
   #output = new HeadAndTail(keptBytes, keptBytes);
   #complaint = "";
   #endedBecause: string | undefined;
-  /** Its process ids may belong to another process by now. */
+  /** The ids of the group may belong to another process by now. */
   #isGone = false;
   #ending: Promise<void> | undefined;
 

@@ -190,6 +190,6 @@ export interface NamedProvider {
   /** The address of the search service. */
   readonly address: URL;
   readonly search: SearchProvider;
-  /** What must not be seen in what comes of it. */
+  /** The values that no result or error may show. */
   readonly secrets: readonly string[];
 }

@@ -22,7 +22,7 @@ export interface WorkflowFile {
   readonly script: string;
   /** The hash of the script. */
   readonly hash: string;
-  /** Its author is the person, or the person trusts exactly this content. */
+  /** The author of the script is the person, or the person trusts exactly this content. */
   readonly isTrusted: boolean;
 }
 

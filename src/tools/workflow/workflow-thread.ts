@@ -91,7 +91,7 @@ function asMain(body: string): string {
   return `(async function () { "use strict"; ${body}\n})`;
 }
 
-/** Its own declarations may have the names of what it is given. */
+/** The child script may declare names that its globals have. */
 function asChild(body: string): string {
   const names = "agent, workflow, phase, log, console, args";
   return `(function (${names}) { return (async function () { "use strict"; ${body}\n})(); })`;

@@ -100,7 +100,7 @@ export class WorkflowVm {
     }
   }
 
-  /** Gives the script replies, one after the other, and what it then asks for. */
+  /** Gives the script one reply after the other, and returns its next requests. */
   reply(replies: readonly ScriptReply[]): Promise<readonly WorkflowRequest[]> {
     const messages: readonly ThreadReply[] = replies.map(({ child, reply }) => {
       return { json: JSON.stringify(reply), ...(child !== undefined && { child }) };

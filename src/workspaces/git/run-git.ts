@@ -201,7 +201,7 @@ export const gitOptions: readonly string[] = [
   ...settings.flatMap((setting) => ["-c", setting]),
 ];
 
-/** Nothing of our own environment reaches git. */
+/** The environment of git: none of our own variables reaches it. */
 export function gitEnvironment(context: GitContext): Record<string, string> {
   const environment: Record<string, string> = {
     ...helperEnvironment(),

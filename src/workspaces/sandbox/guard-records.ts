@@ -153,7 +153,7 @@ export function describeUnseen(root: string, unseen: readonly string[]): string 
   );
 }
 
-/** A process that was killed could not look at what its commands left: this one does. */
+/** Cleans up for a killed process: it could not look at what its commands left. */
 export async function sweepAfterKilled(records: GuardRecords): Promise<void> {
   for (const abandoned of await records.sweepAbandoned()) {
     process.emitWarning(describeAbandoned(abandoned), { type: "MandateWarning" });

@@ -55,7 +55,7 @@ export interface CommandLine {
 export interface Sandbox {
   /** The name for people: "bubblewrap 0.8.0". */
   readonly name: string;
-  /** Its processes have namespaces of their own: they end together, and reach granted hosts. */
+  /** The processes have namespaces of their own: they end together, and reach granted hosts. */
   readonly hasNamespaces: boolean;
   /** The home and the temporary folder, as programs inside see them. */
   placesOf(scratch: string): { readonly home: string; readonly temporary: string };

@@ -119,7 +119,7 @@ function outermost(planted: readonly SetAside[]): readonly SetAside[] {
 
 export interface SetAside {
   readonly place: string;
-  /** Its new name; absent if it could not be renamed. */
+  /** The new name of the entry; absent if it could not be renamed. */
   readonly now?: string;
   readonly problem?: string;
 }

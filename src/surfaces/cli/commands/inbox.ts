@@ -186,7 +186,7 @@ function drawInboxItem(item: InboxItem, isUnread: boolean, io: Io): string {
   return `${lines.join("\n")}\n`;
 }
 
-/** One line, except for an open question: a person decides by its whole text. */
+/** The text of an item in one line. An open question is shown whole: a person decides by it. */
 function bodyOf({ ask, isOpen, text }: InboxItem, cut: (text: string) => string): string[] {
   if (isOpen && ask?.question !== undefined) return [indented(ask.question)];
   return text === "" ? [] : [`  ${cut(printableLine(text))}`];

@@ -84,7 +84,7 @@ async function resume(given: Arguments, io: Io): Promise<number> {
     try {
       return await resumeNow(past, given, io);
     } catch (error) {
-      // Another process may have recovered it first, and ended it.
+      // Another process may have recovered the run first, and ended it.
       const { isOpen: remains, isWorkedOn } = await withStore(io, (store) => lookAt(store, id, io));
       if (remains && !isWorkedOn) throw error;
     }

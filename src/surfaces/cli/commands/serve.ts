@@ -170,7 +170,7 @@ async function recover({ engine }: Runtime, log: Log): Promise<void> {
     for (const { runId, result } of await engine.recover(undefined, refused)) {
       const message = `${runId} was interrupted and continues where it stopped.`;
       log({ level: "info", code: "run_recovered", message, run: runId });
-      // Its outcome is in the log; the server does not wait for it.
+      // The outcome of the run is in the log; the server does not wait for it.
       result.catch(() => undefined);
     }
   } catch (error) {

@@ -22,7 +22,7 @@ export interface StreamLimits {
   /** A client that is reading stored entries is dropped when it reads nothing for so long. */
   readonly stallMs: number;
   readonly heartbeatMs: number;
-  /** How often these limits are checked. */
+  /** How often the limits of slow clients are checked. */
   readonly sweepMs: number;
   readonly perPrincipal: number;
   readonly all: number;

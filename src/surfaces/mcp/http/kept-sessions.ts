@@ -53,7 +53,7 @@ export class KeptSessions<Session> {
     const known = this.use(owner, key);
     if (known) return known;
     if (!(await this.#makeRoom(owner))) return undefined;
-    // Another request of the same client may have opened it by now.
+    // Another request of the client may have opened the session by now.
     const faster = this.use(owner, key);
     if (faster) return faster;
     const entry = { owner, session: make(), uses: 0, usedAt: this.#options.clock.monotonic() };

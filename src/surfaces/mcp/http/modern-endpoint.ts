@@ -43,7 +43,7 @@ const maxSubscriptions = 64;
 export class ModernEndpoint<Session> {
   readonly #service: HttpService<Session>;
   readonly #sessions: KeptSessions<ModernSession<Session>>;
-  /** One for each principal, so that streams never carry events of others. */
+  /** The handlers of the principals: streams never carry events of other principals. */
   readonly #handlers = new Map<string, McpHttpHandler>();
   readonly #made = new WeakMap<Request, () => Promise<ServedServer>>();
 

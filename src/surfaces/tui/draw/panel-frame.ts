@@ -142,7 +142,7 @@ const uncoloured = styleFor(
 );
 
 export interface HelpLine {
-  /** Padded; blank where the line continues the one above. */
+  /** The padded keys; blank where the line continues the one above. */
   readonly keys: string;
   readonly text: string;
 }

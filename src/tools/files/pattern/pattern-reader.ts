@@ -182,7 +182,7 @@ let knownNonWordRanges: string | undefined;
 function nonWordRanges(): string {
   if (knownNonWordRanges !== undefined) return knownNonWordRanges;
   const isWord = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]/u;
-  // Nothing beyond the third plane is a letter, and the variation selectors are marks.
+  // No character beyond the third plane is a letter, and the variation selectors are marks.
   const bounds = [0];
   for (let at = 0, was = false; at <= 0xe01f0; at += 1) {
     if (at === 0x40000) at = 0xe0000;

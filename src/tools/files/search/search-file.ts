@@ -180,7 +180,7 @@ export class LineReader {
     this.#descriptor = descriptor;
   }
 
-  /** One line. Of a long line: the part around `near`, or its beginning. */
+  /** Reads a line. A long line gives the part around `near`, or its beginning. */
   read(start: number, near = start): LineText {
     const block = this.#read(start, blockBytes);
     const end = block.indexOf(newline);

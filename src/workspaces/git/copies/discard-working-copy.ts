@@ -65,7 +65,7 @@ async function forgetRef(copy: WorkingCopy): Promise<void> {
   if (copy.source.kind !== "git" || !existsSync(copy.source.toplevel)) return;
   try {
     const repository = await discoverRepository(copy.source.toplevel);
-    // Another repository, or none, is there now.
+    // The source is another repository now, or none.
     if (repository?.toplevel !== copy.source.toplevel) return;
     const { gitDirectory } = repository;
     await runGit(["update-ref", "-d", refOf(copy.id)], { gitDirectory });

@@ -117,7 +117,7 @@ export class WorkingCopies {
   /** Creates a copy of another machine here, and takes it. */
   async unpack(request: Omit<UnpackRequest, "home">): Promise<WorkingCopy> {
     const unpacking = this.holding(request.id, async () => {
-      // Another delegation in this process may have created it already.
+      // Another delegation in this process may have created the copy already.
       if (!this.has(request.id)) await unpackCopy({ ...request, home: this.#home });
     });
     await this.#track(unpacking);

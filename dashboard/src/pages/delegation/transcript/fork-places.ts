@@ -1,6 +1,6 @@
 import type { StoredEvent } from "../../../../../src/events/event.ts";
 
-/** With these, the next turn or the end of all turns begins. */
+/** The events that begin the next turn, or the end of all turns. */
 const begins: ReadonlySet<StoredEvent["type"]> = new Set<StoredEvent["type"]>([
   "agent.budget_reserved",
   "agent.model_turn",
