@@ -47,7 +47,7 @@ export interface ProgramHost {
   call(tool: string, input: unknown): Promise<ToolResult>;
   /** Something arrived from the program: it is not idle. */
   alive(): void;
-  /** A part of what it says, as it says it. */
+  /** Receives a part of the program's answer while it is written. */
   said(part: string): void;
   report(report: ProgramReport): void;
 }

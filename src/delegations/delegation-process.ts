@@ -19,7 +19,7 @@ export class DelegationProcess {
   readonly request: RequestUnderWay = { received: 0, promptBound: 0, estimates: new Map() };
   /** The next step index. Children, and the steps of plans, have lower ones. */
   nextStep = 1;
-  /** In the order of their steps. */
+  /** The children, in the order of their steps. */
   children: readonly LiveDelegation[] = none;
   /** Children that are being created; null until the first. */
   making: Set<Promise<unknown>> | null = null;

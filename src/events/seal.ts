@@ -85,7 +85,7 @@ export class Evidence {
     return this.#files !== null;
   }
 
-  /** `collected`: the changes found in its working copy, which are more complete than those of its calls. */
+  /** `collected`: the changes found in the working copy, which are more complete than those of the calls. */
   asSealed(collected?: readonly FileEvidence[]): Sealed {
     const files = collected ?? this.#files ?? noFiles;
     return {

@@ -141,7 +141,7 @@ function addressOf(input: Parameters<typeof fetch>[0]): string {
   return input instanceof Request ? input.url : String(input);
 }
 
-/** Without path and query, which can hold anything. */
+/** The origin of an address, without path and query, which can hold anything. */
 function originOf(url: string, base?: string): string | null {
   return URL.canParse(url, base) ? new URL(url, base).origin : null;
 }

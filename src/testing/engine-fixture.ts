@@ -36,7 +36,7 @@ export interface EngineOptions
   readonly consent?: RuntimeOptions["consent"];
   /** What every model answers; absent: `models` decides. */
   readonly model?: Script | Playbook;
-  /** Over the defaults, with `spawn` switched on. */
+  /** Settings that replace the defaults; `spawn` is switched on. */
   readonly config?: Partial<Config>;
   /** In addition to the home: keys and addresses of providers. */
   readonly environment?: Readonly<Record<string, string>>;

@@ -53,7 +53,7 @@ async function tell(asked: readonly number[]): Promise<void> {
   for (const { id, text, title } of news.slice(0, mostTold)) {
     const notice = new Notification(harmlessLine(title, 100), {
       body: harmlessLine(text, 200),
-      // Several tabs of one server say it once.
+      // Several tabs of one server share the tag, so the notice is shown once.
       tag: `mandate-${id}`,
     });
     notice.onclick = () => {

@@ -7,7 +7,7 @@ declare module "@tanstack/react-query" {
     queryMeta: {
       /** Events after which the server would answer differently. */
       readonly changedBy?: (event: FollowedEvent) => boolean;
-      /** Replaces loading the whole answer again. */
+      /** Refreshes the query without loading the whole answer again. */
       readonly refresh?: () => Promise<void>;
     };
   }

@@ -74,7 +74,7 @@ export interface ListRoom {
   readonly bytes: number;
   /** The task: what fits it best is listed first where not all have room. */
   readonly task: string;
-  /** How an agent finds the others; empty: it cannot. */
+  /** How an agent finds what is not listed; empty: there is no way. */
   readonly finder: string;
 }
 

@@ -58,7 +58,7 @@ export class RunTrace {
   /** Ends the reading of earlier events: everything open gets its span. */
   continueTrace(): void {
     this.#isPast = false;
-    // In the order of creation: parents first.
+    // Delegations come in the order of creation, parents first.
     for (const delegation of this.#delegations.values()) {
       this.#startAgent(delegation);
       for (const call of delegation.calls.values()) {

@@ -37,7 +37,7 @@ export async function deleteProfileRecord(
   const { store } = parts;
   const refusal = await retryOnConflict(async () => {
     const record = await store.readRecord("profile", id);
-    // Returned, not thrown: a retry would not restore the caller's version.
+    // The refusal is returned, not thrown: a retry would not restore the caller's version.
     if (record?.version !== expectedVersion) return movedOn(id, expectedVersion, record?.version);
     const { registry, version } = await readRegistry(store);
     requireUnused(id, registry);

@@ -214,7 +214,7 @@ function areTreated({ delegations }: RunState, fates: ReadonlyMap<string, Fate>)
   });
 }
 
-/** Until nothing of the run continues, or until this is reached. */
+/** Resolves when the condition holds, or when nothing of the run continues. */
 function untilReached(
   store: Store,
   runId: string,

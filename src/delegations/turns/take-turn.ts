@@ -167,7 +167,7 @@ async function planCounted(
   await countPrompt(live);
   let plan = planNow(live);
   const { state } = live;
-  // After a reservation that came too late it still waits, by its log.
+  // If an earlier reservation came too late, the log already says that the delegation waits.
   const isWaiting = state.status === "running" && state.waitingOn.on === "budget";
   if (plan.kind === "wait" && !isWaiting) {
     live.record(event(live, "agent.paused", { reason: "budget" }));

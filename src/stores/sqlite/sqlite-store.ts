@@ -376,7 +376,7 @@ export class SqliteStore implements Store {
     return run;
   }
 
-  /** The run that was loaded last is updated like those of this process. */
+  /** The run that was loaded last. New events update it like the runs of this process. */
   #recall(runId: string): RunState | undefined {
     return this.#lastLoaded?.id === runId ? this.#lastLoaded : undefined;
   }

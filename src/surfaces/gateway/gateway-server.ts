@@ -97,7 +97,7 @@ const unknownToken: Problem = {
   message: "This token opens no delegation. It ends with the gateway that issued it.",
 };
 
-/** Checked before any of the body is read. */
+/** The problem of a request, found before any of its body is read. */
 function problemOf(
   request: IncomingMessage,
   allowed: AllowedHosts,

@@ -43,7 +43,7 @@ export class TypedAhead {
   /** Gives what was typed to the next reader of the terminal, which may begin when this resolves. */
   async giveBack(): Promise<void> {
     this.#stopListening();
-    // Node stops to read a paused terminal a moment later, whatever has begun to read by then.
+    // Node stops reading a paused terminal a moment later, even if another reader has begun by then.
     await new Promise<void>((resolve) => setImmediate(resolve));
     const typed = Buffer.concat(this.#chunks);
     this.#chunks = [];

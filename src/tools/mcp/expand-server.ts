@@ -45,7 +45,7 @@ interface ExpandedHttp {
 interface HiddenValues {
   /** Everything declared or taken from the environment. */
   readonly inErrors: Redact;
-  /** What is secret by its name: results may well speak of folders and other plain values. */
+  /** Removes values that are secret by their name: results may contain folders and other plain values. */
   readonly inResults: Redact;
 }
 

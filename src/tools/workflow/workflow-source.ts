@@ -39,7 +39,7 @@ interface SourceOptions {
   readonly environment: Environment;
   /** The hashes of trusted content. */
   readonly trusted: () => ReadonlySet<string>;
-  /** What is in the workspace counts without a look at it. */
+  /** Workflows of the workspace count as trusted. */
   readonly trustWorkspace?: boolean;
 }
 

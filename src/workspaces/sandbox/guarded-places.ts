@@ -12,7 +12,7 @@ import type { SandboxPolicy } from "./sandbox.ts";
 
 /** How paths inside the workspace are protected from writing, or hidden. */
 interface GuardPlan {
-  /** Mounted onto themselves, outermost first: a folder above a guarded path cannot be moved. */
+  /** Folders mounted onto themselves, outermost first: a folder above a guarded path cannot be moved. */
   readonly pinned: readonly string[];
   readonly readOnly: readonly string[];
   /** Places that are shown as empty. */

@@ -47,7 +47,7 @@ interface Area {
 
 interface NestedGuardsOptions {
   readonly bounds?: WalkBounds | undefined;
-  /** Absent: if this process is killed, no other process sweeps. */
+  /** The records for a later sweep; absent: if this process is killed, no other process sweeps. */
   readonly records?: GuardRecords | undefined;
 }
 

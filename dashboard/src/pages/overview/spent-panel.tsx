@@ -71,7 +71,7 @@ export function SpentPanel({ spent }: { readonly spent: Spent }) {
   );
 }
 
-/** Days without any cost are days too. */
+/** The costs of the last days, those without any cost included. */
 function lastDays({ days }: Spent, now: number): readonly Spent["days"][number][] {
   const known = new Map(days.map((day) => [day.day, day]));
   return Array.from({ length: shownDays }, (_, index) => {

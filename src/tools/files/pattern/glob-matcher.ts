@@ -10,7 +10,7 @@ export interface GlobMatcher {
 }
 
 const mostPatterns = 256;
-/** Characters of all globs that the braces of one stand for. */
+/** The most characters of all globs into which the braces of one expand. */
 const mostCharacters = 16_000;
 
 /**
