@@ -76,7 +76,7 @@ function readWord(line: string, start: number): { text: string; end: number } | 
   }
 }
 
-/** Whether the quoted text means itself: in double quotes three characters do not, control characters never do. */
+/** Whether the quoted text means itself: three characters in double quotes and all control characters do not. */
 function isLiteral(inside: string, quote: string): boolean {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: finding control characters is the point.
   if (/[\u0000-\u0008\u000B-\u001F\u007F]/.test(inside)) return false;
