@@ -8,6 +8,12 @@ import type {
 import { messageOf } from "../../ports/message-of.ts";
 import { headOf } from "../../text.ts";
 import {
+  type Arrived,
+  type CallResult,
+  type OpenCall,
+  ResultsInOrder,
+} from "./results-in-order.ts";
+import {
   type CallOutcome,
   contentOf,
   labelOf,
@@ -17,8 +23,8 @@ import {
   requestFor,
   thrown,
 } from "./workflow-agent.ts";
-import type { ScriptError, WorkflowRequest } from "./workflow-globals.ts";
 import { CallKeys, recordedIn, settlement, type WorkflowHistory } from "./workflow-history.ts";
+import type { ScriptError, WorkflowRequest } from "./workflow-request.ts";
 import {
   type ScriptReply,
   ScriptStopped,
@@ -59,24 +65,6 @@ export type WorkflowEnd =
 
 type Asking = Extract<WorkflowRequest, { readonly id: number }>;
 
-/** A call of the script that has no reply yet. */
-interface OpenCall {
-  readonly id: number;
-  readonly key: string;
-}
-
-interface KnownResult {
-  readonly position: number;
-  take(): Promise<Arrived>;
-}
-
-interface Arrived {
-  readonly call: OpenCall;
-  readonly outcome: CallOutcome;
-  /** The body of a child script. */
-  readonly child?: string;
-}
-
 /** Agents, timers and child scripts of one run: each is in its log, also when it is refused. */
 const mostCalls = (maxAgents: number): number => 1000 + 10 * maxAgents;
 /** More lines are no help for a person. */
@@ -95,18 +83,11 @@ export class CarriedOutWorkflow {
   readonly #history: WorkflowHistory;
   readonly #earlier: ReadonlyMap<string, EarlierCall>;
   readonly #keys = new CallKeys();
-  /** Calls whose results are recorded, with the place of each in that order. */
-  #known: KnownResult[] = [];
-  #arrived: Arrived[] = [];
-  /** Recorded, and not given to the script yet. */
-  #settled: Arrived[] = [];
+  readonly #results: ResultsInOrder;
   readonly #window: Window;
   readonly #timers = new Map<number, () => void>();
   /** Children that have not closed. */
   readonly #open = new Set<string>();
-  #underWay = 0;
-  #wake: (() => void) | undefined;
-  #failure: unknown;
   #agents = 0;
   #calls = 0;
   #notes = 0;
@@ -123,6 +104,7 @@ export class CarriedOutWorkflow {
     this.#parts = parts;
     this.#history = history;
     this.#earlier = earlier;
+    this.#results = new ResultsInOrder(parts.recorder);
     this.#window = new Window(order.maxConcurrent);
   }
 
@@ -147,17 +129,16 @@ export class CarriedOutWorkflow {
     };
     try {
       signal.throwIfAborted();
-      const { requests, vm } = await WorkflowVm.start({ ...options, args, body, total });
-      this.#vm = vm;
-      const end = await this.#advance(vm, requests);
+      this.#vm = await WorkflowVm.open({ ...options, args, body, total });
+      signal.throwIfAborted();
+      const end = await this.#advance(this.#vm);
       await this.#leave();
       return end;
     } catch (error) {
-      if (error instanceof ScriptStopped && !signal.aborted) {
-        await this.#leave();
-        return { failed: { name: error.name, message: error.message } };
-      }
-      throw error;
+      const why = this.#results.failure ?? error;
+      if (!(why instanceof ScriptStopped)) throw why;
+      await this.#leave();
+      return { failed: { name: why.name, message: why.message } };
     } finally {
       signal.removeEventListener("abort", stop);
       this.#window.close();
@@ -166,19 +147,18 @@ export class CarriedOutWorkflow {
     }
   }
 
-  async #advance(vm: WorkflowVm, first: readonly WorkflowRequest[]): Promise<WorkflowEnd> {
-    for (let requests = first; ; ) {
+  async #advance(vm: WorkflowVm): Promise<WorkflowEnd> {
+    for (let requests = await vm.begin(); ; ) {
       for (const request of requests) {
         const end = this.#take(request);
         if (end !== undefined) return end;
       }
-      const next = await this.#next();
-      if (next === undefined) {
+      const results = await this.#results.next();
+      if (results.length === 0) {
         const message = "The script waits for something that never happens.";
         return { failed: { name: "Error", message } };
       }
-      // All that is recorded is given in one message, in recorded order.
-      requests = await vm.reply([next, ...this.#settled.splice(0)].map((one) => this.#give(one)));
+      requests = await vm.reply(results.map((one) => this.#give(one)));
     }
   }
 
@@ -270,7 +250,7 @@ export class CarriedOutWorkflow {
         : total !== null && this.#spent >= total
           ? `The budget of ${total} output tokens is used up.`
           : objectionTo(request);
-    this.#follow(call, async () => {
+    this.#results.follow(call, async () => {
       if (objection !== undefined) return { outcome: thrown(objection) };
       await this.#window.enter();
       try {
@@ -305,7 +285,7 @@ export class CarriedOutWorkflow {
     const wait = before?.state === "completed" ? 0 : ms;
     const due = this.#history.due.get(key) ?? clock.now() + wait;
     this.#called({ key, kind: "timer", label: `${ms} ms`, due_at: due });
-    this.#follow(call, async () => {
+    this.#results.follow(call, async () => {
       await new Promise<void>((resolve) => {
         const timer = clock.after(Math.max(0, due - clock.now()), resolve);
         this.#timers.set(id, () => {
@@ -333,7 +313,7 @@ export class CarriedOutWorkflow {
       this.#called({ key, kind: "workflow", label, script });
       return found;
     };
-    const open = async (): Promise<Omit<Arrived, "call">> => {
+    const open = async (): Promise<CallResult> => {
       try {
         const { body, name } = await find();
         return { outcome: { outcome: "value", value: name }, child: body };
@@ -344,17 +324,12 @@ export class CarriedOutWorkflow {
     };
     const settled = this.#history.settled.get(key);
     if (settled === undefined) {
-      this.#follow(call, open);
+      this.#results.follow(call, open);
       return;
     }
     const { error, outcome, position } = settled;
-    this.#known.push({
-      position,
-      take: async () => ({
-        call,
-        ...(outcome === "error" && error ? { outcome: { outcome, error } } : await open()),
-      }),
-    });
+    const failed = outcome === "error" && error ? { outcome: { outcome, error } } : undefined;
+    this.#results.known(call, position, async () => failed ?? open());
   }
 
   /** In this run, before a crash. */
@@ -362,28 +337,23 @@ export class CarriedOutWorkflow {
     const settled = this.#history.settled.get(call.key);
     if (settled === undefined) return false;
     const { completion, delegation, error, outcome, position } = settled;
-    const take = async (): Promise<Arrived> => {
+    this.#results.known(call, position, async () => {
       if (delegation !== undefined && outcome !== "value") this.children.add(delegation);
       const given =
         outcome === "value"
           ? await resultOf(delegation ?? "")
           : { outcome, error: error ?? { name: "Error", message: "" } };
-      return { call, outcome: { ...given, ...(completion !== undefined && { completion }) } };
-    };
-    this.#known.push({ position, take });
+      return { outcome: { ...given, ...(completion !== undefined && { completion }) } };
+    });
     return true;
   }
 
   /** A result of an earlier run, which is recorded in this one as well. */
-  #knows({ id, key }: OpenCall, position: number, take: () => Promise<CallOutcome>): void {
-    const call = { id, key };
-    this.#known.push({
-      position: this.#history.settled.size + position,
-      take: async () => {
-        const outcome = await take();
-        this.#record(settlement(call, outcome));
-        return { call, outcome };
-      },
+  #knows(call: OpenCall, position: number, take: () => Promise<CallOutcome>): void {
+    this.#results.known(call, this.#history.settled.size + position, async () => {
+      const outcome = await take();
+      this.#record(settlement(call, outcome));
+      return { outcome };
     });
   }
 
@@ -405,52 +375,9 @@ export class CarriedOutWorkflow {
     this.#parts.recorder.record([event]).catch((error: unknown) => this.#stop(error));
   }
 
-  #follow(call: OpenCall, work: () => Promise<Omit<Arrived, "call">>): void {
-    this.#underWay += 1;
-    work().then(
-      (arrived) => {
-        this.#underWay -= 1;
-        this.#arrived.push({ call, ...arrived });
-        this.#wake?.();
-      },
-      (error: unknown) => this.#stop(error),
-    );
-  }
-
   #stop(reason: unknown): void {
-    this.#failure ??= reason ?? new Error("The workflow was stopped.");
-    this.#wake?.();
+    this.#results.stop(reason);
     void this.#vm?.close();
-  }
-
-  /** The next reply for the script; undefined: nothing is open. */
-  async #next(): Promise<Arrived | undefined> {
-    for (;;) {
-      if (this.#failure !== undefined) throw this.#failure;
-      const settled = this.#settled.shift();
-      if (settled !== undefined) return settled;
-      const first = this.#known.reduce<KnownResult | undefined>(
-        (least, one) => (least === undefined || one.position < least.position ? one : least),
-        undefined,
-      );
-      if (first !== undefined) {
-        this.#known.splice(this.#known.indexOf(first), 1);
-        return first.take();
-      }
-      if (this.#arrived.length > 0) {
-        const arrived = this.#arrived.splice(0);
-        await this.#parts.recorder.record(
-          arrived.map(({ call, outcome }) => settlement(call, outcome)),
-        );
-        this.#settled.push(...arrived);
-      } else if (this.#underWay === 0) return undefined;
-      else {
-        await new Promise<void>((resolve) => {
-          this.#wake = resolve;
-        });
-        this.#wake = undefined;
-      }
-    }
   }
 
   /** Closes what the script left open when it ended. */

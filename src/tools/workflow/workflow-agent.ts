@@ -2,7 +2,7 @@ import { RE2JS } from "re2js";
 import type { DelegationRequest, DelegationResult, StartOutcome } from "../../ports/delegator.ts";
 import type { Effort } from "../../ports/model.ts";
 import { clip, headOf } from "../../text.ts";
-import type { RequestedAgent, ScriptError } from "./workflow-globals.ts";
+import type { RequestedAgent, ScriptError } from "./workflow-request.ts";
 
 /** What a call of a script came to. `delegation`: the one that did it. */
 export type CallOutcome = { readonly delegation?: string; readonly completion?: number } & (
@@ -69,9 +69,9 @@ export function requestFor(agent: RequestedAgent, key: string): DelegationReques
         ? [`Answer with JSON only, which matches this JSON Schema: ${JSON.stringify(schema)}`]
         : []),
     ].join("\n"),
-    profile: agentType === undefined ? undefined : profileFor(agentType),
+    profile: agentType === undefined ? undefined : (usualAgents.get(agentType) ?? agentType),
     modelOverride: model,
-    effort: effort === undefined ? undefined : efforts[effort],
+    effort: effort === undefined ? undefined : efforts.get(effort),
     outputSchema: isRecord(schema) ? (withoutPatterns(schema) as typeof schema) : undefined,
     keepsCopy: isolation === "worktree",
   };
@@ -80,24 +80,20 @@ export function requestFor(agent: RequestedAgent, key: string): DelegationReques
 const emptyPrompt = "(The script gave no prompt.)";
 
 /** The word of the format, where it is not one of ours. Unknown words are ignored. */
-const efforts: Readonly<Record<string, Effort>> = {
-  low: "low",
-  medium: "medium",
-  high: "high",
-  xhigh: "xhigh",
-  max: "xhigh",
-};
+const efforts: ReadonlyMap<string, Effort> = new Map([
+  ["low", "low"],
+  ["medium", "medium"],
+  ["high", "high"],
+  ["xhigh", "xhigh"],
+  ["max", "xhigh"],
+]);
 
 /** The names that scripts use for agents which every installation of the original has. */
-const usualAgents: Readonly<Record<string, string>> = {
-  "general-purpose": "general",
-  Explore: "researcher",
-  Plan: "planner",
-};
-
-function profileFor(agentType: string): string {
-  return Object.hasOwn(usualAgents, agentType) ? (usualAgents[agentType] ?? agentType) : agentType;
-}
+const usualAgents: ReadonlyMap<string, string> = new Map([
+  ["general-purpose", "general"],
+  ["Explore", "researcher"],
+  ["Plan", "planner"],
+]);
 
 /** A start that was refused: the script can catch it. */
 export function refusedOutcome({

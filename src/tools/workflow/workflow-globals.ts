@@ -1,42 +1,4 @@
-/** A request of a script to its runner. `id`: a reply is delivered under it. */
-export type WorkflowRequest =
-  | ({ readonly kind: "agent"; readonly id: number } & RequestedAgent)
-  | { readonly kind: "timer"; readonly id: number; readonly ms: number }
-  | { readonly kind: "clear"; readonly timer: number }
-  | {
-      readonly kind: "workflow";
-      readonly id: number;
-      /** A name, or `{ scriptPath }`. */
-      readonly ref: unknown;
-    }
-  | { readonly kind: "phase"; readonly title: string }
-  | { readonly kind: "log"; readonly text: string }
-  /** The script returned: the value as JSON. */
-  | { readonly kind: "done"; readonly json: string }
-  | { readonly kind: "failed"; readonly error: ScriptError; readonly place?: string };
-
-export interface RequestedAgent {
-  readonly prompt: string;
-  readonly label?: string;
-  readonly phase?: string;
-  readonly schema?: unknown;
-  readonly model?: string;
-  readonly effort?: string;
-  readonly isolation?: string;
-  readonly agentType?: string;
-  /** The child script that asks; absent: the script of the run. */
-  readonly workflow?: string;
-}
-
-export interface ScriptError {
-  readonly name: string;
-  readonly message: string;
-}
-
-/** What a script is given for one of its requests; `spent`: output tokens so far. */
-export type WorkflowReply =
-  | { readonly id: number; readonly spent: number; readonly value: unknown }
-  | { readonly id: number; readonly spent: number; readonly error: ScriptError };
+import type { ScriptError, WorkflowReply } from "./workflow-request.ts";
 
 type Main = (args: unknown) => Promise<unknown>;
 

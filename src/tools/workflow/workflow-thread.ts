@@ -24,8 +24,9 @@ export interface ThreadReply {
 /** What the script asked for until it waited; or what ended the interpreter. */
 export type Stretch = { readonly requests: readonly string[] } | { readonly broken: string };
 
-/** More than this in one stretch is no use of an interface. */
+/** More than this in one stretch is no use of an interface; every request counts as a thousand bytes. */
 const mostBytes = 64 * 1024 * 1024;
+const leastBytes = 1000;
 const tooMuch = "The script asked for too much at once.";
 
 const extras =
@@ -50,7 +51,7 @@ async function run(data: WorkflowThreadData): Promise<void> {
   let bytes = 0;
   const send = vm.newFunction("send", (json) => {
     const text = json?.toString() ?? "";
-    bytes += text.length;
+    bytes += Math.max(text.length, leastBytes);
     if (bytes > mostBytes) throw new Error(tooMuch);
     requests.push(text);
     return vm.undefined;

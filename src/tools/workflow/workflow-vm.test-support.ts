@@ -1,5 +1,5 @@
 import { parseWorkflow } from "./parse-workflow.ts";
-import type { WorkflowReply, WorkflowRequest } from "./workflow-globals.ts";
+import type { WorkflowReply, WorkflowRequest } from "./workflow-request.ts";
 import { WorkflowVm, type WorkflowVmOptions } from "./workflow-vm.ts";
 
 export const head = "export const meta = { name: 'm', description: 'd' }\n";
@@ -21,9 +21,9 @@ export async function runScript(
   if ("problem" in parsed) throw new Error(parsed.problem.message);
   const logs: string[] = [];
   const phases: string[] = [];
-  const { requests, vm } = await WorkflowVm.start({ body: parsed.body, total: null, ...options });
+  const vm = await WorkflowVm.open({ body: parsed.body, total: null, ...options });
   try {
-    const open = [...requests];
+    const open = [...(await vm.begin())];
     for (let one = open.shift(); one !== undefined; one = open.shift()) {
       if (one.kind === "log") logs.push(one.text);
       else if (one.kind === "phase") phases.push(one.title);

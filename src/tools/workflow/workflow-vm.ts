@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
-import type { WorkflowReply, WorkflowRequest } from "./workflow-globals.ts";
+import { readRequest, type WorkflowReply, type WorkflowRequest } from "./workflow-request.ts";
 import type { Stretch, ThreadReply, WorkflowThreadData } from "./workflow-thread.ts";
 
 export interface WorkflowVmOptions {
@@ -55,13 +55,15 @@ export class ScriptStopped extends Error {
 
 /**
  * A script in an interpreter of its own, in a thread of its own: however it computes, this process
- * keeps working. The script advances only by `start` and `reply`, so the same replies in the same
+ * keeps working. The script advances only by `begin` and `reply`, so the same replies in the same
  * order lead to the same requests.
  */
 export class WorkflowVm {
   readonly #thread: Worker;
   readonly #stretchMs: number;
   #waiting: PromiseWithResolvers<readonly WorkflowRequest[]> | undefined;
+  /** Why it goes no further. */
+  #ended: ScriptStopped | undefined;
 
   private constructor(thread: Worker, stretchMs: number) {
     this.#thread = thread;
@@ -71,10 +73,7 @@ export class WorkflowVm {
     thread.on("exit", () => this.#fail("The interpreter ended."));
   }
 
-  /** Starts the script, and gives what it asks for until it waits. */
-  static async start(
-    options: WorkflowVmOptions,
-  ): Promise<{ readonly vm: WorkflowVm; readonly requests: readonly WorkflowRequest[] }> {
+  static async open(options: WorkflowVmOptions): Promise<WorkflowVm> {
     const { args, body, memoryBytes = mostMemory, stretchMs = longestStretchMs, total } = options;
     interpreter ??= compileInterpreter().catch((error: unknown) => {
       interpreter = undefined;
@@ -91,13 +90,12 @@ export class WorkflowVm {
       stdin: false,
       resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 },
     });
-    const vm = new WorkflowVm(thread, stretchMs);
-    try {
-      return { vm, requests: await vm.#stretch(() => undefined) };
-    } catch (error) {
-      await vm.close();
-      throw error;
-    }
+    return new WorkflowVm(thread, stretchMs);
+  }
+
+  /** What the script asks for until it waits. The thread has started it. */
+  begin(): Promise<readonly WorkflowRequest[]> {
+    return this.#stretch(() => undefined);
   }
 
   /** Gives the script one reply after the other, and returns its next requests. */
@@ -109,11 +107,12 @@ export class WorkflowVm {
   }
 
   async close(): Promise<void> {
-    this.#waiting = undefined;
+    this.#fail("The interpreter was closed.");
     await this.#thread.terminate();
   }
 
   async #stretch(begin: () => void): Promise<readonly WorkflowRequest[]> {
+    if (this.#ended !== undefined) throw this.#ended;
     const waiting = Promise.withResolvers<readonly WorkflowRequest[]>();
     this.#waiting = waiting;
     const timer = setTimeout(() => {
@@ -134,14 +133,20 @@ export class WorkflowVm {
       this.#fail(stretch.broken);
       return;
     }
+    const requests = stretch.requests.flatMap((json) => readRequest(json) ?? []);
+    if (requests.length < stretch.requests.length) {
+      this.#fail("The script asked for something that its interface does not have.");
+      void this.#thread.terminate();
+      return;
+    }
     const waiting = this.#waiting;
     this.#waiting = undefined;
-    waiting?.resolve(stretch.requests.map((json) => JSON.parse(json) as WorkflowRequest));
+    waiting?.resolve(requests);
   }
 
   #fail(message: string): void {
-    const waiting = this.#waiting;
+    this.#ended ??= new ScriptStopped(message);
+    this.#waiting?.reject(this.#ended);
     this.#waiting = undefined;
-    waiting?.reject(new ScriptStopped(message));
   }
 }
