@@ -11,7 +11,8 @@ export type Consent =
   | { readonly approved: true }
   | { readonly approved: false; readonly said?: string };
 
-const longestReason = 1000;
+/** The most characters of the reason of a no; the rest is cut. Lines of it are joined. */
+export const longestReason = 1000;
 
 const no =
   /^(?:n|no|deny|denied|refuse|refused|reject|rejected)(?:$|[.,;:!–—\n-]|\s+(?:because|since|[-–—]))/i;

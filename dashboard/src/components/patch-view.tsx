@@ -20,7 +20,7 @@ export function PatchView({ children }: PatchViewProps) {
       aria-label="Change"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
       tabIndex={0}
-      className="max-h-[60vh] overflow-auto rounded-md border border-line bg-panel font-mono text-xs leading-[18px]"
+      className="shrink-0 overflow-x-auto rounded-md border border-line bg-panel font-mono text-xs leading-[18px]"
     >
       <div className="w-max min-w-full py-1">
         {children

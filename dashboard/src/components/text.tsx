@@ -17,7 +17,7 @@ export function Text({ children, most = 300, className, isMarkdown = false }: Te
   return <bdi className={className}>{isMarkdown ? withoutMarks(line) : line}</bdi>;
 }
 
-const tableRule = /\|(?:\s?:?-{3,}:?\s?\|)+/;
+const tableRule = /\|(?:\s?:?-{2,}:?\s?\|)+/;
 
 /** The marks of headings, emphasis, code and tables; a line that has no others stays as it is. */
 function withoutMarks(line: string): string {

@@ -15,6 +15,7 @@ type Field = Profile["fields"][number];
 const columns: readonly Column<Field>[] = [
   {
     title: "Field",
+    isShort: true,
     cell: ({ field }) => <Text className="block min-w-24 font-mono text-xs">{field}</Text>,
   },
   { title: "Value", cell: ({ value }) => <Text most={2000}>{fieldText(value)}</Text> },

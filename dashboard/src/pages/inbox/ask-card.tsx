@@ -1,4 +1,13 @@
-import { type FormEvent, type KeyboardEvent, useEffect, useId, useRef, useState } from "react";
+import {
+  type FormEvent,
+  type KeyboardEvent,
+  type SyntheticEvent,
+  useEffect,
+  useId,
+  useRef,
+  useState,
+} from "react";
+import { longestReason } from "../../../../src/events/consent.ts";
 import { Time } from "../../components/amounts.tsx";
 import { Button } from "../../components/button.tsx";
 import { isSending } from "../../components/is-sending.ts";
@@ -65,8 +74,7 @@ export function AskCard({ item, mayAnswer, hasKeys = false }: AskCardProps) {
         </span>
       </header>
       <Subject item={item} askId={ask.id} />
-      {/* However long the question is, the decision stays in sight. */}
-      <div className="sticky bottom-0 -mx-4 -mb-3 rounded-b-md bg-raised px-4 pt-1 pb-3">
+      <div className="pt-1">
         <p className="text-xs text-soft wrap-anywhere">
           {tellDefault(isApproval, ask.default)}{" "}
           {ask.default !== null && <Text className="font-medium text-ink">{ask.default}</Text>}
@@ -103,7 +111,13 @@ function Subject({ askId, item }: { readonly askId: string; readonly item: Shown
   const call = data?.call;
   const patch = data?.patch ?? null;
   return (
-    <div className="mt-1 flex min-w-0 flex-col gap-2">
+    // However long the question is, the decision below it stays in sight.
+    <section
+      aria-label="What is asked"
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
+      tabIndex={0}
+      className="row mt-1 flex max-h-[32vh] min-w-0 flex-col gap-2 overflow-x-hidden overflow-y-auto [&_pre]:max-h-none"
+    >
       {data !== undefined && (
         <p className="truncate text-xs text-soft">
           For the task: <Text most={200}>{data.task}</Text>
@@ -127,7 +141,7 @@ function Subject({ askId, item }: { readonly askId: string; readonly item: Shown
         </details>
       )}
       {patch !== null && <PatchView>{patch}</PatchView>}
-    </div>
+    </section>
   );
 }
 
@@ -145,7 +159,7 @@ interface DecisionProps {
 }
 
 /** The person has just asked for it. */
-const focusOnMount = (element: HTMLInputElement | null): void => element?.focus();
+const focusOnMount = (element: HTMLTextAreaElement | null): void => element?.focus();
 
 /** A key that was meant for the question before does not answer this one. */
 const armedAfterMs = 700;
@@ -184,23 +198,25 @@ function Decision({ hasKeys, isBusy, onAnswer }: DecisionProps) {
       </div>
     );
   }
-  const reject = (event: FormEvent): void => {
+  const reject = (event: SyntheticEvent): void => {
     event.preventDefault();
     const said = reason.trim();
     void onAnswer(said === "" ? "no" : `no, because ${said}`);
   };
   return (
-    <form className="mt-2 flex flex-wrap items-center gap-2" onSubmit={reject}>
-      <input
+    <form className="mt-2 flex flex-wrap items-end gap-2" onSubmit={reject}>
+      <textarea
         ref={focusOnMount}
         aria-label="Reason, for the agent (optional)"
-        placeholder="Reason, for the agent (optional)"
-        maxLength={10_000}
-        className="h-7 min-w-0 flex-1 basis-60 rounded-md border border-edge bg-panel px-2 max-sm:h-9"
+        placeholder="Reason, for the agent (optional; Enter rejects)"
+        rows={2}
+        maxLength={longestReason}
+        className="min-h-9 min-w-0 flex-1 basis-60 resize-y rounded-md border border-edge bg-panel px-2 py-1"
         value={reason}
         onChange={({ target }) => setReason(target.value)}
-        onKeyDown={({ key }) => {
-          if (key === "Escape") setReason(null);
+        onKeyDown={(event) => {
+          if (event.key === "Escape") setReason(null);
+          else if (isSending(event)) reject(event);
         }}
       />
       <Button type="submit" tone="danger" disabled={isBusy}>

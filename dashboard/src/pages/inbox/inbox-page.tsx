@@ -36,7 +36,7 @@ export function InboxPage() {
       {asks.length > 0 && (
         <section
           aria-labelledby="open-questions"
-          className="flex shrink-0 flex-col gap-2 border-b border-line px-4 py-3 sm:max-h-[60%] sm:overflow-auto"
+          className="flex shrink-0 flex-col gap-2 border-b border-line px-4 py-3 sm:max-h-[70%] sm:overflow-auto"
         >
           <h2 id="open-questions" className="font-semibold">
             Waiting for you

@@ -18,7 +18,7 @@ export function RunAsks({ asks, className = "" }: RunAsksProps) {
   return (
     <section
       aria-labelledby={headingId}
-      className={`flex shrink-0 flex-col gap-2 px-4 py-3 sm:max-h-[40%] sm:overflow-auto ${className}`}
+      className={`flex shrink-0 flex-col gap-2 px-4 py-3 sm:max-h-[60%] sm:overflow-auto ${className}`}
     >
       <h2 id={headingId} className="sr-only">
         Waiting for you

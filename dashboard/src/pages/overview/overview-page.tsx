@@ -35,13 +35,7 @@ export function OverviewPage() {
   const asking = new Set(data?.waiting.items.map(({ runId }) => runId));
   const isNew =
     data !== undefined &&
-    data.open.total +
-      data.waiting.total +
-      data.open.total +
-      data.waiting.total +
-      data.recent.length +
-      data.spent.days.length ===
-      0;
+    data.open.total + data.waiting.total + data.recent.length + data.spent.days.length === 0;
   return (
     <>
       <h1 className="sr-only">Overview</h1>
@@ -108,6 +102,7 @@ export function OverviewPage() {
                       : `/runs/${runId}`
                   }
                   title={title}
+                  mark={<StateBadge state="merging" word="Waits for a decision" isShort />}
                   aside={<Time at={startedAt} />}
                 >
                   {delegationIds.length === 1
@@ -205,7 +200,7 @@ function WaitingRow({ item }: { readonly item: ShownItem }) {
         )
       }
     >
-      <Text>{item.text}</Text>
+      <Text isMarkdown>{item.text}</Text>
     </Line>
   );
 }

@@ -95,6 +95,9 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
       ) : (
         <span>Reading…</span>
       )}
+      {at === null && state === "running" && (
+        <BudgetHint shown={shown} tokens={tokens} cost={cost} />
+      )}
       {failed > 0 && <span className="text-bad">{failed} not completed</span>}
       {at === null && kept > 0 && <span className="text-warn">{kept} with kept changes</span>}
       <Id id={id} />
@@ -113,10 +116,37 @@ function RunFigures({ shown, at }: { readonly shown: RunView; readonly at: numbe
   );
 }
 
+const nearlyUsed = 0.8;
+
+interface BudgetHintProps {
+  readonly shown: RunView;
+  readonly tokens: number;
+  readonly cost: number;
+}
+
+/** An open run that nears its budget: what can be done about it. */
+function BudgetHint({ shown, tokens, cost }: BudgetHintProps) {
+  const dollars = rootOf(shown)?.cap?.cost ?? null;
+  const share = Math.max(tokens / budgetOf(shown), dollars === null ? 0 : cost / dollars);
+  if (!(share >= nearlyUsed)) return null;
+  return (
+    <span
+      className="text-warn"
+      title="A budget does not grow while a run works. When the run has ended or was stopped, Resume continues it with a larger one."
+    >
+      {Math.floor(Math.min(share, 1) * 100)} % of its budget used. Resume gives more after its end.
+    </span>
+  );
+}
+
 /** The root's contract is the budget of the whole tree; the run's own may only be larger. */
-function budgetOf({ detail, state }: RunView): number {
-  const root = detail?.tree.find(({ delegationId }) => delegationId === detail.rootId);
-  return Math.min(root?.cap?.tokens ?? state.budgetTokens, state.budgetTokens);
+function budgetOf(shown: RunView): number {
+  const { budgetTokens } = shown.state;
+  return Math.min(rootOf(shown)?.cap?.tokens ?? budgetTokens, budgetTokens);
+}
+
+function rootOf({ detail }: RunView) {
+  return detail?.tree.find(({ delegationId }) => delegationId === detail.rootId);
 }
 
 /** While it is being read, its last event is not the last one: it only looks as if it still ran. */

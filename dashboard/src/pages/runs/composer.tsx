@@ -143,7 +143,7 @@ export function Composer() {
               {modeWords[folder.mode].label}
             </Link>
           )}
-          <span className="ml-auto text-xs text-soft max-sm:invisible max-sm:w-0">
+          <span className="ml-auto text-xs text-soft max-sm:invisible max-sm:w-0 whitespace-nowrap overflow-hidden">
             Shift+Enter for a new line
           </span>
           <Button

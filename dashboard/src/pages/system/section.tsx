@@ -25,7 +25,7 @@ interface Fact {
 /** A name, and what it is. */
 export function Facts({ facts }: { readonly facts: readonly Fact[] }) {
   return (
-    <dl className="grid grid-cols-[8.5rem_minmax(0,1fr)] gap-x-3 gap-y-1 px-4 max-sm:grid-cols-[6.5rem_minmax(0,1fr)]">
+    <dl className="grid grid-cols-[11rem_minmax(0,1fr)] gap-x-3 gap-y-1 px-4 max-sm:grid-cols-[6.5rem_minmax(0,1fr)]">
       {facts.map(({ name, value }) => (
         <div key={name} className="contents">
           <dt className="text-soft">{name}</dt>
