@@ -1,10 +1,11 @@
 import type { AgentRunner } from "../contracts/agent-runner.ts";
 import type { Contract } from "../contracts/contract.ts";
+import type { TokenPrice } from "../contracts/token-price.ts";
+import type { Cause } from "../events/cause.ts";
 import type { ProgramReport, ProgramStop } from "../events/event.ts";
-import type { ToolDescription } from "../ports/model.ts";
-import type { ToolResult } from "../tools/tool.ts";
+import type { ModelUsage, ToolDescription } from "../ports/model.ts";
+import type { NativeAct, ToolResult } from "../tools/tool.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";
-import type { ProgramRequests } from "./program-requests.ts";
 
 /**
  * Agent programs of others: how they are started, held and spoken to. The engine decides about their
@@ -38,18 +39,89 @@ export interface ProgramHost {
   readonly contract: Contract;
   readonly runner: AgentRunner;
   readonly workspace: WorkspaceBinding | null;
-  readonly requests: ProgramRequests;
+  readonly requests: ModelRequests;
   /** The session that an earlier process had in this attempt; null: a new one begins. */
   readonly session: string | null;
-  /** Tools of ours that it may call. */
+  /** Tools of ours that it may call, without those for what it does by itself. */
   readonly tools: readonly ToolDescription[];
   /** Calls a tool through the gate. */
   call(tool: string, input: unknown): Promise<ToolResult>;
+  /** The same for what the program does by itself, and asks us to do: see `Tool.native`. */
+  callNative(what: NativeAct, input: unknown): Promise<ToolResult>;
   /** Something arrived from the program: it is not idle. */
   alive(): void;
   /** Receives a part of the program's answer while it is written. */
   said(part: string): void;
   report(report: ProgramReport): void;
+}
+
+/** A request that another program makes, before anything of it is sent. */
+export interface ProgramRequest {
+  /** `provider/model`. */
+  readonly model: string;
+  /** Undefined: its tokens cost no dollars that are known. */
+  readonly price: TokenPrice | undefined;
+  /** No prompt of it can be more tokens than this. */
+  readonly promptBound: number;
+  /** The most output that it asks for. */
+  readonly maxOutput: number;
+  /** Its output arrives as it is made: what has not arrived of a request that is cut was not made. */
+  readonly isSeen: boolean;
+  /** A better bound of its prompt; undefined: not known. */
+  count?(): Promise<number | undefined>;
+  /** Aborted when the program no longer waits for an answer. */
+  readonly signal: AbortSignal;
+}
+
+/** How a request of another program was answered. */
+export interface ProgramReply {
+  readonly served: string | null;
+  /** Null: the provider did not report it. */
+  readonly usage: ModelUsage | null;
+  readonly finish: string;
+  readonly text: string;
+}
+
+/** A request that is reserved, and is settled exactly once: by one of its methods, or by the close. */
+export interface ReservedRequest {
+  readonly maxOutput: number;
+  /** Bytes of the answer that have arrived: no output is more tokens. */
+  received: number;
+  /** The answer is complete. Resolves when its settlement is on disk. */
+  complete(reply: ProgramReply): Promise<void>;
+  /** The provider refused it before it answered, and charges nothing for that. */
+  unanswered(): Promise<void>;
+  /** It was cut: what it has used is estimated. */
+  cut(): Promise<void>;
+}
+
+export type Reserved = { readonly request: ReservedRequest } | { readonly refused: Cause };
+
+/** The requests to models that a program makes under the contract of a delegation. */
+export interface ModelRequests {
+  readonly contract: Contract;
+  /** Why no further request is made; null: the delegation is open. */
+  readonly stoppedBy: Cause | null;
+  onStop(listener: (cause: Cause) => void): () => void;
+  reserve(asked: ProgramRequest): Promise<Reserved>;
+  refuse(cause: Cause, model: string | undefined): Promise<void>;
+  clamp(requested: string, granted: string): void;
+  /** What follows from a refusal, without its event: a replay has that from the recording. */
+  noteRefusal(cause: Cause): void;
+}
+
+/** The program that works on one attempt at a delegation. */
+export interface ProgramAtWork {
+  readonly attempt: number;
+  readonly program: AgentProgram;
+  /** Why the budget, or the contract, refused its latest request; null: neither did. */
+  readonly requests: {
+    readonly exhaustedBy: Cause | null;
+    readonly refusedBy: Cause | null;
+    readonly answered: number;
+    onExhausted(listener: () => void): () => void;
+  };
+  hasPrompt: boolean;
 }
 
 /** A program that runs, with one session. */

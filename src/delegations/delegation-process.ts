@@ -4,11 +4,11 @@ import type { NewEvent } from "../events/event.ts";
 import type { DelegationResult } from "../ports/delegator.ts";
 import type { Tool } from "../tools/tool.ts";
 import type { OfferedTools } from "../tools/toolbox.ts";
+import type { ProgramAtWork } from "./agent-programs.ts";
 import type { Estimate, Used } from "./budget.ts";
 import type { MergeOrder } from "./changes/merge-order.ts";
 import { Stopped, Suspended } from "./ends/ending.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
-import type { ProgramAtWork } from "./turns/program-turn.ts";
 import { WorkingTime } from "./working-time.ts";
 
 /** What a living process has of a delegation, and no log. */

@@ -1,42 +1,19 @@
 import type { Contract } from "../contracts/contract.ts";
-import { costOf, type TokenPrice } from "../contracts/token-price.ts";
+import { costOf } from "../contracts/token-price.ts";
 import { type Cause, describeCause } from "../events/cause.ts";
 import { inDollars } from "../ports/dollars.ts";
-import type { ModelUsage } from "../ports/model.ts";
 import { headOf } from "../text.ts";
+import type {
+  ModelRequests,
+  ProgramReply,
+  ProgramRequest,
+  Reserved,
+  ReservedRequest,
+} from "./agent-programs.ts";
 import { planTurn, type Used, worstCase } from "./budget.ts";
 import { event, heldBy, type LiveDelegation, requestsOf } from "./live-delegation.ts";
 import { counted, settled, unused, usageOf } from "./turns/request-model.ts";
 import { whyNoRoom } from "./turns/take-turn.ts";
-
-/** A request that another program makes, before anything of it is sent. */
-export interface ProgramRequest {
-  /** `provider/model`. */
-  readonly model: string;
-  /** Undefined: its tokens cost no dollars that are known. */
-  readonly price: TokenPrice | undefined;
-  /** No prompt of it can be more tokens than this. */
-  readonly promptBound: number;
-  /** The most output that it asks for. */
-  readonly maxOutput: number;
-  /** Its output arrives as it is made: what has not arrived of a request that is cut was not made. */
-  readonly isSeen: boolean;
-  /** A better bound of its prompt; undefined: not known. */
-  count?(): Promise<number | undefined>;
-  /** Aborted when the program no longer waits for an answer. */
-  readonly signal: AbortSignal;
-}
-
-/** How a request of another program was answered. */
-export interface ProgramReply {
-  readonly served: string | null;
-  /** Null: the provider did not report it. */
-  readonly usage: ModelUsage | null;
-  readonly finish: string;
-  readonly text: string;
-}
-
-export type Reserved = { readonly request: OpenRequest } | { readonly refused: Cause };
 
 /** The longest text of an answer in the log: the answer itself belongs to the program. */
 const longestText = 4000;
@@ -48,7 +25,7 @@ const mostRefusals = 100;
  * The requests to models that another program makes under a contract. Each reserves its worst case
  * like a turn of our own, from the same budget, and is settled by what the provider reports.
  */
-export class ProgramRequests {
+export class ProgramRequests implements ModelRequests {
   readonly #live: LiveDelegation;
   readonly #refusals = new Set<string>();
   readonly #clamped = new Set<string>();
@@ -201,7 +178,7 @@ const closesForBudget: ReadonlySet<Cause["code"]> = new Set([
 ]);
 
 /** A request that is reserved, and is settled exactly once: by one of its methods, or by the close. */
-export class OpenRequest {
+export class OpenRequest implements ReservedRequest {
   readonly number: number;
   readonly maxOutput: number;
   /** Bytes of the answer that have arrived: no output is more tokens. */

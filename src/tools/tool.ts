@@ -77,6 +77,11 @@ export interface Tool<Input = unknown> {
   readonly choosesFrom?: "profiles" | "agents" | "skills";
   /** Whether its programs run without a sandbox, as the operator said: contracts name it. */
   isUnsandboxed?(): boolean;
+  /**
+   * What an agent program does by itself, inside its sandbox, in place of this tool. A contract that
+   * grants the tool lets the program do it, and the program is not offered the tool.
+   */
+  readonly native?: NativeAct;
   /** Other agents do not get it, whatever their profile says. */
   readonly onlyFor?: "watcher" | "orchestrator";
   /**
@@ -93,6 +98,10 @@ export interface Tool<Input = unknown> {
   destinations?(input: Input): readonly URL[];
   execute(input: Input, context: ToolContext): Promise<ToolOutput> | ToolOutput;
 }
+
+export type NativeAct = (typeof nativeActs)[number];
+
+const nativeActs = ["read", "find", "write", "edit", "run"] as const;
 
 /** The traits that are logged when a call starts: folds of the log know no tools. */
 export function startedTool({ changes, effect, polls, savesMemory, waits }: Tool): StartedTool {
@@ -226,6 +235,7 @@ const traits: readonly (readonly [keyof Tool, readonly unknown[]])[] = [
   ["savesMemory", [true]],
   ["describesChildren", [true]],
   ["choosesFrom", ["profiles", "agents", "skills"]],
+  ["native", nativeActs],
   ["onlyFor", ["watcher", "orchestrator"]],
 ];
 
@@ -287,6 +297,7 @@ const toolKeys = {
   savesMemory: true,
   describesChildren: true,
   choosesFrom: true,
+  native: true,
   onlyFor: true,
   preflight: true,
   about: true,

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { TokenPrice } from "../../contracts/token-price.ts";
-import type { OpenRequest, ProgramRequests } from "../../delegations/program-requests.ts";
+import type { ModelRequests, ReservedRequest } from "../../delegations/agent-programs.ts";
 import { type Cause, closeReasonOf, describeCause } from "../../events/cause.ts";
 import {
   type Json,
@@ -33,7 +33,7 @@ export interface ProgramAnswer {
 }
 
 interface Parts {
-  readonly requests: ProgramRequests;
+  readonly requests: ModelRequests;
   readonly models: GatewayModels;
   readonly upstream: Upstream;
 }
@@ -201,7 +201,7 @@ class Asking {
     return this.#passOn(model, answer, await readWhole(answer));
   }
 
-  async #send(model: string, request: OpenRequest): Promise<ProgramAnswer> {
+  async #send(model: string, request: ReservedRequest): Promise<ProgramAnswer> {
     const stop = new AbortController();
     const forget = this.#parts.requests.onStop((cause) => stop.abort(new Stop(cause)));
     const signal = AbortSignal.any([this.#call.signal, stop.signal]);
@@ -237,7 +237,7 @@ class Asking {
   async #whole(
     model: string,
     answer: IncomingMessage,
-    request: OpenRequest,
+    request: ReservedRequest,
   ): Promise<ProgramAnswer> {
     const whole = await readWhole(answer);
     request.received = whole.length;
@@ -253,7 +253,7 @@ class Asking {
 
   #streamed(about: {
     readonly answer: IncomingMessage;
-    readonly request: OpenRequest;
+    readonly request: ReservedRequest;
     readonly forget: () => void;
     readonly signal: AbortSignal;
   }): ProgramAnswer {

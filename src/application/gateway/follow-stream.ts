@@ -1,4 +1,4 @@
-import type { OpenRequest } from "../../delegations/program-requests.ts";
+import type { ReservedRequest } from "../../delegations/agent-programs.ts";
 import {
   type Json,
   Objection,
@@ -10,7 +10,7 @@ import { longestAnswer } from "./send-upstream.ts";
 interface Followed {
   readonly answer: AsyncIterable<Buffer>;
   readonly stream: WireStream;
-  readonly request: OpenRequest;
+  readonly request: ReservedRequest;
   /** The last event for the program when the delegation was stopped; undefined: it was not. */
   readonly whyStopped: () => string | undefined;
   readonly done: () => void;

@@ -1,5 +1,5 @@
+import type { ModelRequests } from "../../delegations/agent-programs.ts";
 import type { Engine } from "../../delegations/engine.ts";
-import type { ProgramRequests } from "../../delegations/program-requests.ts";
 import type { Session } from "../../delegations/session.ts";
 import type { WireProtocol } from "../../models/gateway/wire-protocol.ts";
 import {
@@ -48,11 +48,11 @@ export async function openGateway(
 
 /** The requests to models that one program makes under one contract. */
 export class Gateway {
-  readonly requests: ProgramRequests;
+  readonly requests: ModelRequests;
   readonly #models: GatewayModels;
   readonly #upstream = new Upstream();
 
-  constructor(requests: ProgramRequests, models: GatewayModels) {
+  constructor(requests: ModelRequests, models: GatewayModels) {
     this.requests = requests;
     this.#models = models;
   }

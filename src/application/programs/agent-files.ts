@@ -8,7 +8,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import type { ProgramHost } from "../../delegations/agent-programs.ts";
 import { headOf } from "../../text.ts";
-import type { ToolResult } from "../../tools/tool.ts";
+import type { NativeAct, ToolResult } from "../../tools/tool.ts";
 
 const mostTerminals = 64;
 /** As long as a command may take at most. */
@@ -32,7 +32,7 @@ export class AgentFiles {
   }
 
   async read({ limit, line, path }: ReadTextFileRequest): Promise<{ content: string }> {
-    const content = await this.#call("read_file", {
+    const content = await this.#call("read", {
       path: this.#inside(path),
       ...(line != null && line > 0 && { offset: line }),
       limit: limit ?? 100_000,
@@ -41,7 +41,7 @@ export class AgentFiles {
   }
 
   async write({ content, path }: WriteTextFileRequest): Promise<Record<string, never>> {
-    await this.#call("write_file", { path: this.#inside(path), content });
+    await this.#call("write", { path: this.#inside(path), content });
     return {};
   }
 
@@ -53,7 +53,7 @@ export class AgentFiles {
     const variables = env.map(({ name, value }) => `${name}=${value}`);
     // A command without arguments may be a line for a shell.
     const argv = args.length === 0 ? ["/bin/sh", "-c", command] : [command, ...args];
-    const ended = this.#host.call("shell", {
+    const ended = this.#host.callNative("run", {
       argv: variables.length === 0 ? argv : ["env", ...variables, ...argv],
       ...(cwd != null && { cwd: this.#inside(cwd) }),
       timeout_ms: commandMs,
@@ -92,8 +92,8 @@ export class AgentFiles {
     return terminal;
   }
 
-  async #call(tool: string, input: unknown): Promise<string> {
-    const { isError, text } = await this.#host.call(tool, input);
+  async #call(act: NativeAct, input: unknown): Promise<string> {
+    const { isError, text } = await this.#host.callNative(act, input);
     if (isError) throw RequestError.invalidRequest(undefined, headOf(text, 1000));
     return text;
   }

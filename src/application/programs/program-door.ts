@@ -13,11 +13,6 @@ import type { Door } from "../../workspaces/egress/bridge.ts";
 import type { Gateway } from "../gateway/gateway.ts";
 import { ProgramHolder, refuseProgram, serveProgram } from "../gateway/serve-program.ts";
 
-/** Tools that the program has already in its sandbox, so they are not offered to it. */
-const nativeTools: ReadonlySet<string> = new Set([
-  ...["read_file", "list_files", "glob", "grep", "write_file", "edit_file", "shell"],
-]);
-
 /** Sessions of MCP that one program may hold: each of its own sub-agents opens one. */
 const mostSessions = 64;
 
@@ -137,11 +132,9 @@ class ProgramTools {
   }
 
   #offered() {
-    return this.#host.tools
-      .filter(({ name }) => !nativeTools.has(name))
-      .map(({ description, name, parameters }) => {
-        return { name, description, inputSchema: { ...parameters, type: "object" as const } };
-      });
+    return this.#host.tools.map(({ description, name, parameters }) => {
+      return { name, description, inputSchema: { ...parameters, type: "object" as const } };
+    });
   }
 
   async #call(params: { readonly name: string; readonly arguments?: unknown }) {

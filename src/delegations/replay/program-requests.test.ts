@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { Cause } from "../../events/cause.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { ofType, openEngine, type TestEngine } from "../../testing/engine-fixture.ts";
-import type { OpenRequest, Reserved } from "../program-requests.ts";
+import type { Reserved, ReservedRequest } from "../agent-programs.ts";
 import type { Session } from "../session.ts";
 import { replayAgain } from "./replay-again.test-support.ts";
 
@@ -30,7 +30,7 @@ function reserve(
   return session.requests.reserve({ model, price, promptBound, maxOutput, isSeen: true, signal });
 }
 
-async function reserved(engine: TestEngine, session: Session): Promise<OpenRequest> {
+async function reserved(engine: TestEngine, session: Session): Promise<ReservedRequest> {
   const outcome = await reserve(engine, session);
   if ("refused" in outcome) throw new Error(outcome.refused.code);
   return outcome.request;

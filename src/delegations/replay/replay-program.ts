@@ -1,10 +1,14 @@
 import type { NewEvent, StoredEvent } from "../../events/event.ts";
 import { billionths } from "../../ports/dollars.ts";
-import { type AgentProgram, type AgentPrograms, ProgramFault } from "../agent-programs.ts";
+import {
+  type AgentProgram,
+  type AgentPrograms,
+  type ModelRequests,
+  ProgramFault,
+} from "../agent-programs.ts";
 import type { Used } from "../budget.ts";
 import { closeWith } from "../ends/close.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
-import type { ProgramRequests } from "../program-requests.ts";
 import { Session } from "../session.ts";
 import { performCall } from "../turns/perform-calls.ts";
 import type { Course } from "./course.ts";
@@ -115,7 +119,7 @@ async function recordedTurn(
   of: {
     readonly events: readonly StoredEvent[];
     readonly id: string;
-    readonly requests: ProgramRequests;
+    readonly requests: ModelRequests;
   },
 ): ReturnType<AgentProgram["prompt"]> {
   const end = nextOf(course, of.id, of.events);

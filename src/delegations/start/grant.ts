@@ -14,6 +14,7 @@ import {
 import { includes } from "../../contracts/selection.ts";
 import { claimsOf } from "../../control/records/profile-claims.ts";
 import type { Resolved } from "../../control/records/resolve-profile.ts";
+import type { NativeAct } from "../../tools/tool.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import type { LiveDelegation } from "../live-delegation.ts";
 import type { LiveRun } from "../live-run.ts";
@@ -87,11 +88,6 @@ function candidatesFor(
   return programs.modelsFor(runner, () => models.candidates(policy), isNamed);
 }
 
-/** Names of the tools that stand for what an agent program does by itself. */
-const nativeTools: readonly string[] = [
-  ...["read_file", "list_files", "glob", "grep", "write_file", "edit_file", "shell"],
-];
-
 /**
  * An agent program reads, writes and runs commands by itself, inside its sandbox. So it is started only for
  * a caller that may hand on all of that, under rules that the sandbox keeps.
@@ -108,12 +104,16 @@ function obstacleToProgram(
   const { programs } = run.parts;
   const why = programs?.obstacleTo(runner) ?? (programs ? undefined : "none can be started here.");
   if (why !== undefined) return `${program}: ${why}`;
-  const missing = ["read_file", "shell"].find((tool) => !includes(mayUse.tools, tool));
-  if (missing !== undefined) {
+  const { toolbox } = run.parts;
+  const native = (act: NativeAct) =>
+    toolbox.names.filter((one) => toolbox.get(one)?.native === act);
+  for (const act of ["read", "run"] as const) {
+    if (native(act).some((tool) => includes(mayUse.tools, tool))) continue;
+    const missing = native(act).join(" or ") || "a tool for that";
     return `${program} that reads files and runs commands, and ${missing} is not granted here.`;
   }
   const ruled = mayUse.rules?.flat().find(({ action, tool }) => {
-    return action !== "allow" && (tool === "*" || nativeTools.includes(tool));
+    return action !== "allow" && (tool === "*" || toolbox.get(tool)?.native !== undefined);
   });
   if (ruled !== undefined) {
     return `${program}, whose own tools cannot be held to the rule about ${ruled.tool}. Remove the rule, or use a profile without a runner.`;

@@ -2,8 +2,13 @@ import { type AgentRunner, runnerName } from "../../contracts/agent-runner.ts";
 import type { ProgramReport } from "../../events/event.ts";
 import type { Message, ToolDescription } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
-import type { ToolResult } from "../../tools/tool.ts";
-import { type AgentProgram, ProgramFault, type ProgramHost } from "../agent-programs.ts";
+import type { NativeAct, ToolResult } from "../../tools/tool.ts";
+import {
+  type AgentProgram,
+  type ProgramAtWork,
+  ProgramFault,
+  type ProgramHost,
+} from "../agent-programs.ts";
 import { findTool } from "../delegation-process.ts";
 import { unfinished } from "../ends/closing-events.ts";
 import { type Ending, failure, retryable } from "../ends/ending.ts";
@@ -12,14 +17,6 @@ import { ProgramRequests } from "../program-requests.ts";
 import { performCall } from "./perform-calls.ts";
 import { hasServers, offeredTools, openServers } from "./prompt.ts";
 import { bestSoFar } from "./take-turn.ts";
-
-/** A program that works on an attempt at a delegation. */
-export interface ProgramAtWork {
-  readonly attempt: number;
-  readonly program: AgentProgram;
-  readonly requests: ProgramRequests;
-  hasPrompt: boolean;
-}
 
 /** How long a program may take to end after its budget refused a request. */
 const graceMs = 5000;
@@ -192,7 +189,9 @@ class Host implements ProgramHost {
   }
 
   get tools(): readonly ToolDescription[] {
-    return offeredTools(this.#live).descriptions;
+    const live = this.#live;
+    const isOurs = ({ name }: ToolDescription) => findTool(live, name)?.native === undefined;
+    return offeredTools(live).descriptions.filter(isOurs);
   }
 
   async call(name: string, input: unknown): Promise<ToolResult> {
@@ -203,6 +202,13 @@ class Host implements ProgramHost {
     const result = await this.#withoutSlot(calling, findTool(live, name)?.waits === true);
     await live.process.appends.durable();
     return result;
+  }
+
+  async callNative(what: NativeAct, input: unknown): Promise<ToolResult> {
+    const { allowed_tools: granted } = this.contract.permissions;
+    const name = granted.find((one) => findTool(this.#live, one)?.native === what);
+    if (name !== undefined) return this.call(name, input);
+    return { text: `The contract grants no tool for that (${what}).`, isError: true };
   }
 
   alive(): void {

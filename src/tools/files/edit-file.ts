@@ -31,6 +31,7 @@ export const editFile = defineTool({
   effect: "write",
   exposure: noExposure,
   // A second time it fails, or, where the new text contains the old one, changes the file again.
+  native: "edit",
   idempotent: false,
   scopes: ["files:write"],
   changes: "reported",

@@ -20,6 +20,7 @@ export const globFiles = defineTool({
     "from path. Hidden files are found; .git, node_modules and what .gitignore names are not.",
   effect: "read",
   exposure: ofWorkspace,
+  native: "find",
   idempotent: true,
   scopes: ["files:read"],
   changes: "none",

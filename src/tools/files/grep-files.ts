@@ -58,6 +58,7 @@ export function grepTool(locate: () => Promise<Program | null>, clock: Clock = s
       "what .gitignore names are not. No lookaround and no backreferences.",
     effect: "read",
     exposure: ofWorkspace,
+    native: "find",
     idempotent: true,
     scopes: ["files:read"],
     changes: "none",

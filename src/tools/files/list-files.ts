@@ -23,6 +23,7 @@ export const listFiles = defineTool({
     "closed unless you name them.",
   effect: "read",
   exposure: ofWorkspace,
+  native: "find",
   idempotent: true,
   scopes: ["files:read"],
   changes: "none",

@@ -22,6 +22,7 @@ export const readFile = defineTool({
     "it says what it is, and how large.",
   effect: "read",
   exposure: ofWorkspace,
+  native: "read",
   idempotent: true,
   scopes: ["files:read"],
   changes: "none",

@@ -15,6 +15,7 @@ export const writeFile = defineTool({
   effect: "write",
   exposure: noExposure,
   // A repeated call leaves the same file behind.
+  native: "write",
   idempotent: true,
   scopes: ["files:write"],
   changes: "reported",

@@ -66,6 +66,7 @@ export function createShellTool(options: ShellOptions): Shell {
       // Without a sandbox the reach of a command is unknown.
       wayOut: options.unsandboxed === true || (options.network === true && "granted_hosts"),
     },
+    native: "run",
     idempotent: false,
     // Looked for only where the operator waived it.
     isUnsandboxed: () => options.unsandboxed === true && !setup.prepare().sandbox.isUsable,

@@ -10,7 +10,7 @@ import { listOf } from "./shared-schemas.ts";
 
 const mode = z.enum(consentModes as readonly ["in-place", "copy", "read-only"]);
 
-export const folderRow = z.object({
+const folderRow = z.object({
   folder: z.string(),
   mode: mode.nullable().meta({
     description: "How the caller's agents work there; null: the caller has to consent first.",
@@ -21,15 +21,15 @@ export const folderRow = z.object({
     .meta({ description: "When the caller answered for exactly this folder; null: never." }),
 });
 
-export const folderList = z.object({
+const folderList = z.object({
   items: listOf(folderRow).meta({
     description: "The folders of this server, and those below them that the caller answered for.",
   }),
 });
 
 const folder = z.string().min(1).max(4096);
-export const consentBody = z.strictObject({ folder, mode });
-export const forgottenFolder = z.strictObject({ folder });
+const consentBody = z.strictObject({ folder, mode });
+const forgottenFolder = z.strictObject({ folder });
 
 const tag = "folders";
 

@@ -10,7 +10,7 @@ import type { WorkflowCallView } from "../../../sessions/workflow-view.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { delegationId, listOf, plainData, runId } from "./shared-schemas.ts";
 
-export const workflowDetail = z.object({
+const workflowDetail = z.object({
   runId: z.string(),
   outcome: z.enum(["succeeded", "failed", "cancelled"]).nullable(),
   delegationId: z.string(),
@@ -30,14 +30,14 @@ export const workflowDetail = z.object({
   }),
 });
 
-export const skipBody = z.strictObject({
+const skipBody = z.strictObject({
   key: z.string().min(1).max(200).meta({ description: "The agent's call, as in its workflow." }),
   delegationId: delegationId.optional().meta({
     description: "The delegation that carries out the workflow; default: that of the run.",
   }),
 });
 
-export const skipReply = z.object({
+const skipReply = z.object({
   delegationId: z.string().meta({ description: "The agent that was skipped." }),
   outcome: z.enum(["skipped", "already_terminal"]),
 });
