@@ -2,7 +2,7 @@ import type { AgentRunner } from "../contracts/agent-runner.ts";
 import type { Contract } from "../contracts/contract.ts";
 import type { TokenPrice } from "../contracts/token-price.ts";
 import type { Cause } from "../events/cause.ts";
-import type { ProgramReport, ProgramStop } from "../events/event.ts";
+import type { ProgramReport, ProgramStop } from "../events/program-payloads.ts";
 import type { ModelUsage, ToolDescription } from "../ports/model.ts";
 import type { NativeAct, ToolResult } from "../tools/tool.ts";
 import type { WorkspaceBinding } from "../workspaces/bind-workspace.ts";

@@ -6,6 +6,7 @@ import type { Carried } from "../contracts/exposure.ts";
 import type { ReceiptLine } from "../contracts/receipt.ts";
 import type { CallCause, Cause } from "./cause.ts";
 import type { CloseReason, RunOutcome } from "./close-reason.ts";
+import type { ProgramPayloads } from "./program-payloads.ts";
 import type { Reminder } from "./reminder.ts";
 import type { LateCause, RunCause } from "./run-cause.ts";
 import type { Seal } from "./seal.ts";
@@ -89,7 +90,7 @@ export interface PlannedStep {
   readonly done_by?: string;
 }
 
-export interface EventPayloads extends WorkflowPayloads {
+export interface EventPayloads extends WorkflowPayloads, ProgramPayloads {
   // A run: one request of a user, and the tree of its delegations.
   "run.started": {
     readonly task: string;
@@ -384,31 +385,6 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly resumed?: true;
   };
 
-  /** A request of another program to a model was not sent. Equal refusals are recorded once. */
-  "agent.request_refused": {
-    /** The model as the program named it; absent: the request names none. */
-    readonly model?: string;
-    readonly cause: Cause;
-    readonly error: string;
-  };
-
-  // An agent program of others that works on the delegation. Its requests to models are above.
-  /** The program runs, and has a session of its own that a later process can load. */
-  "agent.program_started": {
-    readonly runner: string;
-    /** Name and version, as the program says. */
-    readonly program: string;
-    readonly session: string;
-    /** The program continues the session that an earlier process had. */
-    readonly resumed?: true;
-  };
-  "agent.program_reported": ProgramReport;
-  /** The program's turn is over: the text since its last call is its answer. */
-  "agent.program_answered": {
-    readonly stop: ProgramStop;
-    readonly text: string;
-  };
-
   // Requests that were granted only in part.
   "agent.model_clamped": { readonly requested: string; readonly granted: string };
   "agent.skills_clamped": {
@@ -452,29 +428,6 @@ export interface EventPayloads extends WorkflowPayloads {
     readonly outcome: string;
   };
 }
-
-export type ProgramStop = "end_turn" | "max_tokens" | "max_turn_requests" | "refusal" | "cancelled";
-
-/**
- * What an agent program says that it does. Nothing is decided by it: what it did is what reached the
- * gateway, the gate and its working copy.
- */
-export type ProgramReport =
-  | { readonly what: "text"; readonly text: string }
-  | {
-      readonly what: "call";
-      readonly call_id: string;
-      readonly title: string;
-      /** As the protocol names it: read, edit, execute, search and the like. */
-      readonly kind: string;
-      readonly outcome: "completed" | "failed" | "unknown";
-      readonly input?: string;
-      readonly output?: string;
-    }
-  | {
-      readonly what: "plan";
-      readonly entries: readonly { readonly text: string; readonly status: string }[];
-    };
 
 /**
  * The sender of a message to a running agent: `caller`, an ancestor or the program behind the run;

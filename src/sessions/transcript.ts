@@ -1,4 +1,5 @@
-import type { NewEvent, ProgramStop, RecordedCall } from "../events/event.ts";
+import type { NewEvent, RecordedCall } from "../events/event.ts";
+import type { ProgramStop } from "../events/program-payloads.ts";
 import type { Message, ToolCall } from "../ports/model.ts";
 import { shorten, shortenAsBefore, sizeOf, sizeOfAll } from "./compact.ts";
 

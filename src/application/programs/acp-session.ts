@@ -17,7 +17,7 @@ import {
   ProgramFault,
   type ProgramHost,
 } from "../../delegations/agent-programs.ts";
-import type { ProgramStop } from "../../events/event.ts";
+import type { ProgramStop } from "../../events/program-payloads.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { headOf } from "../../text.ts";
@@ -30,6 +30,7 @@ const mostMessageBytes = 32 * 1024 * 1024;
 const mostTurnBytes = 512 * 1024 * 1024;
 const mostMalformed = 100;
 const startMs = 120_000;
+const longestId = 500;
 /** The end of what a program wrote to its standard error, for its failure. */
 const complaintLength = 2000;
 
@@ -141,7 +142,9 @@ async function open(
     .catch((error: unknown): never => {
       throw wire.hasEnded ? error : notOpened(started, error);
     });
-  return new AcpSession(wire, { ...about, session: created.sessionId, isResumed: false });
+  const { sessionId } = created;
+  if (sessionId.length > longestId) throw new ProgramFault("The id of its session is too long.");
+  return new AcpSession(wire, { ...about, session: sessionId, isResumed: false });
 }
 
 function serversFor(

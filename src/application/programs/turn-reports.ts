@@ -1,5 +1,5 @@
 import type { ProgramHost } from "../../delegations/agent-programs.ts";
-import type { ProgramReport } from "../../events/event.ts";
+import type { ProgramReport } from "../../events/program-payloads.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 
 /** The most text of one turn that is kept in memory. */

@@ -36,9 +36,15 @@ export interface Placement {
 /** A child that can write has a copy of its own unless its profile says otherwise. */
 export function chooseIsolation(start: Start, profile: Profile, granted: Granted): Isolation {
   if (start.copy !== undefined) return "sandbox";
-  // An agent program writes wherever its sandbox lets it: that is a copy, at any depth.
-  if (profile.runner !== undefined && canWrite(start.run.parts, granted)) return "sandbox";
   const { approval, checks, isolation } = profile.workspace ?? {};
+  // An agent program writes wherever its sandbox lets it, which is a copy at any depth.
+  if (profile.runner !== undefined && canWrite(start.run.parts, granted)) {
+    if (isolation !== "custom") return "sandbox";
+    throw new MandateError(
+      "refused-by-policy",
+      `"${profile.name}" is a program that works in a copy of the whole workspace, and its profile lets it see only a part. Remove the isolation, or the runner.`,
+    );
+  }
   if (isReviewed(start) && canWrite(start.run.parts, granted)) {
     if (isolation !== "custom") return "sandbox";
     // A copy has all of the workspace, and an agent with a folder of its own may see only a part.

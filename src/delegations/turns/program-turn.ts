@@ -1,5 +1,5 @@
 import { type AgentRunner, runnerName } from "../../contracts/agent-runner.ts";
-import type { ProgramReport } from "../../events/event.ts";
+import type { ProgramReport } from "../../events/program-payloads.ts";
 import type { Message, ToolDescription } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
 import type { NativeAct, ToolResult } from "../../tools/tool.ts";

@@ -1,6 +1,6 @@
+import type { openApiRoute } from "../http/openapi/openapi-route.ts";
 import type { DefinedRoute } from "../http/route.ts";
 import type { routes } from "../http/routes/all-routes.ts";
-import type { openApiRoute } from "../http/routes/openapi-route.ts";
 
 export type { Page } from "../http/routes/paging.ts";
 

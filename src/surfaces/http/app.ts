@@ -8,6 +8,7 @@ import { checkHeaders, checkTarget } from "./check-target.ts";
 import { type Caller, Guard } from "./guard.ts";
 import { type MountContext, type MountPoint, type Mounts, mountPoints } from "./mount.ts";
 import { OpenAccess, type OpenRequest, OpenRequests } from "./open-requests.ts";
+import { openApiRoute } from "./openapi/openapi-route.ts";
 import {
   answerPageSession,
   createPageCode,
@@ -19,7 +20,6 @@ import { HttpProblem, problemOf, problemResponse, replyHeaders } from "./problem
 import type { Rate } from "./rate-limiter.ts";
 import { checkForm, readBody } from "./read-body.ts";
 import type { Host, Route } from "./route.ts";
-import { openApiRoute } from "./routes/openapi-route.ts";
 
 export interface AppOptions extends Mounts {
   readonly routes: readonly Route[];

@@ -2,8 +2,8 @@ import { expect, test } from "vitest";
 import { MandateClient } from "../../client/mandate-client.ts";
 import { operationPlaces } from "../../client/operations.ts";
 import { openApiOf } from "../openapi/openapi.ts";
+import { openApiRoute } from "../openapi/openapi-route.ts";
 import { routes } from "./all-routes.ts";
-import { openApiRoute } from "./openapi-route.ts";
 
 const table = [...routes, openApiRoute(() => routes)];
 

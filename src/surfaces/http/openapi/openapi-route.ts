@@ -12,7 +12,7 @@ export function openApiRoute(table: () => readonly Route[]) {
     role: "viewer",
     reply: z.looseObject({ openapi: z.string() }),
     async handle() {
-      const { openApiOf } = await import("../openapi/openapi.ts");
+      const { openApiOf } = await import("./openapi.ts");
       return { ...openApiOf(table()) };
     },
   });
