@@ -1,7 +1,10 @@
 import type { ChildProcess } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LoggedTime } from "../../src/delegations/recovery/logged-time.ts";
+import { replayRun } from "../../src/delegations/replay/replay-run.ts";
 import { checkStore } from "../../src/events/checker/check-store.ts";
+import type { Store } from "../../src/ports/store.ts";
+import { SqliteStore } from "../../src/stores/sqlite/sqlite-store.ts";
 import {
   openProcessFleet,
   type ProcessFleet,
@@ -198,6 +201,7 @@ export class FleetRound {
     }
     for (const run of await store.listRuns({ limit: 100_000 })) {
       if (run.outcome === null) problems.push(`Run ${run.id} is still open.`);
+      problems.push(...(await replayDifferences(store, run.id)));
     }
     const { violations } = await checkStore(store);
     for (const { invariant, message, runId } of violations) {
@@ -205,5 +209,18 @@ export class FleetRound {
     }
     const faults = this.#faults.map(({ kind }) => kind);
     return { runs: this.#runs, delegations, faults, takeovers };
+  }
+}
+
+/** What faults have left behind is a run like any other: the log has all of it. */
+async function replayDifferences(store: Store, runId: string): Promise<readonly string[]> {
+  const memory = new SqliteStore({ path: ":memory:", synchronous: "normal", artifacts: null });
+  try {
+    const { differences } = await replayRun(store, runId, memory);
+    return differences.map(({ message, path }) => `The replay of ${runId}, ${path}: ${message}`);
+  } catch (error) {
+    return [`${runId} cannot be replayed: ${(error as Error).message}`];
+  } finally {
+    await memory.close();
   }
 }

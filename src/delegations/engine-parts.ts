@@ -21,6 +21,7 @@ import type { IsProtected } from "../workspaces/git/copies/judge-changes.ts";
 import type { WorkingCopies } from "../workspaces/git/copies/working-copies.ts";
 import type { MergeCheck } from "../workspaces/git/integration/prepare-merge.ts";
 import type { AgentPrograms } from "./agent-programs.ts";
+import type { TurnPlan } from "./budget.ts";
 import type { LiveDelegation } from "./live-delegation.ts";
 import type { Middleware } from "./middleware.ts";
 import type { Scheduler } from "./scheduler.ts";
@@ -134,6 +135,17 @@ export interface ModelSource {
   price(name: string): TokenPrice | undefined;
   /** Used by a replay: what comes from outside of the request that is about to be made again. */
   recorded?(delegationId: string, request: number): RecordedEstimate | undefined;
+  /**
+   * Used by a replay of a distributed run: what its worker decided to reserve next, by what it knew of the
+   * others' reservations at that moment.
+   */
+  readonly recordedPlan?: ((delegationId: string) => RecordedPlan | undefined) | undefined;
+}
+
+export interface RecordedPlan {
+  readonly plan: TurnPlan;
+  /** Why there was no room. */
+  readonly cause?: Cause;
 }
 
 export type ProfileSource = Pick<

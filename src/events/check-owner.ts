@@ -8,7 +8,8 @@ import type { RunState } from "./run-state.ts";
  * The write guard of every store. Throws "conflict" when the run has events that the writer has not
  * read, and "fenced" when the writer does not own what it writes about. Imports run state only.
  */
-export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): void {
+export function checkOwner(run: RunState, append: Append): void {
+  const { by, declaresDead, events, ifRunSeq } = append;
   if (ifRunSeq !== undefined && ifRunSeq !== run.lastRunSeq) {
     throw new MandateError(
       "conflict",
@@ -16,6 +17,7 @@ export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): voi
     );
   }
   if (run.spread !== null) requireOpenRequests(run, events);
+  if (declaresDead !== undefined) requireClaims(run, declaresDead, events);
   if (by === "operator" || events[0]?.type === "run.started") return;
   if (run.spread !== null) {
     checkShares(run, by, events);
@@ -24,6 +26,14 @@ export function checkOwner(run: RunState, { by, events, ifRunSeq }: Append): voi
   // A claim is itself an append of the new owner, with the next fence.
   if (events[0]?.type === "run.resumed" && by.fence === run.fence + 1) return;
   if (!isOwner(by, run)) throw fenced(`Run ${run.id}`);
+}
+
+/** What a dead worker had is settled for it only until another worker has claimed it. */
+function requireClaims(run: RunState, worker: string, events: readonly NewEvent[]): void {
+  for (const { sub_agent_id: id = "" } of events) {
+    if (run.delegations.get(id)?.share?.worker === worker) continue;
+    throw new MandateError("conflict", `Delegation ${id} was claimed by another worker.`);
+  }
 }
 
 /**

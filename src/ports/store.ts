@@ -118,7 +118,8 @@ export interface Append {
   readonly ifRunSeq?: number;
   /**
    * A worker whose lease has expired. It is declared dead with this append, so nothing more that it
-   * writes is accepted; "fenced" when it is alive after all.
+   * writes is accepted; "fenced" when it is alive after all, "conflict" when another worker has claimed
+   * what the events are about.
    */
   readonly declaresDead?: string;
   /** The contracts of the delegations that these events create. */

@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../../ports/clock.ts";
 import type { DispatchedWork, Dispatcher } from "../../ports/workers.ts";
 import { ofType, openEngine, type TestEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { until } from "../../testing/until.ts";
+import { worstSettlement } from "../ends/cancel-stored.ts";
 
 const profiles = [testProfile("lead", { capabilities: ["primary"], tools: ["list_files"] })];
 /** Its first request is never answered. */
@@ -51,6 +52,23 @@ describe("what a dead worker held", () => {
     expect(requests.map(({ payload }) => payload.request)).toEqual([1, 2]);
     // It has closed: there is nothing left to look after.
     expect(await others[1]?.engine.worker.tendOrphans([orphan])).toEqual([]);
+  });
+
+  it("is settled by the worker that has claimed it, and by no other from then on", async () => {
+    const { client, delegationId, open, runId } = await openOrphaned();
+    await using _all = client;
+    const holder = await open(silent);
+    const [claimed] = ofType(await client.events(runId), "agent.claimed");
+    const by = { worker: holder.store.ownership.worker, fence: 2 };
+    const claim = { type: "agent.claimed", sub_agent_id: delegationId, payload: by } as const;
+    await holder.store.append({ runId, by, events: [claim] });
+    const delegation = (await client.store.readRun(runId))?.delegations.get(delegationId);
+    const late = client.store.append({
+      ...{ runId, by: "operator", declaresDead: claimed?.payload.worker ?? "" },
+      events: delegation === undefined ? [] : worstSettlement(delegation),
+    });
+    await expect(late).rejects.toMatchObject({ code: "conflict" });
+    expect(await client.engine.cancel(runId, "seen")).toBe("cancelled");
   });
 
   it("is left to a worker that lives", async () => {

@@ -44,6 +44,11 @@ export class Course {
     }
   }
 
+  get isDistributed(): boolean {
+    const [first] = this.#events;
+    return first?.type === "run.started" && first.payload.spread !== undefined;
+  }
+
   /** The first recorded event that has not happened again; undefined: all have. */
   get next(): StoredEvent | undefined {
     return this.#events[this.#next];
@@ -206,7 +211,8 @@ export function followCourse(agent: LiveDelegation, course: Course): void {
     return course.pace(agent.id);
   };
   time.untilReleased = async () => {
-    await WorkingTime.prototype.untilReleased.call(time);
+    // Workers of a distributed run learned of a release at moments of their own.
+    if (!course.isDistributed) await WorkingTime.prototype.untilReleased.call(time);
     await course.pace(agent.id);
   };
   // Before it ends it releases its processes: `release` delays it there until its recorded end.

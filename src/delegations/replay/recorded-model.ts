@@ -1,7 +1,10 @@
 import type { TokenPrice } from "../../contracts/token-price.ts";
+import type { Cause } from "../../events/cause.ts";
+import type { StoredEvent } from "../../events/event.ts";
+import { billionths } from "../../ports/dollars.ts";
 import { type Model, type ModelCaller, ModelFault, type ModelUsage } from "../../ports/model.ts";
 import { clip } from "../../text.ts";
-import type { ModelSource } from "../engine-parts.ts";
+import type { ModelSource, RecordedPlan } from "../engine-parts.ts";
 import { type LiveDelegation, requestsOf } from "../live-delegation.ts";
 import type { Middleware } from "../middleware.ts";
 import { StalledRequest } from "../turns/request-model.ts";
@@ -33,6 +36,17 @@ export class RecordedModel implements ModelSource {
         this.#estimated.set(keyOf(payload), payload.cost);
       }
     }
+  }
+
+  /** Absent in a run of one process, where the same decisions follow from the same order. */
+  get recordedPlan(): ((delegationId: string) => RecordedPlan | undefined) | undefined {
+    const { course, recording } = this.#options;
+    if (recording.started.spread === undefined) return undefined;
+    return (id) => {
+      const delegation = recording.delegations.get(id);
+      const [next] = course.nextOf(id, () => true);
+      return delegation && next && planIn(delegation, next);
+    };
   }
 
   resolve(): Model {
@@ -89,6 +103,45 @@ export class RecordedModel implements ModelSource {
     const agent = this.#options.find(delegationId);
     return this.recorded(delegationId, agent === undefined ? 0 : requestsOf(agent));
   }
+}
+
+/** What its worker had decided when it wrote that event next; undefined: the event does not say. */
+function planIn(
+  { contract, events }: RecordedDelegation,
+  { payload, type }: StoredEvent,
+): RecordedPlan | undefined {
+  switch (type) {
+    case "agent.budget_reserved": {
+      const { cost = 0, request, tokens } = payload;
+      const index = events.findIndex((one) => one.payload === payload);
+      const turn = events.slice(index).find((one) => one.type === "agent.model_turn");
+      const isLast = turn?.payload.last === true && isOf(request, events, turn);
+      const reserve = { tokens, cost: billionths(cost) };
+      const maxOutput = contract.model.max_output_tokens;
+      return { plan: { kind: isLast ? "last" : "turn", reserve, maxOutput } };
+    }
+    case "agent.paused":
+      return payload.reason === "budget" ? { plan: { kind: "wait" } } : undefined;
+    case "agent.subagent_failed":
+      if (!exhaustions.has(payload.cause.code)) return undefined;
+      return { plan: { kind: "exhausted" }, cause: payload.cause };
+    case "agent.subagent_waiting_for_merge":
+      return payload.reason === "budget_exhausted" ? { plan: { kind: "exhausted" } } : undefined;
+    default:
+      return undefined;
+  }
+}
+
+const exhaustions: ReadonlySet<Cause["code"]> = new Set([
+  ...(["cost_spent", "cost_too_small", "tokens_too_small"] as const),
+]);
+
+/** Whether a turn answered that request: no other was reserved in between. */
+function isOf(request: number, events: readonly StoredEvent[], turn: StoredEvent): boolean {
+  const reserved = events.findLast(
+    ({ seq, type }) => type === "agent.budget_reserved" && seq < turn.seq,
+  );
+  return reserved?.type === "agent.budget_reserved" && reserved.payload.request === request;
 }
 
 const nothing: TokenPrice = Object.freeze({ input: 0, output: 0 });

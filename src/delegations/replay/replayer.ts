@@ -83,8 +83,10 @@ export class Replayer {
     const recorded = recording.delegations.get(id);
     if (recorded === undefined || run.delegations.byId.has(id)) return;
     const isFirst = run.delegations.byId.size === 0;
+    // One process replays all of it, and every reservation fitted when it was written.
+    const { spread: _, ...started } = recording.started;
     const before: NewEvent[] = isFirst
-      ? [{ type: "run.started", payload: { ...recording.started, ...run.settings.ownership } }]
+      ? [{ type: "run.started", payload: { ...started, ...run.settings.ownership } }]
       : [];
     const agent = createAgent(this.#optionsFor(recorded), before);
     if (isFirst) run.delegations.root = agent;

@@ -150,9 +150,13 @@ export async function hasRoomFor(
 /** More than the words and roles that stand around a message. */
 const aroundMessage = 200;
 
+function planNext(live: LiveDelegation): TurnPlan {
+  return live.run.parts.models.recordedPlan?.(live.id)?.plan ?? planNow(live);
+}
+
 /** Undefined: by that bound a turn with its tools does not fit into what is free now. */
 function reserveNow(live: LiveDelegation): ReservedTurn | undefined {
-  const plan = planNow(live);
+  const plan = planNext(live);
   return plan.kind === "turn" ? reserve(live, plan) : undefined;
 }
 
@@ -165,7 +169,7 @@ async function planCounted(
   use: (live: LiveDelegation, plan: ReservedTurn) => ReservedTurn,
 ): Promise<ReservedTurn> {
   await countPrompt(live);
-  let plan = planNow(live);
+  let plan = planNext(live);
   const { state } = live;
   // If an earlier reservation came too late, the log already says that the delegation waits.
   const isWaiting = state.status === "running" && state.waitingOn.on === "budget";
@@ -173,7 +177,7 @@ async function planCounted(
     live.record(event(live, "agent.paused", { reason: "budget" }));
   }
   const { time } = live.process;
-  for (; plan.kind === "wait"; plan = planNow(live)) await time.withoutSlot(time.untilReleased());
+  for (; plan.kind === "wait"; plan = planNext(live)) await time.withoutSlot(time.untilReleased());
   return use(live, plan);
 }
 
@@ -211,7 +215,9 @@ function isLastTurn({ contract, said: { transcript } }: LiveDelegation): boolean
 function reserve(live: LiveDelegation, plan: Extract<TurnPlan, { reserve: Amount }>): ReservedTurn {
   const { reserve: amount } = plan;
   // Planned from what is free, with nothing awaited in between: it cannot be gone.
-  if (!live.budget.fits(amount)) throw new Error("a planned reservation did not fit");
+  const isRecorded = live.run.parts.models.recordedPlan?.(live.id) !== undefined;
+  if (!isRecorded && !live.budget.fits(amount))
+    throw new Error("a planned reservation did not fit");
   const { request: underWay } = live.process;
   const request = requestsOf(live) + 1;
   const recorded = live.run.parts.models.recorded?.(live.id, request);
@@ -330,7 +336,8 @@ function refusedTurn(live: LiveDelegation, { reply, message, cause }: RefusedTur
 
 /** What a child that ran out of budget can still hand in. `cause`: why its last request was refused. */
 export function bestSoFar(live: LiveDelegation, cause?: Cause): Ending {
-  return bestText(live, "budget_exhausted") ?? failure(cause ?? whyNoAnswer(live));
+  const why = live.run.parts.models.recordedPlan?.(live.id)?.cause ?? cause;
+  return bestText(live, "budget_exhausted") ?? failure(why ?? whyNoAnswer(live));
 }
 
 /** The failure of a child from whose conversation nothing more can be removed. */
