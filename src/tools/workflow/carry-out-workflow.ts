@@ -1,7 +1,9 @@
 import type { Clock } from "../../ports/clock.ts";
 import type {
+  DelegationRequest,
   Delegator,
   EarlierCall,
+  StartOutcome,
   WorkflowEvent,
   WorkflowRecorder,
 } from "../../ports/delegator.ts";
@@ -86,7 +88,8 @@ export class CarriedOutWorkflow {
   readonly #results: ResultsInOrder;
   readonly #window: Window;
   readonly #timers = new Map<number, () => void>();
-  /** Children that have not closed. */
+  /** Children that are being started, and those that have not closed. */
+  readonly #starting = new Set<Promise<StartOutcome>>();
   readonly #open = new Set<string>();
   #agents = 0;
   #calls = 0;
@@ -264,14 +267,24 @@ export class CarriedOutWorkflow {
   async #delegate(request: Extract<Asking, { kind: "agent" }>, key: string): Promise<CallOutcome> {
     const { delegator, signal } = this.#parts;
     signal.throwIfAborted();
-    const started = await delegator.start(requestFor(request, key), "delegate");
+    const starting = this.#start(requestFor(request, key));
+    this.#starting.add(starting);
+    const started = await starting;
+    this.#starting.delete(starting);
     if (!started.started) return refusedOutcome(started);
     const { delegationId } = started;
-    this.children.add(delegationId);
-    this.#open.add(delegationId);
     const result = (await delegator.results.join([delegationId], undefined)).get(delegationId);
     this.#open.delete(delegationId);
     return result ? outcomeOf(result, request) : thrown(`${delegationId} ended without a result.`);
+  }
+
+  async #start(request: DelegationRequest): Promise<StartOutcome> {
+    const started = await this.#parts.delegator.start(request, "delegate");
+    if (started.started) {
+      this.children.add(started.delegationId);
+      this.#open.add(started.delegationId);
+    }
+    return started;
   }
 
   #timer(request: Extract<Asking, { kind: "timer" }>): void {
@@ -383,6 +396,7 @@ export class CarriedOutWorkflow {
   /** Closes what the script left open when it ended. */
   async #leave(): Promise<void> {
     this.#window.close();
+    await Promise.allSettled(this.#starting);
     for (const id of this.#open) await this.#parts.delegator.cancel(id, "The workflow has ended.");
   }
 }

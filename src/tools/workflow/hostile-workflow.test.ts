@@ -58,6 +58,34 @@ describe("a hostile script", () => {
     }
   });
 
+  it("harms no run beside it, however it ends", async () => {
+    await using mandate = await openEngine({ ...options, model: echoModel() });
+    const ends = [
+      ["const a = {}; a.a = a; return a", "contains itself"],
+      ["return new Proxy({}, { ownKeys() { throw new TypeError('trap') } })", "trap"],
+      ["await new Promise(() => {}); return 1", "never happens"],
+      ["const f = () => f(); f()", "call stack"],
+      ["const all = []; for (;;) all.push(new Array(1e5).fill(1))", "memory"],
+      ["Object.prototype.toJSON = () => ({ kind: 'x' }); await agent('x')", "interface"],
+      ["return await agent('x', { schema: { type: 'object', $ref: '#/nowhere' } })", "schema"],
+      ["throw Object.create(null)", "Error"],
+    ] as const;
+    const kind =
+      "Object.prototype.polluted = 1; Array.prototype.map = null; await agent('ECHO<a>')";
+    const beside =
+      "return [({}).polluted ?? 'clean', await agent('ECHO<b>'), [1].map((x) => x + 1)]";
+    const runs = await Promise.all(
+      [...ends.map(([script]) => script), kind, beside].map(async (script) =>
+        mandate.run(await requestOf(mandate, script)),
+      ),
+    );
+    for (const [index, [script, sentence]] of ends.entries()) {
+      expect([script, runs[index]?.result.status]).toEqual([script, "failed"]);
+      expect(runs[index]?.result.result, script).toContain(sentence);
+    }
+    expect(runs.at(-1)?.result.result).toBe('["clean","b",[2]]');
+  });
+
   it("writes no long texts into the log by what it calls, names or throws", async () => {
     await using mandate = await openEngine({ ...options, model: echoModel() });
     const script = `const long = "x".repeat(1_000_000)

@@ -71,3 +71,12 @@ test("a script that is too long or nested too deep is refused", () => {
   const deep = `${head}return ${"!".repeat(3000)}1`;
   expect(problemOf(deep)).toBeUndefined();
 });
+
+test("what a module reads as code and a script as a comment is refused", () => {
+  const hidden = `${head}const q = a <!--b /*\nhidden()\n//*/ ;`;
+  expect(problemOf(hidden)).toContain("x.js:2:13: A workflow has no HTML comments");
+  expect(
+    problemOf(`${head}return \`<!-- \${1} -->\` + "<!--" + /<!--/.source // <!--`),
+  ).toBeUndefined();
+  expect(problemOf(`${head}for (let i = 3; i-->0;) log(i < !--i)`)).toBeUndefined();
+});

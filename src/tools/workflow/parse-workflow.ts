@@ -4,7 +4,7 @@
  * control.
  */
 import { createRequire } from "node:module";
-import type { Expression, Node, ObjectExpression, Program } from "acorn";
+import type { Expression, Node, ObjectExpression, Options, Program, Token } from "acorn";
 
 const require = createRequire(import.meta.url);
 
@@ -66,6 +66,7 @@ export function parseWorkflow(
     const control = isInline ? text.search(controlCharacter) : -1;
     if (control >= 0) throw new Refused(control, "An inline script has no control characters.");
     const program = readProgram(text);
+    refuseOtherComments(text);
     const declared = findMeta(program, isLenient);
     refuseForbidden(program, declared.statement);
     return { meta: metaOf(declared.value, isLenient), body: bodyOf(text, declared, isLenient) };
@@ -93,23 +94,39 @@ class Refused extends Error {
   }
 }
 
+const parsing: Options = {
+  ecmaVersion: "latest",
+  sourceType: "module",
+  allowReturnOutsideFunction: true,
+  allowAwaitOutsideFunction: true,
+  allowHashBang: true,
+};
+
 function readProgram(text: string): Program {
   try {
     // Loaded for the first script: most programs run none.
     const { parse } = require("acorn") as typeof import("acorn");
-    return parse(text, {
-      ecmaVersion: "latest",
-      sourceType: "module",
-      allowReturnOutsideFunction: true,
-      allowAwaitOutsideFunction: true,
-      allowHashBang: true,
-    });
+    return parse(text, parsing);
   } catch (error) {
     if (error instanceof RangeError) throw new Refused(0, "The script is nested too deep.");
     const { message, pos } = error as { readonly message: string; readonly pos?: number };
     const words = message.replace(/ \(\d+:\d+\)$/, "");
     throw new Refused(pos ?? 0, `${words}. A workflow is plain JavaScript, without types.`);
   }
+}
+
+/**
+ * Outside of modules `<!--` begins a comment: the interpreter would skip what was read as code here, and
+ * run what was read as a comment.
+ */
+function refuseOtherComments(text: string): void {
+  if (!text.includes("<!--")) return;
+  const { parse, tokTypes } = require("acorn") as typeof import("acorn");
+  const onToken = ({ start, type }: Token): void => {
+    if (type !== tokTypes.relational || !text.startsWith("<!--", start)) return;
+    throw new Refused(start, "A workflow has no HTML comments: write a space after <.");
+  };
+  parse(text, { ...parsing, onToken });
 }
 
 interface DeclaredMeta {

@@ -23,6 +23,19 @@ test("every primitive gives, returns null or throws as in the original", async (
   expect(budget).toHaveLength(3);
 });
 
+test("accepted scripts of the parse cases end as in the original, with the same results", async () => {
+  await using mandate = await openEngine({ ...options, model: echoModel() });
+  const cases = conformance.parse.filter(({ status }) => status !== undefined);
+  expect(cases).toHaveLength(40);
+  for (const { id, result: expected, script, status } of cases) {
+    const { result } = await mandate.run(await requestOf(mandate, script));
+    expect([id, result.status], result.result).toEqual([id, status]);
+    if (status === "failed") continue;
+    const isText = typeof expected === "string";
+    expect([id, isText ? result.result : JSON.parse(result.result)]).toEqual([id, expected]);
+  }
+});
+
 test("agents are delegations with labels, and phases and lines are recorded", async () => {
   await using mandate = await openEngine({ ...options, model: echoModel() });
   const script = `phase("One"); log("begun")

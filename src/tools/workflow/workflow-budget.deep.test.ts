@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { defaultConfig } from "../../control/config.ts";
 import { ofType, openEngine, testProfile } from "../../testing/engine-fixture.ts";
 import { echoModel, requestOf } from "./workflow-run.test-support.ts";
 
@@ -87,4 +88,20 @@ test("no more agents work at once than the script is given", async () => {
   const script = fan.replace("100 }", "12 }");
   await mandate.run(await requestOf(mandate, script, { limits: { maxConcurrent: 2 } }));
   expect(most).toBe(2);
+});
+
+test("the 1,001st agent throws, and the others have answered", async () => {
+  const limits = { ...defaultConfig.limits, maxChildren: 2000 };
+  await using mandate = await openEngine({
+    ...options,
+    config: { limits },
+    model: ({ caller }) => caller.task,
+  });
+  const script = `const all = await parallel(Array.from({ length: 1000 }, (_, i) => () => agent("n" + i)))
+    const more = await parallel([() => agent("more")])
+    try { await agent("one more") } catch (e) { return [all.filter((text, i) => text === "n" + i).length, more, e.message] }`;
+  const { events, result } = await mandate.run(await requestOf(mandate, script));
+  const message = "A workflow has at most 1000 agents.";
+  expect(JSON.parse(result.result)).toEqual([1000, [null], message]);
+  expect(ofType(events, "agent.subagent_created")).toHaveLength(1001);
 });

@@ -164,26 +164,33 @@ export function installGlobals(
 
   function listOf(value: unknown, name: string): readonly unknown[] {
     if (!isArray(value)) throw new TypeError(`${name}() takes an array.`);
-    if (value.length <= settings.mostItems) return [...value];
-    throw new RangeError(`${name}() takes at most ${settings.mostItems} elements.`);
+    const { length } = value;
+    if (length > settings.mostItems) {
+      throw new RangeError(`${name}() takes at most ${settings.mostItems} elements.`);
+    }
+    // By index: the script may have given the array an iterator of its own.
+    const list: unknown[] = [];
+    for (let index = 0; index < length; index += 1) list[index] = value[index];
+    return list;
   }
 
-  /** Functions vanish, and of other objects their own fields stay. */
-  function copied(value: unknown, above: readonly object[] = []): unknown {
+  /** Functions vanish, and of other objects their own fields stay. `above`: what is being copied. */
+  function copied(value: unknown, above: Set<object> = new Set()): unknown {
     if (typeof value === "function" || typeof value === "symbol") return undefined;
     if (typeof value !== "object" || value === null) return value;
-    if (above.includes(value))
-      throw new TypeError("A value that contains itself cannot be copied.");
-    const inside = [...above, value];
-    if (isArray(value)) return value.map((each) => copied(each, inside));
-    return fromEntries(
-      keys(value).flatMap((key) => {
-        const each = (value as Record<string, unknown>)[key];
-        return typeof each === "function" || typeof each === "symbol"
-          ? []
-          : [[key, copied(each, inside)]];
-      }),
-    );
+    if (above.has(value)) throw new TypeError("A value that contains itself cannot be copied.");
+    above.add(value);
+    const copy = isArray(value)
+      ? value.map((each) => copied(each, above))
+      : fromEntries(
+          keys(value).flatMap((key) => {
+            const each = (value as Record<string, unknown>)[key];
+            const vanishes = typeof each === "function" || typeof each === "symbol";
+            return vanishes ? [] : [[key, copied(each, above)]];
+          }),
+        );
+    above.delete(value);
+    return copy;
   }
 
   async function workflow(ref: unknown, args?: unknown): Promise<unknown> {

@@ -1,6 +1,6 @@
 /** The thread that a script runs in: one interpreter, and JSON texts across its border. */
 import { parentPort, workerData } from "node:worker_threads";
-import { Intrinsics, type JSValueHandle, QuickJS } from "quickjs-wasi";
+import { Intrinsics, type JSValueHandle, MAX_STACK_SIZE, QuickJS } from "quickjs-wasi";
 import { installGlobals } from "./workflow-globals.ts";
 
 export interface WorkflowThreadData {
@@ -37,6 +37,8 @@ async function run(data: WorkflowThreadData): Promise<void> {
   const vm = await QuickJS.create({
     wasm: interpreter,
     memoryLimit: memoryBytes,
+    // Deeper recursion is an error that the script can catch.
+    maxStackSize: MAX_STACK_SIZE,
     intrinsics: Intrinsics.ALL & ~extras,
     timezoneOffset: 0,
     // Every run sees the same time, and so the same seed.

@@ -88,7 +88,12 @@ export class WorkflowVm {
       name: "mandate-workflow",
       env: {},
       stdin: false,
-      resourceLimits: { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 32 },
+      // The stack is larger than the interpreter's own limit needs.
+      resourceLimits: {
+        maxOldGenerationSizeMb: 256,
+        maxYoungGenerationSizeMb: 32,
+        stackSizeMb: 16,
+      },
     });
     return new WorkflowVm(thread, stretchMs);
   }
