@@ -271,7 +271,7 @@ export class CarriedOutWorkflow {
     this.#starting.add(starting);
     const started = await starting;
     this.#starting.delete(starting);
-    if (!started.started) return refusedOutcome(started);
+    if (!started.started) return refusedOutcome(started, request);
     const { delegationId } = started;
     const result = (await delegator.results.join([delegationId], undefined)).get(delegationId);
     this.#open.delete(delegationId);

@@ -89,3 +89,13 @@ test("patterns of a schema are matched in linear time, and a wrong answer throws
   const message = "The answer does not match the pattern ^([a-z]+)+-[0-9]+$.";
   expect(JSON.parse(result.result)).toEqual(["ab-12", message]);
 });
+
+test("a script continues without an agent type that is not there", async () => {
+  await using mandate = await openEngine({ ...options, model: echoModel() });
+  const script = `return await agent("ECHO<x>", { agentType: "finder" }).catch((error) => {
+    if (!String(error).includes("not found")) throw error
+    return agent("ECHO<y>")
+  })`;
+  const { result } = await mandate.run(await requestOf(mandate, script));
+  expect(result.result).toBe("y");
+});

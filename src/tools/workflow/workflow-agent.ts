@@ -96,10 +96,13 @@ const usualAgents: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** A start that was refused: the script can catch it. */
-export function refusedOutcome({
-  reason,
-}: Extract<StartOutcome, { readonly started: false }>): CallOutcome {
-  return thrown(reason);
+export function refusedOutcome(
+  { reason, rule }: Extract<StartOutcome, { readonly started: false }>,
+  { agentType }: RequestedAgent,
+): CallOutcome {
+  // Scripts look for the words of the format, to continue with the agent that every installation has.
+  const isUnknown = agentType !== undefined && (rule === "profile" || rule === "agent");
+  return thrown(isUnknown ? `Agent type '${agentType}' not found: ${reason}` : reason);
 }
 
 /** What the script gets of an agent that has closed. */
