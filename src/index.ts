@@ -61,6 +61,7 @@ export type {
   SessionTrigger,
 } from "./sessions/session.ts";
 export type { SessionEntry } from "./sessions/session-entry.ts";
+export type { WorkflowCallView, WorkflowView } from "./sessions/workflow-view.ts";
 export type { AiSdkTool, DelegationTools, MandateSessions } from "./surfaces/library/handles.ts";
 export type {
   CommandAuthor,

@@ -28,6 +28,8 @@ import type { UsableWorkflow, WorkflowSource } from "../tools/workflow/workflow-
 
 /** The part of a runtime that workflows use. */
 export interface WorkflowParts {
+  /** What is trusted may have changed in another process. */
+  readonly control: { readonly view: { refresh(now: true): Promise<void> | undefined } };
   readonly engine: Engine;
   readonly profiles: Pick<ProfileRegistry, "get">;
   readonly store: Store;
@@ -77,13 +79,14 @@ export interface WorkflowRequested {
 
 /** The request of its run. A listed script has to be trusted: no person reads it here. */
 export async function requestedWorkflow(
-  parts: Pick<WorkflowParts, "profiles" | "store" | "workflows">,
+  parts: Pick<WorkflowParts, "control" | "profiles" | "store" | "workflows">,
   { args, limits, name, script }: WorkflowRequested,
   workspace: string | null,
 ): Promise<WorkflowRequest> {
   if ((name === undefined) === (script === undefined)) {
     throw new MandateError("usage", "A workflow is given by its name, or as a script.");
   }
+  if (name !== undefined) await parts.control.view.refresh(true);
   const found = name === undefined ? undefined : parts.workflows.child(name, workspace);
   return workflowToRun(parts, {
     script: found?.script ?? script ?? "",
@@ -122,6 +125,11 @@ function isRootOf({ delegationId }: WorkflowView, { delegations }: RunState): bo
   return delegations.get(delegationId)?.parentId === null;
 }
 
+export interface SkippedAgent {
+  readonly delegationId: string;
+  readonly outcome: "skipped" | "already_terminal";
+}
+
 /**
  * Skips one agent of a workflow: its delegation is cancelled, and the script gets `null`. `key`: that
  * of the call. An agent that has not started has no delegation yet, and cannot be skipped.
@@ -130,7 +138,7 @@ export async function skipAgent(
   { engine }: Pick<WorkflowParts, "engine">,
   { view }: Pick<WorkflowRun, "view">,
   { key, reason }: { readonly key: string; readonly reason: string },
-): Promise<{ readonly delegationId: string; readonly outcome: "skipped" | "already_terminal" }> {
+): Promise<SkippedAgent> {
   const call = view.calls.find((one) => one.key === key && one.kind === "agent");
   if (call === undefined) {
     throw new MandateError("usage", `The workflow has no agent ${key}. Its calls are in its view.`);
@@ -186,13 +194,14 @@ export interface ResumeWishes {
  * interrupted calls run. The run itself continues where nothing but the interruption is to be undone.
  */
 export async function resumeWorkflow(
-  { engine, profiles, store, workflows }: WorkflowParts,
+  { control, engine, profiles, store, workflows }: WorkflowParts,
   found: WorkflowRun,
   wishes: ResumeWishes,
 ): Promise<Resumed> {
   const { document, run, view } = found;
   const isOpen = run.outcome === null;
   if (isOpen && !(await isRunInterrupted(store, run))) throw underWay(run.id);
+  await control.view.refresh(true);
   const script = await changedScript(workflows, document, wishes);
   const hasFailed = view.calls.some(({ state }) => isFailed.has(state));
   const { args = document.args, limits } = wishes;
@@ -202,7 +211,7 @@ export async function resumeWorkflow(
     isDeepStrictEqual(args, document.args) &&
     (limits === undefined || isDeepStrictEqual(limits, document.limits)) &&
     isHeldTo(contract, wishes.run);
-  if (isOpen && isAsBefore && !hasFailed) return engine.resume(run.id, wishes.by);
+  if (isOpen && isAsBefore && !hasFailed) return engine.resume(run.id, wishes.by, wishes.run);
   const request = await workflowToRun(
     { profiles, store },
     {

@@ -15,6 +15,7 @@ import type {
 } from "../../application/kept-work/kept-work.ts";
 import type { Memories } from "../../application/memories.ts";
 import type { WaitingContent } from "../../application/waiting-content.ts";
+import type { SkippedAgent } from "../../application/workflow-runs.ts";
 import type { ConfigFile } from "../../control/config-schema.ts";
 import type { ControlPlane } from "../../control/records/control-plane.ts";
 import type { Principal } from "../../control/records/principal.ts";
@@ -30,6 +31,7 @@ import type { EventQuery } from "../../ports/store.ts";
 import type { RuntimeOptions } from "../../runtime.ts";
 import type { Inbox } from "../../sessions/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
+import type { WorkflowView } from "../../sessions/workflow-view.ts";
 import type { DelegationTools, MandateSessions } from "./handles.ts";
 
 export interface MandateOptions extends Omit<RuntimeOptions, "config" | "consent" | "scheduler"> {
@@ -144,10 +146,11 @@ export interface RunHandle {
 }
 
 /** New limits of a resumed run; absent: those of the old one. */
-export type ResumeOptions = Pick<
-  DelegationParameters,
-  "maxTokens" | "maxTokenBudget" | "maxCost" | "timeout"
->;
+export interface ResumeOptions
+  extends Pick<DelegationParameters, "maxTokens" | "maxTokenBudget" | "maxCost" | "timeout"> {
+  /** Of a run that carries out a workflow: other arguments or limits than before. */
+  readonly workflow?: Pick<WorkflowParameters, "args" | "limits">;
+}
 
 /** A run that continues, or that was started to continue a delegation. */
 export interface ResumedRunHandle extends RunHandle {
@@ -180,6 +183,19 @@ export interface Mandate {
    * console.log(JSON.parse((await run.result).result));
    */
   runWorkflow(parameters: WorkflowParameters): Promise<RunHandle>;
+  /**
+   * The workflow of a run, or of one of its delegations: phases, and each call with its state, its
+   * delegation, and why it ran again. Null: it carries out none.
+   */
+  getWorkflow(id: string): Promise<WorkflowView | null>;
+  /**
+   * Skips one agent of a workflow that works, by the key of its call: the script gets `null`.
+   *
+   * @example
+   * const call = (await mandate.getWorkflow(run.runId))?.calls.find(({ label }) => label === "slow");
+   * if (call) await mandate.skipAgent(run.runId, call.key);
+   */
+  skipAgent(id: string, key: string): Promise<SkippedAgent>;
   /** Delegates and waits for the result, also for background children. */
   delegate(parameters: DelegationParameters): Promise<RunResult>;
   listActive(): Promise<readonly DelegationInfo[]>;
@@ -203,7 +219,8 @@ export interface Mandate {
    * Resumes a run or a delegation by its id. A run that was paused, or whose process is gone,
    * continues itself under its contract. What was cancelled or failed continues as a new run on the
    * old conversation and copy. Of a session that another program's agent held, every sub-agent that
-   * did not complete is resumed. Throws "not-resumable" with the reason otherwise.
+   * did not complete is resumed. A workflow takes its recorded results, and its script as it is now
+   * where the file is trusted. Throws "not-resumable" with the reason otherwise.
    *
    * @example
    * await mandate.interrupt(run.runId);

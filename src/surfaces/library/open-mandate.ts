@@ -25,7 +25,13 @@ import { Memories } from "../../application/memories.ts";
 import { Forks } from "../../application/replay.ts";
 import type { VerifyOptions } from "../../application/verify-home.ts";
 import { type WaitingContent, waitingContent } from "../../application/waiting-content.ts";
-import { requestedWorkflow } from "../../application/workflow-runs.ts";
+import {
+  readWorkflowRun,
+  requestedWorkflow,
+  resumeAny,
+  type SkippedAgent,
+  skipAgent,
+} from "../../application/workflow-runs.ts";
 import type { Config } from "../../control/config.ts";
 import { loadConfig } from "../../control/load-config.ts";
 import { findPlaces } from "../../control/places.ts";
@@ -45,6 +51,7 @@ import { createRuntime, type Runtime } from "../../runtime.ts";
 import { infoOf } from "../../sessions/delegation-result.ts";
 import { Inbox } from "../../sessions/inbox.ts";
 import type { SentTo } from "../../sessions/send-message.ts";
+import type { WorkflowView } from "../../sessions/workflow-view.ts";
 import {
   type DelegationTools,
   delegationTools,
@@ -202,12 +209,23 @@ class LibraryMandate implements Mandate {
     const { maxCost, timeout, workspace, ...workflow } = parameters;
     requireDollars("maxCost", maxCost);
     requireCount("timeout", timeout, 1);
-    await this.#runtime.control.view.refresh(true);
     const request = await requestedWorkflow(this.#runtime, workflow, workspace ?? null);
     const maxTokens = tokensOf(parameters);
     const limits = { maxCost, maxTokens, timeoutMs: timeout };
     const started = await this.#runtime.engine.startRun({ ...request, ...limits, workspace });
     return runHandle(started);
+  }
+
+  async getWorkflow(id: string): Promise<WorkflowView | null> {
+    return (await readWorkflowRun(this.#runtime.store, id))?.view ?? null;
+  }
+
+  async skipAgent(id: string, key: string): Promise<SkippedAgent> {
+    const found = await readWorkflowRun(this.#runtime.store, id);
+    if (found === undefined) {
+      throw new MandateError("unknown-run", `${id} carries out no workflow.`);
+    }
+    return skipAgent(this.#runtime, found, { key, reason: "skipped by its caller" });
   }
 
   /** The profile of a name or a handle. */
@@ -263,7 +281,8 @@ class LibraryMandate implements Mandate {
     requireDollars("maxCost", maxCost);
     requireCount("timeout", timeoutMs, 1);
     const limits = { maxTokens, maxCost, timeoutMs };
-    return resumeHandle(await this.#runtime.engine.resume(id, undefined, limits));
+    const { workflow } = options;
+    return resumeHandle(await resumeAny(this.#runtime, id, { limits, workflow }));
   }
 
   async replay(runId: string): Promise<ReplayedRun> {

@@ -196,6 +196,7 @@ export const resumeKeys = {
   maxTokenBudget: true,
   maxCost: true,
   timeout: true,
+  workflow: true,
 } satisfies Keys<ResumeOptions>;
 
 export const forkKeys = {

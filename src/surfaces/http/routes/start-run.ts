@@ -109,7 +109,6 @@ async function whatToDo(host: Host, body: StartRunBody, workspace: string | null
   }
   if (workflow !== undefined) {
     if (plan !== undefined) throw usage("Give a plan or a workflow, not both.");
-    await host.runtime.control.view.refresh(true);
     return requestedWorkflow(host.runtime, workflow, workspace);
   }
   if (plan === undefined) throw usage("A run needs a task, a plan or a workflow.");

@@ -1,4 +1,7 @@
+import { mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { sha256 } from "../../../events/hash-chain.ts";
 import { ofType, testProfile } from "../../../testing/engine-fixture.ts";
 import { until } from "../../../testing/until.ts";
 import { openApi, refusal, type TestApi } from "./api.test-support.ts";
@@ -99,6 +102,44 @@ describe("a workflow over HTTP", () => {
     const wish = { runId: plain.runId, workflow: { args: 1 } };
     expect(await refusal(api.client.resumeRun(wish))).toBe("400 usage");
     expect(await refusal(api.client.getWorkflow({ runId: plain.runId }))).toBe("404 unknown-run");
+  });
+
+  it("takes an edited script when it is trusted, and its own copy when the file is gone", async () => {
+    const { asked, fails, options } = scene({ fails: ["c", "last "] });
+    await using api = await openApi(options);
+    const file = join(api.engine.workspace, ".claude", "workflows", "m.js");
+    mkdirSync(dirname(file), { recursive: true });
+    const write = async (text: string, trusted: boolean): Promise<void> => {
+      writeFileSync(file, text);
+      const by = { id: "ada", role: "operator" } as const;
+      if (trusted) await api.engine.control.plane.trust(sha256(text), { file, name: "m" }, by);
+    };
+    await write(script, true);
+    const { runId } = await api.client.startRun({ workflow: { name: "m" }, wait: 20_000 });
+    expect(asked).toEqual(["a", "b", "c", "last "]);
+    fails.length = 0;
+    const edited = script.replace('"b"', '"b2"');
+    await write(edited, false);
+    expect(await refusal(api.client.resumeRun({ runId }))).toBe("403 refused-by-policy");
+    await write("const x: number = 1", false);
+    expect(await refusal(api.client.resumeRun({ runId }))).toBe("422 workflow-invalid");
+    await write(edited, true);
+    asked.length = 0;
+    const second = await api.client.resumeRun({ runId });
+    await api.client.getRun({ runId: second.runId, wait: 20_000 });
+    expect(asked).toEqual(["b2", "c", "last "]);
+    const { calls } = await api.client.getWorkflow({ runId: second.runId });
+    expect(calls.map(({ label, why }) => [label, why])).toEqual([
+      ["a", undefined],
+      ["b2", "new"],
+      ["c", "failed"],
+      ["last", "failed"],
+    ]);
+    rmSync(file);
+    asked.length = 0;
+    const third = await api.client.resumeRun({ runId });
+    await api.client.getRun({ runId: third.runId, wait: 20_000 });
+    expect(asked).toEqual(["c", "last "]);
   });
 
   it("is resumed once, however many ask for it at once", async () => {
