@@ -16,7 +16,7 @@ export class DelegationProcess {
   readonly time: WorkingTime;
   readonly appends = new UnsettledAppends();
   readonly end: DelegationEnd;
-  readonly request: RequestUnderWay = { received: 0, promptBound: 0, estimates: new Map() };
+  readonly request: RequestUnderWay = { received: 0, promptBound: 0, estimates: null };
   /** The next step index. Children, and the steps of plans, have lower ones. */
   nextStep = 1;
   /** The children, in the order of their steps. */
@@ -69,8 +69,8 @@ interface RequestUnderWay {
   received: number | null;
   /** The bound on the tokens of the delegation's prompt. */
   promptBound: number;
-  /** Requests that this process settled as estimates, by number: they can still be corrected. */
-  readonly estimates: Map<number, Estimate>;
+  /** Requests that this process settled as estimates, by number, and can still correct; null: none. */
+  estimates: Map<number, Estimate> | null;
 }
 
 const settled: Promise<unknown> = Promise.resolve();
@@ -167,7 +167,14 @@ class UnsettledAppends {
     this.count++;
     this.#open++;
     this.#unsettled = this.#unsettled.length === 0 ? [append] : [...this.#unsettled, append];
-    append.then(this.#written, this.#refused);
+    // Closures that live as long as the append: a delegation may wait for an hour after it.
+    append.then(
+      () => this.#written(),
+      (error: unknown) => {
+        this.#open--;
+        this.breakOff(error);
+      },
+    );
   }
 
   /** What follows from an append that was refused must not be written either. */
@@ -191,17 +198,12 @@ class UnsettledAppends {
     return this.#settling;
   }
 
-  readonly #written = (): void => {
+  #written(): void {
     this.isKnown = true;
     this.#open--;
     // Written events are not kept in memory by what waited for them.
     if (this.#open === 0 && this.refusal === null) this.#forget();
-  };
-
-  readonly #refused = (error: unknown): void => {
-    this.#open--;
-    this.breakOff(error);
-  };
+  }
 
   #forget(): void {
     this.#unsettled = none;
@@ -209,9 +211,9 @@ class UnsettledAppends {
   }
 
   /** The delegation's own work writes nothing more; its close is still written. */
-  readonly breakOff = (error: unknown): void => {
+  breakOff(error: unknown): void {
     this.refusal ??= error;
-  };
+  }
 
   /** The delegation starts from its log again, which has nothing of what was refused. */
   startOver(): void {
@@ -332,6 +334,7 @@ export class Interruptible {
   #interrupt(reason: Stopped): void {
     const listeners = this.#listeners;
     this.#listeners = null;
+    this.#live.process.time.watched?.abort(reason);
     for (const listener of listeners ?? []) listener(reason);
   }
 }

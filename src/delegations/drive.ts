@@ -7,7 +7,7 @@ import { closeWith } from "./ends/close.ts";
 import { unfinished } from "./ends/closing-events.ts";
 import { type Ending, failure, retryable, Stopped, Suspended } from "./ends/ending.ts";
 import { event, type LiveDelegation, openChildren } from "./live-delegation.ts";
-import { type AfterAttempt, afterAttempt, next } from "./next.ts";
+import { type AfterAttempt, afterAttempt, type Command, next } from "./next.ts";
 import { askPerson } from "./turns/ask-person.ts";
 import { sessionChildrenOf } from "./turns/caller.ts";
 import { performCalls } from "./turns/perform-calls.ts";
@@ -18,10 +18,14 @@ import { backoff, bestSoFar, hasRoomFor, takeTurn } from "./turns/take-turn.ts";
 export async function drive(live: LiveDelegation): Promise<void> {
   const of = live.contract.execution.max_retries + 1;
   for (;;) {
-    let ending: Ending;
+    let ending: Ending | null = null;
     // This is no function of its own: each waiting function costs memory for every waiting delegation.
     try {
-      ending = await takeTurns(live);
+      while (ending === null) {
+        const command = commandFor(live);
+        if (command.do === "ask-model") await readNews(live);
+        ending = (await carryOut(live, command)) ?? null;
+      }
       // After a suspension the outcome is decided again, from the log.
       if (live.work.suspension !== null) throw live.work.suspension;
     } catch (error) {
@@ -56,7 +60,13 @@ export async function drive(live: LiveDelegation): Promise<void> {
 
 /** The only attempt of a watcher at what it was shown. */
 export async function watchOnce(live: LiveDelegation): Promise<Ending> {
-  const after = judgeAttempt(live, await takeTurns(live));
+  let ending: Ending | null = null;
+  while (ending === null) {
+    const command = commandFor(live);
+    if (command.do === "ask-model") await readNews(live);
+    ending = (await carryOut(live, command)) ?? null;
+  }
+  const after = judgeAttempt(live, ending);
   return after.do === "close" ? after.ending : failure(after.cause);
 }
 
@@ -74,45 +84,47 @@ function outOfTime({ work }: LiveDelegation, error: unknown): Ending {
   return retryable(cut.cause);
 }
 
-/** One attempt: carries out what `next` decides and records it, until something ends the attempt. */
-async function takeTurns(live: LiveDelegation): Promise<Ending> {
-  const { contract } = live;
-  for (;;) {
-    const { transcript } = live.said;
-    const command = next({ contract, transcript, running: childrenAtWork(live) });
-    let ending: Ending | null = null;
-    switch (command.do) {
-      case "say":
-        say(live, command.from, command.reminder);
-        break;
-      case "perform-calls":
-        await performCalls(live);
-        break;
-      case "ask-person":
-        ending = await askWhatNext(live, command.question);
-        break;
-      case "end": {
-        ending = command.ending;
-        const isOutput = ending.kind === "output" && !ending.truncated;
-        // A message arrived before the answer was handed in: another turn reads it.
-        if (isOutput && (await deliverMail(live, true))) ending = null;
-        break;
-      }
-      case "ask-model": {
-        // A replay has the lines that were recorded.
-        const session = live.run.parts.models.recorded ? null : sessionChildrenOf(live);
-        if (session !== null) await tellOfEnded(live, session);
-        await deliverMail(live);
-        live.work.throwIfStopped();
-        const { runner } = contract;
-        ending = await (runner === undefined ? takeTurn(live) : takeProgramTurn(live, runner));
-        break;
-      }
-      default:
-        return command satisfies never;
+function commandFor(live: LiveDelegation): Command {
+  const { contract, said } = live;
+  return next({ contract, transcript: said.transcript, running: childrenAtWork(live) });
+}
+
+type Outcome = Ending | null | undefined;
+
+/** Carries out one command and records what happened, until something ends the attempt. */
+function carryOut(live: LiveDelegation, command: Command): Outcome | Promise<Outcome> {
+  switch (command.do) {
+    case "say":
+      say(live, command.from, command.reminder);
+      return null;
+    case "perform-calls":
+      return performCalls(live);
+    case "ask-person":
+      return askWhatNext(live, command.question);
+    case "end":
+      return unlessAddressed(live, command.ending);
+    case "ask-model": {
+      const { runner } = live.contract;
+      return runner === undefined ? takeTurn(live) : takeProgramTurn(live, runner);
     }
-    if (ending !== null) return ending;
+    default:
+      return command satisfies never;
   }
+}
+
+/** Null: a message arrived before the answer was handed in, and another turn reads it. */
+async function unlessAddressed(live: LiveDelegation, ending: Ending): Promise<Ending | null> {
+  const isOutput = ending.kind === "output" && !ending.truncated;
+  return isOutput && (await deliverMail(live, true)) ? null : ending;
+}
+
+/** Before a request: messages, and which background children have ended. */
+async function readNews(live: LiveDelegation): Promise<void> {
+  // A replay has the lines that were recorded.
+  const session = live.run.parts.models.recorded ? null : sessionChildrenOf(live);
+  if (session !== null) await tellOfEnded(live, session);
+  await deliverMail(live);
+  live.work.throwIfStopped();
 }
 
 function childrenAtWork(live: LiveDelegation): readonly ChildName[] {

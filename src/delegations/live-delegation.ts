@@ -285,7 +285,10 @@ export class Conversation {
         break;
       default:
     }
-    if (this.#openCalls !== null) followCalls(this.#openCalls, event);
+    if (this.#openCalls !== null) {
+      followCalls(this.#openCalls, event);
+      if (this.#openCalls.size === 0) this.#openCalls = null;
+    }
     this.transcript.apply(event);
     this.evidence.see(event);
   }

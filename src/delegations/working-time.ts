@@ -4,6 +4,13 @@ import type { LiveDelegation, OpenCalls } from "./live-delegation.ts";
 
 const recheckMs = 1000;
 
+interface WatchedRequest {
+  /** Ends the request when it was silent for too long, or says how long is left. */
+  check(): number;
+  /** The work that waits for the answer was interrupted. */
+  abort(reason: unknown): void;
+}
+
 /**
  * The time and the slot of a delegation. The total deadline runs from beginning to end; the time of
  * an attempt runs only while it has a slot. Neither runs while the delegation, or all that it waits
@@ -16,8 +23,8 @@ export class WorkingTime {
   /** The used time of the present attempt, in milliseconds. */
   attemptMs = 0;
   beganAt = 0;
-  /** The request under way: ends itself when it was silent for too long, or says how long is left. */
-  watched: { check(): number } | null = null;
+  /** The request under way. */
+  watched: WatchedRequest | null = null;
   readonly #live: LiveDelegation;
   #countedAt = 0;
   #isStill = false;

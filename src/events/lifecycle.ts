@@ -209,7 +209,8 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
       const { keeps, request } = event.payload;
       const reserved = {
         ...withoutKeeps(delegation),
-        reservations: [...delegation.reservations, event.payload],
+        // Not spread: a list that grows in a literal holds room for sixteen more.
+        reservations: delegation.reservations.concat(event.payload),
         requests: request,
         waitingOn: onModel,
         lastEventAt,

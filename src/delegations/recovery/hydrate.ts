@@ -203,7 +203,7 @@ export async function reload(live: LiveDelegation, delegation: Delegation): Prom
   const said = new Conversation(opening);
   for (const event of events) said.see(event);
   live.process.appends.startOver();
-  live.process.request.estimates.clear();
+  live.process.request.estimates = null;
   live.process.request.received = null;
   live.adopt(state, said);
   const { work } = live;

@@ -298,7 +298,7 @@ class CallResults implements ChildResults {
     return result;
   }
 
-  async joinAndComplete(
+  joinAndComplete(
     id: string,
     describe: (result: DelegationResult) => JoinedOutput,
   ): Promise<Joined> {
@@ -306,9 +306,10 @@ class CallResults implements ChildResults {
     const child = live.run.delegations.byId.get(id);
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
     const { end } = child.process;
+    const complete = (result: DelegationResult): Joined => this.#completeNow(result, describe);
     // Its close is in the log already, or written by a process that cannot write for this one.
     if (end.result !== null || live.run.execution.isRemote(child)) {
-      return this.#completeNow(await end.whenClosed(), describe);
+      return end.whenClosed().then(complete);
     }
     let output: JoinedOutput = { text: "" };
     end.deliver = (result) => {
@@ -318,10 +319,11 @@ class CallResults implements ChildResults {
       this.#of.onRecorded();
       return [completed];
     };
-    const result = await end.whenClosed();
-    // Where another process closed it, the completion was not in the same transaction.
-    if (!live.run.history.delivered.has(id)) return this.#completeNow(result, describe);
-    return { ...output, recorded: true };
+    return end.whenClosed().then((result) => {
+      // Where another process closed it, the completion was not in the same transaction.
+      if (!live.run.history.delivered.has(id)) return complete(result);
+      return { ...output, recorded: true };
+    });
   }
 
   #completeNow(

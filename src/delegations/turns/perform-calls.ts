@@ -29,7 +29,7 @@ const burst = 128;
  * side; those that write or execute run one after the other, in the order the model gave. While all
  * open calls only wait for children or people, the slot is free for other delegations.
  */
-export async function performCalls(live: LiveDelegation): Promise<void> {
+export async function performCalls(live: LiveDelegation): Promise<undefined> {
   const { withdrawn } = live.said.transcript;
   const calls = live.said.transcript.pending.filter(({ result }) => result === undefined);
   const open = new OpenCalls(live);

@@ -26,6 +26,7 @@ import {
   requestsOf,
 } from "../live-delegation.ts";
 import { noteLateResult } from "../live-run.ts";
+import type { DelegationContext, Middleware } from "../middleware.ts";
 
 /** What one request may use, as planned and reserved. */
 export interface TurnRequest {
@@ -38,31 +39,33 @@ export interface TurnRequest {
  * Sends one request and watches it: no first token in time, or none for too long in the middle,
  * ends it like a cut connection. A reply that is not complete is not returned.
  */
-export async function requestModel(live: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
-  const { parts } = live.run;
+export function requestModel(live: LiveDelegation, turn: TurnRequest): Promise<ModelReply> {
   const watch = new StreamWatch(live);
   const request = new WatchedRequest(live, turn, watch);
+  const { turn: around } = live.run.parts.middleware;
+  // Not an async function: a thousand requests may wait at once, and each frame costs memory.
+  return around === undefined ? watch.follow(request) : requestThrough(around, watch, request);
+}
+
+/** The same through the user's middleware, which can refuse the turn before or after its answer. */
+async function requestThrough(
+  around: NonNullable<Middleware["turn"]>,
+  watch: StreamWatch,
+  request: WatchedRequest,
+): Promise<ModelReply> {
   try {
-    const model = parts.models.resolve(modelOf(live));
-    const answer = (): Promise<ModelReply> => watch.follow(model, request);
-    if (parts.middleware.turn === undefined) return await answer();
-    return await parts.middleware.turn(
-      {
-        runId: live.run.id,
-        delegationId: live.id,
-        parentId: live.parent?.id ?? null,
-        depth: live.contract.parent.depth,
-        contract: live.contract,
-        request,
-      },
-      answer,
-    );
+    return await around({ ...watch.about, request }, () => watch.follow(request));
   } catch (error) {
-    if (error instanceof ModelFault || error instanceof Stopped) throw error;
-    throw new RefusedTurn(error, watch.reply);
+    throw asRefused(error, watch.reply);
   } finally {
     watch.end();
   }
+}
+
+function asRefused(error: unknown, reply: ModelReply | null): Error {
+  const isKnown =
+    error instanceof ModelFault || error instanceof Stopped || error instanceof RefusedTurn;
+  return isKnown ? error : new RefusedTurn(error, reply);
 }
 
 /** The turn was not let through: by middleware, before or after the model answered, or by us. */
@@ -126,7 +129,6 @@ class StreamWatch {
   #lastPart = 0;
   #controller: AbortController | undefined;
   #reject: ((error: unknown) => void) | undefined;
-  #forget: (() => void) | undefined;
   #reason: unknown;
 
   constructor(live: LiveDelegation) {
@@ -144,26 +146,54 @@ class StreamWatch {
     return this.#controller.signal;
   }
 
-  follow(model: Model, request: ModelRequest): Promise<ModelReply> {
-    const { interruption } = this.#live.work;
-    if (interruption !== null) return Promise.reject(interruption);
+  /** Whose request it is, as middleware is told. */
+  get about(): DelegationContext {
+    const { contract, id: delegationId, parent, run } = this.#live;
+    const { depth } = contract.parent;
+    return { runId: run.id, delegationId, parentId: parent?.id ?? null, depth, contract };
+  }
+
+  /** Asks the model. Whatever is wrong with the model or the turn rejects; nothing is thrown. */
+  follow(request: ModelRequest): Promise<ModelReply> {
+    const { run, work } = this.#live;
     return new Promise((resolve, reject) => {
       this.#reject = reject;
-      this.#forget = this.#live.work.onStop((reason) => this.#abort(reason));
-      const hear = (reply: ModelReply): void => {
-        this.reply = reply;
-        if (this.#reason !== undefined) {
-          noteLateResult(this.#live, { code: "late_answer" });
-          this.#correct(reply);
-        }
-        resolve(reply);
-      };
+      if (work.interruption !== null) {
+        this.abort(work.interruption);
+        return;
+      }
+      let model: Model;
       try {
-        model(request, this.#onPart).then(hear, (error: unknown) => reject(asFault(error)));
+        model = run.parts.models.resolve(request.model);
       } catch (error) {
-        reject(asFault(error));
+        this.#fail(asRefused(error, null));
+        return;
+      }
+      try {
+        model(request, this.#onPart).then(
+          (reply) => {
+            this.#hear(reply);
+            resolve(reply);
+          },
+          (error: unknown) => this.#fail(asFault(error)),
+        );
+      } catch (error) {
+        this.#fail(asFault(error));
       }
     });
+  }
+
+  #hear(reply: ModelReply): void {
+    this.reply = reply;
+    this.end();
+    if (this.#reason === undefined) return;
+    noteLateResult(this.#live, { code: "late_answer" });
+    this.#correct(reply);
+  }
+
+  #fail(error: unknown): void {
+    this.end();
+    this.#reject?.(error);
   }
 
   #correct({ usage }: ModelReply): void {
@@ -174,9 +204,10 @@ class StreamWatch {
     }
   }
 
+  /** A request that was given up may end later than the next one begins. */
   end(): void {
-    this.#live.process.time.watched = null;
-    this.#forget?.();
+    const { time } = this.#live.process;
+    if (time.watched === this) time.watched = null;
   }
 
   /** Milliseconds that it may still be silent; ends the request when they are over. */
@@ -187,7 +218,7 @@ class StreamWatch {
     const left = (this.#lastPart === 0 ? this.#began : this.#lastPart) + limit - now;
     if (left > 0) return Math.min(left, stall);
     const token = this.#lastPart === 0 ? "first" : "next";
-    this.#abort(new StalledRequest({ code: "model_stalled", token, ms: limit }));
+    this.abort(new StalledRequest({ code: "model_stalled", token, ms: limit }));
     return Math.min(firstToken, stall);
   }
 
@@ -202,10 +233,10 @@ class StreamWatch {
     if (part.type === "text") onDelta?.(this.#live.id, part.text);
   };
 
-  #abort(reason: unknown): void {
+  abort(reason: unknown): void {
     this.#reason = reason;
     this.#controller?.abort(reason);
-    this.#reject?.(reason);
+    this.#fail(reason);
   }
 }
 
@@ -242,8 +273,9 @@ export function settled(live: LiveDelegation, used: Used, request = requestsOf(l
   const overrun = isOverrun(reserved, used);
   // Only the latest request of our own can be corrected by a late answer.
   if (isMarked(reserved, used) && live.process.cuts === null) {
-    const { estimates } = live.process.request;
-    estimates.set(request, { used, reserved, model: modelOf(live) });
+    const underWay = live.process.request;
+    underWay.estimates ??= new Map();
+    underWay.estimates.set(request, { used, reserved, model: modelOf(live) });
   }
   return event(live, "agent.budget_settled", {
     request,
@@ -409,7 +441,7 @@ export function correctRequest(
   request: number,
   usage: ModelUsage | null,
 ): void {
-  const estimate = live.process.request.estimates.get(request);
+  const estimate = live.process.request.estimates?.get(request);
   const reported = counted(usage);
   if (estimate === undefined || reported === null) return;
   const isOpen = live.state.status === "running" || live.state.status === "waiting_for_merge";
@@ -436,5 +468,5 @@ export function correctRequest(
       ...(overrun && { overrun: true }),
     }),
   );
-  live.process.request.estimates.delete(request);
+  live.process.request.estimates?.delete(request);
 }
