@@ -58,6 +58,7 @@ const besideTheStages = {
   },
   "open-queues.ts": { imports: ["ports", "stores", "stores/dbos"], typesOf: ["control"] },
   "open-control.ts": { imports: ["ports", "control", "agents"], typesOf: [] },
+  "configured-limits.ts": { imports: ["contracts", "control", "tools"], typesOf: ["delegations"] },
   "product-version.ts": { imports: [], typesOf: [] },
   "attendance.ts": { imports: [], typesOf: [] },
   "watchdog.ts": { imports: [], typesOf: ["ports", "open-store.ts", "watchdog-thread.ts"] },
@@ -74,6 +75,7 @@ const besideTheStages = {
       ...["ports", "stores", "stores/dbos", "application/telemetry", "open-store.ts"],
       ...[
         "open-control.ts",
+        "configured-limits.ts",
         "open-queues.ts",
         "product-version.ts",
         "watchdog.ts",

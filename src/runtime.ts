@@ -8,6 +8,7 @@ import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
 import { createAgentPrograms } from "./application/programs/agent-programs.ts";
 import { startTelemetry, type Telemetry } from "./application/telemetry/start-telemetry.ts";
 import { Attendance } from "./attendance.ts";
+import { configuredLimits, operatorGrant } from "./configured-limits.ts";
 import type { Contract } from "./contracts/contract.ts";
 import type { RunGrant } from "./contracts/run-grant.ts";
 import type { Config } from "./control/config.ts";
@@ -22,7 +23,6 @@ import {
 import { type Environment, findPlaces } from "./control/places.ts";
 import { settleByRecords } from "./control/records/trust-records.ts";
 import { reportPatternProblem } from "./control/report-pattern-problem.ts";
-import { configuredLimits, operatorGrant } from "./delegations/configured-limits.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine, tellAgent } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";

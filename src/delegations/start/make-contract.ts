@@ -20,8 +20,7 @@ import { isKnownAddress } from "../../tools/known-address.ts";
 import { findTool } from "../delegation-process.ts";
 import type { EngineParts } from "../engine-parts.ts";
 import { type LiveDelegation, untrustedOf } from "../live-delegation.ts";
-import type { Fitted } from "./fit-to-budget.ts";
-import { exitRuleOf } from "./grant.ts";
+import { exitRuleOf, type Fitted } from "./grant.ts";
 import { isReviewed, type Placement, type Start } from "./placement.ts";
 
 /** Everything that was agreed, written out. From here on only the contract counts. */

@@ -23,8 +23,7 @@ import { Stopped } from "../ends/ending.ts";
 import { Conversation, LiveDelegation } from "../live-delegation.ts";
 import { budgetFor, type LiveRun } from "../live-run.ts";
 import { requireOutputSchema } from "../next.ts";
-import { fitToBudget } from "./fit-to-budget.ts";
-import { ceilingOf, grant } from "./grant.ts";
+import { ceilingOf, fitToBudget, grant } from "./grant.ts";
 import { makeContract } from "./make-contract.ts";
 import {
   chooseIsolation,

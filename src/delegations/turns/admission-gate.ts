@@ -27,6 +27,8 @@ export interface AdmissionWait {
  */
 export class AdmissionGate {
   readonly queueOf: AdmissionGateOptions["queueOf"];
+  /** False: no limit is stored, as far as this process knows, so that nothing has to be awaited. */
+  mayLimit: boolean;
   readonly #store: AdmissionGateOptions["store"];
   readonly #unsubscribe: () => void;
   readonly #lines = new Map<string, Promise<void>>();
@@ -36,6 +38,7 @@ export class AdmissionGate {
   constructor({ queueOf, store }: AdmissionGateOptions) {
     this.queueOf = queueOf;
     this.#store = store;
+    this.mayLimit = store.usage !== undefined;
     this.#unsubscribe = store.subscribe((events) => {
       for (const { payload, type } of events) {
         if (type !== "control.record_changed") continue;
@@ -43,6 +46,7 @@ export class AdmissionGate {
         if (!String(record).startsWith("limit/")) continue;
         this.#limits = undefined;
         this.#reading = undefined;
+        this.mayLimit = store.usage !== undefined;
       }
     });
   }
@@ -51,11 +55,6 @@ export class AdmissionGate {
   async load(): Promise<void> {
     // Limits that cannot be read refuse requests, not the start.
     await this.#current().catch(() => undefined);
-  }
-
-  /** False: no limit is stored, as far as this process knows, so that nothing has to be awaited. */
-  get mayLimit(): boolean {
-    return this.#store.usage !== undefined && this.#limits?.length !== 0;
   }
 
   /** Resolves when the request is admitted, or refused for today. */
@@ -101,7 +100,10 @@ export class AdmissionGate {
     try {
       const limits = await reading;
       // A limit may have been changed during the wait: it is read again.
-      if (this.#reading === reading) this.#limits = limits;
+      if (this.#reading === reading) {
+        this.#limits = limits;
+        this.mayLimit = this.#store.usage !== undefined && limits.length > 0;
+      }
       return limits;
     } catch (error) {
       if (this.#reading === reading) this.#reading = undefined;

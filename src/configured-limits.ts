@@ -1,10 +1,10 @@
-import { serverPattern } from "../contracts/mcp-server.ts";
-import type { RunGrant } from "../contracts/run-grant.ts";
-import { everything } from "../contracts/selection.ts";
-import { type Config, defaultWaysOut } from "../control/config.ts";
-import { optInTools } from "../tools/built-in-tools.ts";
-import type { Toolbox } from "../tools/toolbox.ts";
-import type { EngineLimits, EngineParts } from "./engine-parts.ts";
+import { serverPattern } from "./contracts/mcp-server.ts";
+import type { RunGrant } from "./contracts/run-grant.ts";
+import { everything } from "./contracts/selection.ts";
+import { type Config, defaultWaysOut } from "./control/config.ts";
+import type { EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
+import { optInTools } from "./tools/built-in-tools.ts";
+import type { Toolbox } from "./tools/toolbox.ts";
 
 /** The limits of the engine as the configuration sets them, and defaults for the others. */
 export function configuredLimits(
