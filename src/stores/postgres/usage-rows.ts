@@ -9,7 +9,7 @@ import {
 import type { StoredEvent } from "../../events/event.ts";
 import { numberOf } from "../../ports/identity.ts";
 import type { LimitedRequest, UsageStore } from "../../ports/usage-store.ts";
-import { type Settlement, usageOfRow, usageQuery } from "../shared/usage-sql.ts";
+import { type Settlement, usageOfRow, usageQuery, usedOf } from "../shared/usage-sql.ts";
 import { type Database, type Row, run, runAll, type Statement } from "./database.ts";
 import { retry } from "./retry.ts";
 import { encodeText } from "./stored-text.ts";
@@ -70,12 +70,7 @@ export class UsageRows implements UsageStore {
       client.query(`SELECT pg_catalog.pg_advisory_xact_lock('${lock}'::bigint # 1)`),
       run(client, this.#usage(scopes, number, request.request)),
     ]);
-    const used = new Map(rows.map(usageOfRow));
-    const found = limits.flatMap((limit) => {
-      const usage = used.get(limit.scope);
-      return usage === undefined ? [] : [[limit, usage] as const];
-    });
-    const admission = decideAdmission(request, found);
+    const admission = decideAdmission(request, usedOf(limits, new Map(rows.map(usageOfRow))));
     if (admission.is === "admitted") {
       const { tokens } = request;
       const cost = request.cost ?? 0;

@@ -1,4 +1,4 @@
-import type { LimitScope, ScopeUsage } from "../../contracts/usage-limit.ts";
+import type { LimitScope, ScopeUsage, UsageLimit } from "../../contracts/usage-limit.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { billionths } from "../../ports/dollars.ts";
 import { numberOf } from "../../ports/identity.ts";
@@ -69,6 +69,17 @@ export function usageQuery(names: {
     ${sum("d.cost", `limit_days d WHERE d.${today}`)} AS spent,
     ${sum("h.cost", `limit_holds h WHERE ${isOther} AND h.${today}`)} AS held
     FROM ${scopes} s`;
+}
+
+/** Each limit with what is used of it. */
+export function usedOf(
+  limits: readonly UsageLimit[],
+  used: ReadonlyMap<LimitScope, ScopeUsage>,
+): readonly (readonly [UsageLimit, ScopeUsage])[] {
+  return limits.flatMap((limit) => {
+    const usage = used.get(limit.scope);
+    return usage === undefined ? [] : [[limit, usage] as const];
+  });
 }
 
 export function usageOfRow(row: Row): readonly [LimitScope, ScopeUsage] {

@@ -233,6 +233,26 @@ export function isNoDatabase(error: unknown): boolean {
   return code === sqliteCorrupt || code === sqliteNotADatabase;
 }
 
+/** Changes the database in a transaction of its own, beside the queued appends. */
+export async function changeNow<Result>(
+  database: DatabaseSync,
+  change: () => Result,
+  before?: () => void,
+): Promise<Result> {
+  // A listener may be called in the middle of a transaction.
+  await undefined;
+  before?.();
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    const result = change();
+    database.exec("COMMIT");
+    return result;
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw storageError(error);
+  }
+}
+
 /** Translates an error of SQLite into a `MandateError`. */
 export function storageError(error: unknown): unknown {
   const code = sqliteCode(error);

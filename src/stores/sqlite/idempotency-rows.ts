@@ -8,7 +8,7 @@ import type {
   RequestKey,
 } from "../../ports/store.ts";
 import { keyStandingOf } from "../shared/stored-rows.ts";
-import { storageError } from "./group-commit.ts";
+import { changeNow } from "./group-commit.ts";
 import { isWorkerAlive } from "./worker.ts";
 
 export interface IdempotencyRowsOptions {
@@ -87,19 +87,8 @@ export class IdempotencyRows implements IdempotencyStore {
     return true;
   }
 
-  async #write<Result>(change: () => Result): Promise<Result> {
-    // A listener may be called in the middle of a transaction.
-    await undefined;
-    this.#options.requireOpen();
-    const { database } = this.#options;
-    try {
-      database.exec("BEGIN IMMEDIATE");
-      const result = change();
-      database.exec("COMMIT");
-      return result;
-    } catch (error) {
-      if (database.isTransaction) database.exec("ROLLBACK");
-      throw storageError(error);
-    }
+  #write<Result>(change: () => Result): Promise<Result> {
+    const { database, requireOpen } = this.#options;
+    return changeNow(database, change, requireOpen);
   }
 }

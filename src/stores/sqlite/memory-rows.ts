@@ -3,7 +3,7 @@ import type { Clock } from "../../ports/clock.ts";
 import type { MemoryStore, NewMemory } from "../../ports/memory-store.ts";
 import { MemoryTables, onNumber } from "../shared/memory-tables.ts";
 import { runSteps, sql } from "../shared/sql.ts";
-import { storageError } from "./group-commit.ts";
+import { changeNow } from "./group-commit.ts";
 import { all, dialect } from "./sql-dialect.ts";
 
 export interface MemoryOptions {
@@ -27,21 +27,14 @@ export function openMemories(options: MemoryOptions): MemoryStore {
     now: () => clock.now(),
     isOurs: (one) => one === worker,
     query: async (statement) => all(database, statement),
-    async transact(steps) {
-      // A listener may be called in the middle of a transaction.
-      await undefined;
-      // The events that led to a memory must be durable before the memory.
-      catchUp();
-      try {
-        database.exec("BEGIN IMMEDIATE");
+    transact(steps) {
+      const change = () => {
         const result = runSteps(steps(), (statement) => all(database, statement));
         index?.catchUp();
-        database.exec("COMMIT");
         return result;
-      } catch (error) {
-        if (database.isTransaction) database.exec("ROLLBACK");
-        throw storageError(error);
-      }
+      };
+      // The events that led to a memory must be durable before the memory.
+      return changeNow(database, change, catchUp);
     },
     hasTags: (tags) => tags.map((tag) => sql("? IN (SELECT value FROM json_each(m.tags))", tag)),
     matchesAny(patterns) {

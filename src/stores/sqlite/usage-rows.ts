@@ -9,8 +9,8 @@ import {
 import type { Clock } from "../../ports/clock.ts";
 import { numberOf } from "../../ports/identity.ts";
 import type { LimitedRequest, UsageStore } from "../../ports/usage-store.ts";
-import { dayOf, usageOfRow, usageQuery } from "../shared/usage-sql.ts";
-import { storageError } from "./group-commit.ts";
+import { dayOf, usageOfRow, usageQuery, usedOf } from "../shared/usage-sql.ts";
+import { changeNow } from "./group-commit.ts";
 
 /** What model requests use of their limits, as rows. */
 export class UsageRows implements UsageStore {
@@ -48,35 +48,25 @@ export class UsageRows implements UsageStore {
     this.#forget = database.prepare("DELETE FROM limit_seconds WHERE second < ?");
   }
 
-  async admit(request: LimitedRequest, limits: readonly UsageLimit[]): Promise<Admission> {
-    // A listener may be called in the middle of a transaction.
-    await undefined;
-    this.#requireOpen();
+  admit(request: LimitedRequest, limits: readonly UsageLimit[]): Promise<Admission> {
+    return changeNow(this.#database, () => this.#admit(request, limits), this.#requireOpen);
+  }
+
+  #admit(request: LimitedRequest, limits: readonly UsageLimit[]): Admission {
     const number = numberOf(request.delegationId) ?? -1;
     const second = Math.floor(this.#clock.now() / 1000);
-    try {
-      this.#database.exec("BEGIN IMMEDIATE");
-      const scopes = limits.map(({ scope }) => scope);
-      const used = this.#read(scopes, second, number, request.request);
-      const found = limits.flatMap((limit) => {
-        const usage = used.get(limit.scope);
-        return usage === undefined ? [] : [[limit, usage] as const];
-      });
-      const admission = decideAdmission(request, found);
-      if (admission.is === "admitted") {
-        const { provider, queue, tokens } = request;
-        const cost = request.cost ?? 0;
-        const day = dayOf(second * 1000);
-        this.#hold.run(number, request.request, day, second, provider, queue, tokens, cost);
-        this.#count.run(second, provider, queue, tokens);
-        this.#forget.run(second - 120);
-      }
-      this.#database.exec("COMMIT");
-      return admission;
-    } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-      throw storageError(error);
+    const scopes = limits.map(({ scope }) => scope);
+    const used = this.#read(scopes, second, number, request.request);
+    const admission = decideAdmission(request, usedOf(limits, used));
+    if (admission.is === "admitted") {
+      const { provider, queue, tokens } = request;
+      const cost = request.cost ?? 0;
+      const day = dayOf(second * 1000);
+      this.#hold.run(number, request.request, day, second, provider, queue, tokens, cost);
+      this.#count.run(second, provider, queue, tokens);
+      this.#forget.run(second - 120);
     }
+    return admission;
   }
 
   async usageOf(scopes: readonly LimitScope[]): Promise<ReadonlyMap<LimitScope, ScopeUsage>> {
