@@ -15,6 +15,15 @@ export const ofWorkspace: Exposure = Object.freeze({
   wayOut: false,
 });
 
+/** The promises of a tool that reads files of the workspace and changes nothing. */
+export const readsFiles = {
+  effect: "read",
+  exposure: ofWorkspace,
+  idempotent: true,
+  scopes: ["files:read"],
+  changes: "none",
+} as const;
+
 /** How untrusted input reached the holder of a contract; null: none has. */
 export function untrustedIn(
   { parent, permissions }: Contract,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { readWholeFile } from "../../files.ts";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { openFile } from "../../workspaces/open-file.ts";
-import { ofWorkspace } from "../exposure-of.ts";
+import { readsFiles } from "../exposure-of.ts";
 import { describeFileError, pathAbout, requireWorkspace } from "../files/file-call.ts";
 import { defineTool, type Tool, type ToolContext, type ToolResult } from "../tool.ts";
 import type {
@@ -25,11 +25,7 @@ export function createDocumentQuery(clock: Clock = systemClock): Tool {
       "Read a document of the workspace as text: PDF, DOCX, HTML, Markdown or plain text. With " +
       "query, returns the passages that fit those words best, each with its place; without, the " +
       "text itself from page and offset on.",
-    effect: "read",
-    exposure: ofWorkspace,
-    idempotent: true,
-    scopes: ["files:read"],
-    changes: "none",
+    ...readsFiles,
     input: z.strictObject({
       path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
       query: z.string().trim().min(1).max(500).optional().describe("Words to look for."),

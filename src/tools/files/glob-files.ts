@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { TreeEntry } from "../../workspaces/walk-tree.ts";
-import { ofWorkspace } from "../exposure-of.ts";
+import { readsFiles } from "../exposure-of.ts";
 import { defineTool } from "../tool.ts";
 import { deniedPaths, describeFileError, lineSafeName, requireWorkspace } from "./file-call.ts";
 import { PatternRefused } from "./pattern/pattern-reader.ts";
@@ -18,12 +18,8 @@ export const globFiles = defineTool({
     "Find files of the workspace by name. * and ? stay within a name, ** goes through folders, " +
     "{a,b} and [a-z] choose. A pattern without / is looked for in every folder, one with / counts " +
     "from path. Hidden files are found; .git, node_modules and what .gitignore names are not.",
-  effect: "read",
-  exposure: ofWorkspace,
+  ...readsFiles,
   native: "find",
-  idempotent: true,
-  scopes: ["files:read"],
-  changes: "none",
   input: z.strictObject({
     pattern: z
       .string()

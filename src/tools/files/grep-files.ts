@@ -5,7 +5,7 @@ import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import type { Program } from "../../workspaces/processes/find-program.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
-import { ofWorkspace } from "../exposure-of.ts";
+import { readsFiles } from "../exposure-of.ts";
 import { defineTool, type Tool } from "../tool.ts";
 import {
   type DeniedPaths,
@@ -56,12 +56,8 @@ export function grepTool(locate: () => Promise<Program | null>, clock: Clock = s
       "Search the text files of the workspace for a regular expression, line by line. Answers are " +
       "ordered by path. Hidden files are searched; .git, node_modules, binary files, links and " +
       "what .gitignore names are not. No lookaround and no backreferences.",
-    effect: "read",
-    exposure: ofWorkspace,
+    ...readsFiles,
     native: "find",
-    idempotent: true,
-    scopes: ["files:read"],
-    changes: "none",
     input,
     preflight({ path }, context) {
       const workspace = requireWorkspace(context);

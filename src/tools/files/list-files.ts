@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { CallSubjects } from "../../contracts/judge-by-rules.ts";
 import { resolveInside } from "../../workspaces/resolve-inside.ts";
 import { type FolderEntry, walkFolder, walkTree } from "../../workspaces/walk-tree.ts";
-import { ofWorkspace } from "../exposure-of.ts";
+import { readsFiles } from "../exposure-of.ts";
 import { defineTool, type ToolContext } from "../tool.ts";
 import {
   deniedPaths,
@@ -21,12 +21,8 @@ export const listFiles = defineTool({
     "List what is in a folder of the workspace, sorted, as paths relative to the workspace's root. " +
     "Folders end in /. With recursive, everything below; .git and node_modules are then left " +
     "closed unless you name them.",
-  effect: "read",
-  exposure: ofWorkspace,
+  ...readsFiles,
   native: "find",
-  idempotent: true,
-  scopes: ["files:read"],
-  changes: "none",
   input: z.strictObject({
     path: z.string().min(1).max(4096).default(".").describe("Relative to the workspace's root."),
     recursive: z.boolean().default(false).describe("Everything below as well."),

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { z } from "zod";
 import { openFile } from "../../workspaces/open-file.ts";
-import { ofWorkspace } from "../exposure-of.ts";
+import { readsFiles } from "../exposure-of.ts";
 import { defineTool, type ToolResult } from "../tool.ts";
 import { describeFileError, pathAbout, requireWorkspace } from "./file-call.ts";
 import { type LineWindow, readLines } from "./read-lines.ts";
@@ -20,12 +20,8 @@ export const readFile = defineTool({
     "Read a text file of the workspace. Returns whole lines as they are, at most 256 KB at a time; " +
     "when the file is longer, the answer ends with the offset to read on from. Of an image or a PDF " +
     "it says what it is, and how large.",
-  effect: "read",
-  exposure: ofWorkspace,
+  ...readsFiles,
   native: "read",
-  idempotent: true,
-  scopes: ["files:read"],
-  changes: "none",
   input: z.strictObject({
     path: z.string().min(1).max(4096).describe("Relative to the workspace's root."),
     offset: z.int().min(1).default(1).describe("The first line to return, from 1."),
