@@ -7,6 +7,10 @@ interface Column {
   readonly isNumber?: true;
 }
 
+export function titled(...titles: readonly string[]): readonly Column[] {
+  return titles.map((title) => ({ title }));
+}
+
 type Paint = (text: string) => string;
 
 /**

@@ -7,7 +7,7 @@ import { findPlaces } from "../../../control/places.ts";
 import { openStore } from "../../../open-store.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { type Arguments, type Command, chosenFrom, jsonOption } from "../command.ts";
-import { drawTable } from "../draw-table.ts";
+import { drawTable, titled } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import type { Io } from "../io.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
@@ -45,7 +45,7 @@ async function list(given: Arguments, io: Io): Promise<number> {
   const rows = settings.map(({ key, value, source }) =>
     [key, source, shown(value)].map(printableLine),
   );
-  const columns = [{ title: "setting" }, { title: "from" }, { title: "value" }];
+  const columns = titled("setting", "from", "value");
   io.stdout.write(`${drawTable(columns, rows, io, { leastRoom: 24 }).join("\n")}\n`);
   for (const { file } of settled.waiting) {
     io.stderr.write(

@@ -6,7 +6,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import { formatAge } from "../amounts.ts";
 import { type Arguments, type Command, chosenFrom, jsonOption, text } from "../command.ts";
-import { drawTable } from "../draw-table.ts";
+import { drawTable, titled } from "../draw-table.ts";
 import { exitCode } from "../exit-code.ts";
 import { type Io, localUser } from "../io.ts";
 import { printableLine, printJson } from "../printable.ts";
@@ -120,7 +120,7 @@ function listWorkers({ given, io }: Asked): Promise<void> {
         `There are no workers on this database. Start one with: ${io.program} worker\n`,
       );
     if (workers.length === 0) return;
-    const columns = ["WORKER", "STATE", "VERSION", "HOST", "PID", "SINCE"];
+    const columns = titled("WORKER", "STATE", "VERSION", "HOST", "PID", "SINCE");
     const cells = workers.map(({ drainedBy, isAlive, ...row }) => [
       printableLine(row.worker ?? ""),
       isAlive ? (drainedBy === null ? "working" : `drained by ${drainedBy}`) : "gone",
@@ -129,12 +129,7 @@ function listWorkers({ given, io }: Asked): Promise<void> {
       String(row.pid),
       formatAge(io.now() - row.startedAt),
     ]);
-    const lines = drawTable(
-      columns.map((title) => ({ title })),
-      cells,
-      io,
-    );
-    io.stdout.write(`${lines.join("\n")}\n`);
+    io.stdout.write(`${drawTable(columns, cells, io).join("\n")}\n`);
   });
 }
 
@@ -154,19 +149,14 @@ async function listQueues({ given, io }: Asked): Promise<void> {
         io.stderr.write("Runs are not distributed here (engine.kind: local), so nothing queues.\n");
         return;
       }
-      const columns = ["QUEUE", "STATE", "WAITING", "AT WORK", "SUSPENDED", "LONGEST WAIT"];
+      const columns = titled("QUEUE", "STATE", "WAITING", "AT WORK", "SUSPENDED", "LONGEST WAIT");
       const cells = queues.map(({ pausedBy, ...queue }) => [
         printableLine(queue.name),
         pausedBy === null ? "open" : `paused by ${pausedBy}`,
         ...[queue.waiting, queue.working, queue.suspended].map(String),
         queue.waitingSince === null ? "" : formatAge(io.now() - queue.waitingSince),
       ]);
-      const lines = drawTable(
-        columns.map((title) => ({ title })),
-        cells,
-        io,
-      );
-      io.stdout.write(`${lines.join("\n")}\n`);
+      io.stdout.write(`${drawTable(columns, cells, io).join("\n")}\n`);
     });
   } finally {
     await opened?.close();

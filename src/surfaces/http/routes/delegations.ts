@@ -10,7 +10,7 @@ import { readSession } from "../../../sessions/read-session.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { delegationDetail, detailOf, readNamedArtifact } from "./delegation-detail.ts";
 import { delegationResult, delegationRow, describeDelegation } from "./describe-delegation.ts";
-import { eventPage, eventRow } from "./event-page.ts";
+import { eventPage, eventQuery, eventRow } from "./event-page.ts";
 import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
 import { messageEntry } from "./sessions.ts";
 import { askId, countIn, delegationId, flag, hash, profileName, runId } from "./shared-schemas.ts";
@@ -169,10 +169,7 @@ export const delegationRoutes = [
     tag,
     role: "viewer",
     params,
-    query: z.strictObject({
-      ...pageQuery,
-      after: countIn(0, Number.MAX_SAFE_INTEGER).optional(),
-    }),
+    query: eventQuery,
     reply: pageSchema(eventRow),
     async handle({ params: { delegationId: id }, query }, { runtime: { store } }) {
       await readRunOf(store, id);

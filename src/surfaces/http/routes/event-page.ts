@@ -2,8 +2,8 @@ import { z } from "zod";
 import type { EventType } from "../../../events/event.ts";
 import { tellEvent } from "../../../events/summarize.ts";
 import type { EventQuery, Store } from "../../../ports/store.ts";
-import { encodeCursor, limitOf, type Page, type PageQuery, readCursor } from "./paging.ts";
-import { moment, plainData } from "./shared-schemas.ts";
+import { encodeCursor, limitOf, type Page, pageQuery, readCursor } from "./paging.ts";
+import { countIn, moment, plainData } from "./shared-schemas.ts";
 
 /** A stored event with a one-line summary. */
 export const eventRow = z.object({
@@ -24,11 +24,17 @@ export type EventRow = z.infer<typeof eventRow>;
 const mostCharacters = 4 * 1024 * 1024;
 const list = "events";
 
+/** `after`: the events with a greater sequence number. */
+export const eventQuery = z.strictObject({
+  ...pageQuery,
+  after: countIn(0, Number.MAX_SAFE_INTEGER).optional(),
+});
+
 /** A page of events in order, from the start or after a position. */
 export async function eventPage(
   store: Store,
   about: Pick<EventQuery, "runId" | "delegationId">,
-  query: PageQuery & { readonly after?: number | undefined },
+  query: z.infer<typeof eventQuery>,
 ): Promise<Page<EventRow>> {
   const after = readCursor(list, query, z.int().min(0)) ?? query.after ?? 0;
   const items: EventRow[] = [];

@@ -7,19 +7,21 @@ import { defineRoute, type Host } from "../route.ts";
 import { requireServed } from "./place-of-request.ts";
 import { delegationId, listOf, plainData, runId } from "./shared-schemas.ts";
 
+const changedFiles = listOf(
+  z.object({
+    path: z.string(),
+    change: z.enum(["added", "removed", "changed"]),
+    lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
+  }),
+);
+
 /** What a delegation changed in its working copy. */
 const delegationDiff = z.object({
   runId: z.string(),
   delegationId: z.string(),
   status: z.enum(["created", "running", "waiting_for_merge", "completed", "failed"]),
   source: z.enum(["copy", "log"]),
-  files: listOf(
-    z.object({
-      path: z.string(),
-      change: z.enum(["added", "removed", "changed"]),
-      lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
-    }),
-  ),
+  files: changedFiles,
   added: z.number().meta({ description: "Lines in all files whose lines are known." }),
   removed: z.number(),
   text: z.string(),
@@ -64,13 +66,7 @@ const discardReply = z.object({
 
 /** What a run changed in its folder, and what is still in working copies. */
 const runChanges = z.object({
-  files: listOf(
-    z.object({
-      path: z.string(),
-      change: z.enum(["added", "removed", "changed"]),
-      lines: z.object({ added: z.number(), removed: z.number() }).nullable(),
-    }),
-  ),
+  files: changedFiles,
   total: z.number().meta({ description: "Of files; the list has at most 2000." }),
   hasCommands: z
     .boolean()

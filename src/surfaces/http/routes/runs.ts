@@ -8,7 +8,7 @@ import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
-import { eventPage, eventRow } from "./event-page.ts";
+import { eventPage, eventQuery, eventRow } from "./event-page.ts";
 import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
 import { requireServed, sessionOf } from "./place-of-request.ts";
 import {
@@ -239,10 +239,7 @@ export const runRoutes = [
     tag,
     role: "viewer",
     params,
-    query: z.strictObject({
-      ...pageQuery,
-      after: countIn(0, Number.MAX_SAFE_INTEGER).optional(),
-    }),
+    query: eventQuery,
     reply: pageSchema(eventRow),
     async handle({ params: { runId: id }, query }, { runtime: { store } }) {
       await readRunOf(store, id);
