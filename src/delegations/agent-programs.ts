@@ -17,7 +17,7 @@ export interface AgentPrograms {
   /**
    * The models that the program can ask, of those that a profile may run on. A profile that names none
    * gets the default of the program's own provider, where its protocol is not spoken by the usual one.
-   * Throws "model-not-configured" where there is none.
+   * Throws "model-not-configured" if no such model is configured.
    */
   modelsFor(
     runner: AgentRunner,

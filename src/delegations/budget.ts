@@ -92,7 +92,7 @@ export class Budget {
   }
 
   /**
-   * Its delegation has a new state: the difference counts in this budget and above. Null: another live
+   * Takes a new state of the delegation: the difference counts in this budget and above. Null: another live
    * delegation stands for it from now on.
    */
   follow(state: Delegation | null): void {

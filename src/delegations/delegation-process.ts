@@ -83,7 +83,7 @@ export function findTool({ process, run }: LiveDelegation, name: string): Tool |
 /** How a delegation ends in this process: its waiters, and the merge that is under way. */
 export class DelegationEnd {
   result: DelegationResult | null = null;
-  /** Its closing events are being written, or another process owns it: its work writes no more. */
+  /** The closing events are being written, or another process owns the delegation: no more work is written. */
   isEnding = false;
   closing: Promise<unknown> | null = null;
   /** Set while the work is being merged, which cannot be stopped half-way. */

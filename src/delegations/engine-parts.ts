@@ -108,7 +108,7 @@ export interface RecordedEstimate {
   readonly shortenings: readonly EventPayloads["agent.compacted"][];
   /** False: its conversation was shortened, and the delegation ended before it was sent. */
   readonly isSent: boolean;
-  /** Its conversation was too long, and the delegation failed; earlier versions dropped the best text. */
+  /** The conversation was too long, and the delegation failed; earlier versions dropped the best text. */
   readonly hasFailed: boolean;
 }
 

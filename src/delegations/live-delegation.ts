@@ -34,7 +34,7 @@ export class LiveDelegation {
   readonly system: string;
   readonly budget: Budget;
   readonly workspace: WorkspaceBinding | null;
-  /** Its own copy of its caller's folder; null: it works in that folder, or in none. */
+  /** The delegation's copy of its caller's folder; null: it works in that folder, or in none. */
   readonly copy: WorkingCopy | null;
   readonly process: DelegationProcess;
   readonly work: Interruptible;

@@ -96,7 +96,7 @@ class LiveDelegations {
   readonly topLevel: LiveDelegation[] = [];
   /** Children whose own call waits for them: no others need to. */
   readonly joining = new Set<string>();
-  /** Their ends could not be written: by the log they are open, and no process works on them. */
+  /** Delegations whose end could not be written: by the log they are open, and no process works on them. */
   readonly abandoned: LiveDelegation[] = [];
   /** The index of the next delegation that is no step of a plan: the root has the first. */
   nextStep = 0;

@@ -204,7 +204,7 @@ async function reconcile(live: LiveDelegation): Promise<void> {
 /** Others write now and then; an append that is refused without end has another fault. */
 const patience = 20;
 
-/** Its end cannot be written now: the parent is given the failure, and the log as soon as possible. */
+/** Gives up a delegation whose end cannot be written now: the parent gets the failure, the log later. */
 function giveUp(live: LiveDelegation, cause: unknown): void {
   const { parent, process, run } = live;
   // The parent must not continue with a result that is in no log: it ends for the same reason.
@@ -290,7 +290,7 @@ export async function cancelLive(live: LiveDelegation, cause: Cause): Promise<Ca
     await closeWith(live, failure(cause));
     await end.closing;
   } catch (error) {
-    // Its own work has been left: it ends here, as it would have there, or as soon as it can be.
+    // The work of this delegation has been left: it ends here, now or as soon as possible.
     await endWork(live, error);
     if (live.run.delegations.abandoned.includes(live)) throw error;
   }

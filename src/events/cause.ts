@@ -91,7 +91,7 @@ export type Cause =
       readonly exit: number | string;
       readonly text?: string;
     }
-  /** It cannot be started, held or understood here. `text`: why, and what a person can do about it. */
+  /** The program cannot be started, held or understood here. `text`: why, and what a person can do about it. */
   | { readonly code: "program_unusable"; readonly program: string; readonly text: string }
   | {
       readonly code: "model_not_granted";

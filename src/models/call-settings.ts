@@ -83,7 +83,7 @@ function anthropicThinking(
   }
   const thinking = {
     type: "adaptive",
-    // These models always think, by default without output, which looks like a dead connection.
+    // Models of this kind always think, by default without output, which looks like a dead connection.
     display: "summarized",
     // Reasoning blocks are bound to the messages before them, which we may have shortened.
     ...(/claude-(?:fable-5-1|(?:opus|sonnet)-5-5)/.test(modelId) && {

@@ -9,7 +9,7 @@ import type { ProviderSettings } from "./resolve-provider.ts";
 interface RemedyContext {
   readonly settings: ProviderSettings;
   readonly modelId: string;
-  /** The variable that holds the key; undefined: the configuration holds it, or there is none. */
+  /** The variable that holds the key; undefined: the configuration holds it, or the provider takes no key. */
   readonly keyVariable: string | undefined;
   readonly fetch: typeof fetch;
   readonly clock: Clock;

@@ -312,7 +312,7 @@ export interface SessionRequest extends RequestedWorkspace {
   readonly readOnly?: boolean | undefined;
   readonly by?: RunPrincipal | undefined;
   /**
-   * Its client may return to another process. With workers, the sub-agents continue when this process
+   * The client may return to another process. With workers, the sub-agents continue when this process
    * is gone, whatever their contracts say about an interrupt.
    */
   readonly outlivesProcess?: boolean | undefined;

@@ -71,7 +71,7 @@ export interface Tool<Input = unknown> {
   readonly changes?: "none" | "reported";
   /** Calls of the tool save memories, which outlive the run. */
   readonly savesMemory?: true;
-  /** Its results are JSON about children, with ids and times that differ from run to run. */
+  /** The results are JSON about children, with ids and times that differ from run to run. */
   readonly describesChildren?: true;
   /** What its calls choose from: the prompt of an agent that has the tool lists it. */
   readonly choosesFrom?: "profiles" | "agents" | "skills";

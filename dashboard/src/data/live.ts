@@ -108,7 +108,7 @@ class Live {
   }
 
   readonly #hearDelta = (delta: LiveDelta): void => {
-    // Events say where a text begins and ends: what came before the piece is told before it.
+    // Events say where a text begins and ends: listeners get earlier events before the piece.
     if (this.#waiting.length > 0) this.#tell();
     for (const { onDelta } of [...this.#listeners]) onDelta?.(delta);
   };

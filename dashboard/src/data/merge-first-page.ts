@@ -16,7 +16,7 @@ export interface ItemOrder<Item> {
 /**
  * A list after its first page was read again. The first page is exact as far as it reaches, so an
  * item that is missing there has left the list. When nothing of the list is in it, so much is new
- * that pages between may be missing: then the list begins anew.
+ * that pages between may be missing: then the list begins again.
  */
 export function mergeFirstPage<Item>(
   list: ListPages<Item>,

@@ -71,7 +71,7 @@ export class RunFeed {
 
   /** Asks again for what events do not tell. */
   askDetail(restMs?: number): void {
-    // It takes a server longer than everything that is being read: afterwards, then.
+    // A server takes longer for this request than for everything that is being read, so it comes afterwards.
     if (this.#reading === undefined) this.#details.ask(restMs);
   }
 
@@ -82,7 +82,7 @@ export class RunFeed {
         for (const event of events) {
           if (event.run_id !== this.runId) continue;
           if (!this.#take(event)) isMissing = true;
-          // It was read already: listeners get what follows, so nothing is left to read.
+          // The event was read already: listeners get all later ones, so nothing is left to read.
           if (event.run_seq <= this.state.lastRunSeq) this.#reading?.abort();
         }
         if (isMissing) void this.#read();

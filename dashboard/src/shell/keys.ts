@@ -9,7 +9,7 @@ export interface KeyBinding {
   readonly run: () => void;
 }
 
-/** Those of the parts that are on the screen; what came last wins. */
+/** The key bindings of everything on the screen; the latest one wins. */
 export const bindings = new ValueStore<readonly KeyBinding[]>([]);
 
 /** Keys for as long as a component is there. */

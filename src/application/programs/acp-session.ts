@@ -127,7 +127,7 @@ async function open(
   const about = { name: describeAgent(started, name) };
   if (host.session !== null && started.agentCapabilities?.loadSession === true) {
     const sessionId = host.session;
-    // A session that cannot be loaded is replaced by a new one, which is told what was said before.
+    // A session that cannot be loaded is replaced by a new one, which gets the earlier conversation as text.
     const loaded = await wire
       .ask(agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers }))
       .then(() => true)

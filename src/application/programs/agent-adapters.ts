@@ -33,7 +33,7 @@ export interface AgentAdapter {
   readonly kinds: readonly ProviderKind[];
   /** The provider of its default model. */
   readonly provider: string;
-  /** Of its own login: the hosts that it needs, and where its credentials are below the home folder. */
+  /** What a login of the program needs: hosts, and where its credentials are below the home folder. */
   readonly login: { readonly hosts: readonly string[]; readonly files: readonly string[] } | null;
   start(about: AgentStart): StartedAgent;
 }
@@ -180,7 +180,7 @@ const openCode: AgentAdapter = {
         OPENCODE_DISABLE_MODELS_FETCH: "1",
         OPENCODE_DISABLE_LSP_DOWNLOAD: "1",
         OPENCODE_DISABLE_DEFAULT_PLUGINS: "1",
-        // It writes beside every configuration that it finds, and those of a workspace are protected.
+        // The program writes beside every configuration that it finds, and those of a workspace are protected.
         OPENCODE_DISABLE_PROJECT_CONFIG: "1",
       },
       files: {

@@ -22,7 +22,7 @@ import { adapterOf } from "./agent-adapters.ts";
 export interface AgentProgramsOptions extends ConfiguredModels {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly clock: Clock;
-  /** Of Mandate, as programs are told. */
+  /** The version of Mandate that programs see. */
   readonly version: string;
   readonly store: Pick<Store, "findRun" | "readRun">;
   readonly commands: CommandSetup;

@@ -286,7 +286,7 @@ export class ControlPlane {
     return readLimits(this.#parts.store);
   }
 
-  /** Sets the numbers of a limit. Throws "conflict" when it has another version (0: there is none). */
+  /** Sets the numbers of a limit. Throws "conflict" when it has another version (0: not stored). */
   async setLimit(
     scope: string,
     value: LimitValue,

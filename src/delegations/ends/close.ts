@@ -364,7 +364,7 @@ async function integrate(live: LiveDelegation, ending: OutputEnding): Promise<Ac
   return { ...kept, ...taken };
 }
 
-/** Its report and, where its caller does not take all of it, its output. Most have neither. */
+/** Stores the report and, where the caller does not take all of it, the output. Most have neither. */
 function keep(live: LiveDelegation, ending: OutputEnding): Accepted | Promise<Accepted> {
   const { contract, copy, parent, run, workspace } = live;
   const hasReport = contract.outputs.report_path_pattern !== null && workspace !== null;
@@ -391,7 +391,7 @@ function missingExit(live: LiveDelegation, said: string): Cause | undefined {
   return undefined;
 }
 
-/** Its budget had no room for tools: that is why it did not do what it had to. */
+/** Whether the budget had no room for tools: that explains why the exit rule was not kept. */
 function toolsUnaffordable({ contract }: LiveDelegation, said: string): Cause | undefined {
   const { budget, permissions } = contract;
   if (permissions.beyond_budget === undefined) return undefined;

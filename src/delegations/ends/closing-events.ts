@@ -294,7 +294,7 @@ function planProblem(run: LiveRun, root: LiveDelegation): RunCause | undefined {
   return open.length === 0 ? undefined : { code: "steps_open", steps: open };
 }
 
-/** It, or one above it, failed: that counts where it was delegated, and its plan fell with it. */
+/** Whether the planner or a delegation above it failed: the failure counts there, and ended the plan. */
 function hasFallen(planner: LiveDelegation | undefined, root: LiveDelegation): boolean {
   for (let one = planner ?? null; one !== null && one !== root; one = one.parent) {
     const { result } = one.process.end;

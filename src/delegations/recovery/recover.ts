@@ -261,7 +261,7 @@ export async function recoverDelegation(
     case "waiting_for_merge": {
       const { text, truncated, reason } = delegation.output;
       const output = { kind: "output", text, truncated, reason } as const;
-      // Its children, or those whose work is merged before its own, are recovered after it.
+      // The children, and those whose work is merged earlier, are recovered after this delegation.
       const isDone = live.copy === null && openChildren(live).length === 0;
       if (isDone) await closeWith(live, output);
       else void finish(live, output);

@@ -159,7 +159,7 @@ export class LiveRuns {
     }
   }
 
-  /** Its work is in the store now, or was not handed in: then this copy, which stays, has it alone. */
+  /** The work is in the store now, or was not submitted: then only this copy has it, and it stays. */
   #retireGuest(id: string): void {
     const guest = this.#guests.get(id);
     this.#guests.delete(id);

@@ -307,7 +307,7 @@ class CallResults implements ChildResults {
     if (child === undefined) throw new Error(`there is no delegation ${id}`);
     const { end } = child.process;
     const complete = (result: DelegationResult): Joined => this.#completeNow(result, describe);
-    // Its close is in the log already, or written by a process that cannot write for this one.
+    // The close is in the log already, or written by a process that cannot write for this one.
     if (end.result !== null || live.run.execution.isRemote(child)) {
       return end.whenClosed().then(complete);
     }

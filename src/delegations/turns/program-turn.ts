@@ -85,7 +85,7 @@ async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<Pro
   process.holdsProcesses = true;
   const requests = new ProgramRequests(live);
   const opening = programs.open(new Host(live, runner, requests));
-  // A program that is there after all, when nobody waits for it any more, is ended.
+  // A program that opens after the delegation was stopped is ended.
   const program = await live.work.interruptible(opening).catch((error: unknown) => {
     opening.then((late) => late.close()).catch(() => undefined);
     throw error;

@@ -200,7 +200,7 @@ class StreamWatch {
     try {
       correctRequest(this.#live, this.#request, usage);
     } catch {
-      // Its log does not take anything now. The agent finds that out by itself, and the estimate stays.
+      // The log accepts no event now. The agent finds that out by itself, and the estimate stays.
     }
   }
 

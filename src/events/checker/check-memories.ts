@@ -118,7 +118,7 @@ function lettersOf(text: string): string {
     .replaceAll(/[^\p{L}\p{N}\p{P}\p{S}]/gu, "");
 }
 
-/** These fields decide which agents may see a memory. */
+/** The problem of the fields that decide which agents may see a memory. */
 function originProblem(
   { lineage, profile, workspace: stored }: StoredMemory,
   known: Known,

@@ -51,7 +51,7 @@ function openSource(path: string): DatabaseSync {
   }
   const source = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
-    // The copy reads one snapshot, whatever other processes write meanwhile.
+    // The copy reads one snapshot, whatever other processes write during it.
     source.exec("BEGIN");
     const row = source.prepare("SELECT value FROM meta WHERE key = 'schema'").get();
     const version = Number(row?.["value"] ?? 0);

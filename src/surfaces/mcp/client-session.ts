@@ -35,7 +35,7 @@ export interface ClientSession {
   readonly sessions: readonly Session[];
   /** The runs that other servers opened for this client's session. */
   readonly runsElsewhere: readonly string[];
-  /** Its open runs here, and those of other servers. */
+  /** The open runs of the client, here and at other servers. */
   readonly runIds: readonly string[];
   /** The session whose run a delegation belongs to. */
   holding(delegationId: string): Promise<Session | undefined>;
@@ -189,7 +189,7 @@ export class LocalClientSession implements ClientSession {
   async #isOver({ delegationId, runId }: Session): Promise<boolean> {
     const run = await this.runtime.store.readRun(runId);
     const root = run?.delegations.get(delegationId);
-    // It was interrupted while this process was taken for dead.
+    // The run was interrupted while this process was taken for dead.
     const isInterrupted = root?.status === "running" && root.interruption !== null;
     return isInterrupted || root?.status === "closed";
   }

@@ -249,7 +249,7 @@ function takeFact(state: ChatState, input: Fact): ChatState {
   }
 }
 
-/** A new width redraws all lines, and the page of a delegation is wrapped anew. */
+/** A new width redraws all lines, and wraps the page of a delegation again. */
 function resize(
   state: ChatState,
   { columns, rows }: Extract<ChatInput, { type: "resized" }>,

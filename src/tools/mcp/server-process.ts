@@ -134,7 +134,7 @@ export class ServerProcess {
     this.#gone = new Promise((resolve) => {
       child.once("exit", (code, signal) => {
         const how = signal === null ? `with exit code ${code}` : `by ${signal}`;
-        // Its last output is still in the pipe, which a descendant can keep open without end.
+        // The last output is still in the pipe, which a descendant can keep open without end.
         const closed = new Promise((close) => child.once("close", close));
         void waitAtMost(clock, drainMs, closed).then(() => {
           this.#end(`ended ${how}`);

@@ -56,7 +56,7 @@ export function carryOutPlan(
     const record = { tries: number, result };
     records[place] = record;
     if (result.status !== "completed") return "failed";
-    // Its work is merged. Later steps wait for the review only where that changes files as well.
+    // The work of the step is merged. Later steps wait for the review only if the reviewer changes files, too.
     if (!step.reviewerWrites) delegator.plans.stepSettled(step.id);
     return review(step, result, begun, record);
   }

@@ -84,7 +84,7 @@ class CheckRun {
   readonly #about: CheckSubject;
   readonly #clock: Clock;
   readonly #endsAt: number;
-  // Its home and /tmp are new: what the child left in its own must not count here.
+  // The home and /tmp of the check are new: what the child left in its own must not count here.
   readonly #shell = new DelegationShell();
   #isStopped = false;
 

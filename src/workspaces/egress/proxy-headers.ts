@@ -17,7 +17,7 @@ export function framingOf(headers: IncomingHttpHeaders): Record<string, string> 
   return headers["transfer-encoding"] === undefined ? {} : { "transfer-encoding": "chunked" };
 }
 
-/** Headers that are passed on. How a body is framed is decided anew, so that no request hides in it. */
+/** Headers that are passed on. The proxy frames each body itself, so that no request hides in it. */
 export function endToEndHeaders(raw: readonly string[]): Record<string, string[]> {
   const pairs = pairsOf(raw);
   const named = pairs

@@ -17,7 +17,7 @@ export function createScratchFolder(): string {
   return folder;
 }
 
-/** The same at a place that outlives this process, or is there already. */
+/** Makes a scratch folder at a place that outlives this process, or is there already. */
 export function fillScratchFolder(folder: string): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   for (const name of ["tmp", "home"]) mkdirSync(join(folder, name), { recursive: true });

@@ -49,7 +49,7 @@ function drawPart(token: Tokens[number], inner: Tokens): ReactNode {
         </Address>
       );
     case "image": {
-      // An image that is loaded tells its server that, and by whom, the text was read.
+      // Loading an image tells its server that the text was read, and from which address.
       const label = token.content;
       return (
         <Address address={String(token.attrGet("src") ?? "")} label={label}>

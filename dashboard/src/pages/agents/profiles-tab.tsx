@@ -15,7 +15,7 @@ export type ProfileList = Operations["listProfiles"]["reply"];
 export const loadProfiles = (signal: AbortSignal): Promise<ProfileList> =>
   client.listProfiles({}, { signal });
 
-/** Those that can be used, and those that cannot: both are looked at here. */
+/** Shows the profiles that can be used, and those that cannot. */
 export function ProfilesTab({ list }: { readonly list: UseQueryResult<ProfileList> }) {
   const [chosen] = useQueryWord("profile", "");
   const { data: value, error } = list;

@@ -30,7 +30,7 @@ export function describeActivity(row: TreeRow, isInterrupted: boolean): string {
   return parts.join(" · ");
 }
 
-/** Its background children run on when it has answered, and it closes after them. */
+/** The activity of an agent that has answered: it closes after its background children. */
 function describeOutput({ delegation, openChildren }: TreeRow): string {
   if (delegation.status !== "waiting_for_merge") return "Handing in";
   if (delegation.ask) return "Asks you";

@@ -12,7 +12,7 @@ import { WorkingNow } from "./working-now.tsx";
 
 interface RunOutcomeProps extends Pick<Workflows, "nameOf"> {
   readonly shown: RunView;
-  /** It is shown as it is now: people can act. */
+  /** The present state is shown, so people can act. */
   readonly isNow: boolean;
   /** A worker carries it out. */
   readonly isRunning: boolean;

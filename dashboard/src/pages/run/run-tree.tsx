@@ -10,7 +10,7 @@ import type { Workflows } from "./workflow/use-workflows.ts";
 
 interface RunTreeProps extends Pick<Workflows, "nameOf"> {
   readonly feed: RunView;
-  /** It is shown as it was then; null: as it is. */
+  /** The moment that is shown; null: the present. */
   readonly at: number | null;
   readonly isInterrupted: boolean;
   /** There is little room for the tree. */

@@ -33,7 +33,7 @@ const routine: ReadonlySet<EventType> = new Set<EventType>([
 function isRoutine(event: FollowedEvent): boolean {
   if (event.type === "agent.subagent_attempt") return event.payload.attempt === 1;
   if (event.type === "agent.worktree_merged") return event.payload.strategy === "nothing";
-  // Of a script's call, its agent has events of its own.
+  // The agent that a script called has events of its own.
   if (event.type === "agent.workflow_called") return event.payload.taken_from === undefined;
   if (event.type === "agent.workflow_settled") return event.payload.outcome === "value";
   return routine.has(event.type);

@@ -2,7 +2,7 @@ import { Text } from "../../components/text.tsx";
 import type { Suggestion } from "./use-suggestions.ts";
 
 interface SuggestionListProps {
-  /** Its options are called so, with their number behind it. */
+  /** The id of the list. Each option has this id, with the number of the option behind it. */
   readonly id: string;
   readonly items: readonly Suggestion[];
   readonly chosen: Suggestion | undefined;

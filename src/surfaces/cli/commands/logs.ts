@@ -65,7 +65,7 @@ async function follow(
   });
   while (state.outcome === null && !stopped) {
     if (!(await isWorkedOn(store, state))) {
-      // Its last events may not have arrived yet: that it ended, or that another process owns it.
+      // The last events may not have arrived yet: that the run ended, or that another process owns it.
       await lookAgain();
       if (state.outcome !== null || (await isWorkedOn(store, state))) continue;
       io.stderr.write(`No process works on ${state.id}. ${resumeHint(state, io)}\n`);

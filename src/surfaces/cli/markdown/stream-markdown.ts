@@ -52,7 +52,7 @@ interface Cut {
   readonly hasGap: boolean;
 }
 
-/** The next place up to which the text is final; null while there is none. */
+/** The next place up to which the text is final; null: no such place yet. */
 function nextProgress(text: string, from: Progress): Progress | null {
   const isLong = text.length - from.at > longestOpen;
   // A line that is not complete can still become part of the block before it.

@@ -110,7 +110,7 @@ function writeWaiting(waiting: readonly WaitingContent[], most: number, io: Io):
   );
 }
 
-/** The folder that a file or a skill lies in, with at most two levels below the current folder. */
+/** The folder of a file or a skill, with at most two levels below the current folder. */
 function folderOf(file: string, io: Io): string {
   const folder = dirname(pathOf(file));
   if (folder === io.cwd) return ".";

@@ -23,7 +23,7 @@ export interface PageSessionsOptions {
 /** Why a code opens no page. */
 export type CodeRefusal = StoredCodeRefusal | "incomplete" | "other-server";
 
-/** A session and the path that its page begins with, or the reason why there is none. */
+/** A session and the path that its page begins with, or the reason of the refusal. */
 export type Exchanged =
   | { readonly session: string; readonly path: string }
   | { readonly refused: CodeRefusal; readonly isTyped: boolean };

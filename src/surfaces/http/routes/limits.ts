@@ -35,7 +35,7 @@ const limitList = z.object({ limits: listOf(limitRow) });
 const putLimitBody = z.strictObject({
   scope,
   value: limitValue,
-  version: z.int().min(0).meta({ description: "That was read; 0: there is none yet." }),
+  version: z.int().min(0).meta({ description: "That was read; 0: no limit is stored." }),
 });
 
 const storedLimit = limitRow.omit({ used: true });

@@ -235,8 +235,8 @@ async function answer(
 }
 
 /**
- * A stream that this server cannot resume, such as one of another server, begins anew: what was sent
- * meanwhile is lost, and results stay retrievable by their ids.
+ * A stream that this server cannot resume, such as one of another server, begins again: what was sent
+ * in between is lost, and results stay retrievable by their ids.
  */
 async function resumable(transport: SessionTransport, request: Request): Promise<Request> {
   const last = request.headers.get("last-event-id");

@@ -6,7 +6,7 @@ import { ownerKeyOf } from "./http-client.ts";
 
 const resourceType = "mcp-session";
 const longestMs = 12 * 3_600_000;
-/** Of one principal; the one that expires first gives way. */
+/** The most sessions of a principal; a new one replaces the one that expires first. */
 const mostSessions = 256;
 const mostRuns = 100;
 const mostSubscriptions = 100;
@@ -86,7 +86,7 @@ export class StoredSessions {
 
 /** What is stored of one session, as it was read last. */
 export class StoredSession {
-  /** The same on every server. */
+  /** The id of the session, which every server of the database knows. */
   readonly id: string;
   readonly #place: Place;
   #state: SessionState | undefined;

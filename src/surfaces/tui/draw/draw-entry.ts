@@ -100,7 +100,7 @@ export function drawMarkdown(
   return from === undefined ? renderMarkdown(text, look) : drawPart(text, from, look);
 }
 
-/** What an agent said. The first line of an answer has a mark; what comes later stands in its margin. */
+/** What an agent said. The first line of an answer has a mark; later lines are indented as far. */
 function drawSaid(entry: Extract<Entry, { kind: "agent" }>, room: number, style: Style) {
   const lines = drawMarkdown(bounded(entry.text), entry.from, { columns: room, style });
   const isFirst = entry.from === undefined || entry.from.at === 0;

@@ -15,7 +15,7 @@ interface TranscriptTabProps {
   readonly runId: string;
   readonly feed: DelegationFeed;
   readonly mayFork: boolean;
-  /** It waits for an answer, which is given above. */
+  /** The agent waits for an answer, which is given above. */
   readonly isAsking: boolean;
   readonly onArtifact: (hash: string) => void;
 }

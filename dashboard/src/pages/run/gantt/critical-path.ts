@@ -23,7 +23,7 @@ export function criticalPath(
 class Walker {
   readonly path = new Map<string, CriticalSpan[]>();
   readonly #until: number;
-  /** Those of one caller, in the order in which they ended. */
+  /** The children of each caller, in the order in which they closed. */
   readonly #children: ReadonlyMap<string | null, readonly GanttRow[]>;
   readonly #byCall: ReadonlyMap<string | null, GanttRow>;
 

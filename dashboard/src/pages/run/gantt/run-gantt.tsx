@@ -17,7 +17,7 @@ import type { Span } from "./zoom.ts";
 
 interface RunGanttProps extends Pick<Workflows, "nameOf"> {
   readonly feed: GanttSource;
-  /** It has not ended: the chart grows with the time. */
+  /** The run has not ended: the chart grows with the time. */
   readonly isOpen: boolean;
   /** Shown as it was then; null: as it is now. */
   readonly moment: Moment | null;

@@ -23,7 +23,7 @@ import {
 interface WorkflowTabProps {
   readonly feed: RunView;
   readonly views: readonly WorkflowView[];
-  /** It is shown as it was then; null: as it is. */
+  /** The moment that is shown; null: the present. */
   readonly at: number | null;
   readonly isInterrupted: boolean;
   readonly isNarrow: boolean;
