@@ -1,6 +1,6 @@
 import { type Keys, requireKnownKeys } from "../agents/documents/nearest-key.ts";
 import { type Principal, requireRole } from "../control/records/principal.ts";
-import { MandateError } from "../ports/mandate-error.ts";
+import { MandateError, unlessConflict } from "../ports/mandate-error.ts";
 import { type Memory, type MemoryQuery, memoryMarks } from "../ports/memory-store.ts";
 import type { Store } from "../ports/store.ts";
 
@@ -84,13 +84,8 @@ export class Memories {
   /** The record is created once: a second caller finds the decision made. */
   async #mark({ id }: Memory, as: keyof typeof memoryMarks): Promise<MemoryDecision["status"]> {
     const change = { resourceType: memoryMarks[as], resourceId: id, expectedVersion: 0, value: {} };
-    try {
-      await this.#store.changeRecords([change], this.#by.id);
-      return as;
-    } catch (error) {
-      if (error instanceof MandateError && error.code === "conflict") return "unchanged";
-      throw error;
-    }
+    const written = await this.#store.changeRecords([change], this.#by.id).catch(unlessConflict);
+    return written === undefined ? "unchanged" : as;
   }
 
   async #decide(

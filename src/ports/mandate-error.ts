@@ -95,3 +95,8 @@ export class CallDenied<Rule extends string = string> extends Error {
     this.rule = rule;
   }
 }
+
+/** For `catch` of a change of records: undefined when another writer was faster. */
+export function unlessConflict(error: unknown): undefined {
+  if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
+}

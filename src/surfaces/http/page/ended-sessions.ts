@@ -1,3 +1,4 @@
+import { unlessConflict } from "../../../ports/mandate-error.ts";
 import type { ControlRecord } from "../../../ports/record-store.ts";
 import type { Store } from "../../../ports/store.ts";
 
@@ -51,12 +52,8 @@ export class EndedSessions {
   async add(name: string, until: number): Promise<void> {
     this.#remember(name, until);
     const change = { resourceType, resourceId: name, expectedVersion: 0, value: { until } };
-    try {
-      await this.#store.changeRecords([change], "page");
-    } catch (error) {
-      // Another request ended the session first.
-      if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
-    }
+    // On a conflict another request ended the session first.
+    await this.#store.changeRecords([change], "page").catch(unlessConflict);
   }
 
   close(): void {

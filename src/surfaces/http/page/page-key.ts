@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { MandateError } from "../../../ports/mandate-error.ts";
+import { MandateError, unlessConflict } from "../../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../../ports/record-store.ts";
 
 const variable = "MANDATE_PAGE_KEY";
@@ -38,15 +38,9 @@ export async function storedPageKey(store: RecordStore): Promise<Buffer> {
     const key = record && keyIn(record);
     if (key !== undefined) return key;
     const value = { key: randomBytes(keyBytes).toString("base64") };
-    try {
-      await store.changeRecords(
-        [{ ...place, expectedVersion: record?.version ?? 0, value }],
-        "page",
-      );
-    } catch (error) {
-      // Another server made the key at the same time.
-      if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
-    }
+    const change = { ...place, expectedVersion: record?.version ?? 0, value };
+    // On a conflict another server made the key at the same time.
+    await store.changeRecords([change], "page").catch(unlessConflict);
   }
 }
 

@@ -1,5 +1,6 @@
 import { randomBytes, scrypt } from "node:crypto";
 import { promisify } from "node:util";
+import { unlessConflict } from "../../../ports/mandate-error.ts";
 import type { ControlRecord, RecordStore } from "../../../ports/record-store.ts";
 import type { PageSeal } from "./page-seal.ts";
 
@@ -137,13 +138,8 @@ export class StoredCodes {
   async #write(
     changes: Parameters<RecordStore["changeRecords"]>[0],
   ): Promise<ControlRecord | undefined> {
-    try {
-      const [written] = await this.#options.store.changeRecords(changes, "page");
-      return written ?? undefined;
-    } catch (error) {
-      if ((error as { readonly code?: unknown }).code === "conflict") return undefined;
-      throw error;
-    }
+    const written = await this.#options.store.changeRecords(changes, "page").catch(unlessConflict);
+    return written?.[0] ?? undefined;
   }
 
   async #sealOf(seal: PageSeal, secret: string, salt: Buffer): Promise<PageSeal> {

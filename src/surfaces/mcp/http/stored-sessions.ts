@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Principal } from "../../../control/records/principal.ts";
+import { unlessConflict } from "../../../ports/mandate-error.ts";
 import type { RecordStore } from "../../../ports/record-store.ts";
 import { ownerKeyOf } from "./http-client.ts";
 
@@ -189,11 +190,6 @@ export function isAboutSession(record: string): boolean {
 /** Undefined for a damaged record, which no request finds. */
 function readState(value: unknown): SessionState | undefined {
   return sessionState.safeParse(value).data;
-}
-
-/** Another server changed the record at the same time. */
-function unlessConflict(error: unknown): undefined {
-  if ((error as { readonly code?: unknown }).code !== "conflict") throw error;
 }
 
 function prefixOf(principalId: string): string {
