@@ -6,7 +6,7 @@ export interface ListPage<Item> {
   readonly nextCursor: string | null;
 }
 
-export type ListPages<Item> = InfiniteData<ListPage<Item>, string | undefined>;
+export type ListPages<Item, Page = ListPage<Item>> = InfiniteData<Page, string | undefined>;
 
 export interface ItemOrder<Item> {
   readonly idOf: (item: Item) => string | number;
@@ -18,11 +18,11 @@ export interface ItemOrder<Item> {
  * item that is missing there has left the list. When nothing of the list is in it, so much is new
  * that pages between may be missing: then the list begins again.
  */
-export function mergeFirstPage<Item>(
-  list: ListPages<Item>,
-  first: ListPage<Item>,
+export function mergeFirstPage<Item, Page extends ListPage<Item>>(
+  list: ListPages<Item, Page>,
+  first: Page,
   { idOf, placeOf }: ItemOrder<Item>,
-): ListPages<Item> {
+): ListPages<Item, Page> {
   const ids = new Set(first.items.map(idOf));
   const isJoined = list.pages.some(({ items }) => items.some((item) => ids.has(idOf(item))));
   const last = first.items.at(-1);
@@ -31,9 +31,10 @@ export function mergeFirstPage<Item>(
   }
   const reach = placeOf(last);
   const isBeyond = (item: Item): boolean => placeOf(item) <= reach && !ids.has(idOf(item));
-  const pages = list.pages.map(({ items, nextCursor }, index) => ({
-    items: [...(index === 0 ? first.items : []), ...items.filter(isBeyond)],
-    nextCursor,
+  const pages = list.pages.map((page, index) => ({
+    ...(index === 0 ? first : page),
+    items: [...(index === 0 ? first.items : []), ...page.items.filter(isBeyond)],
+    nextCursor: page.nextCursor,
   }));
   return { ...list, pages };
 }

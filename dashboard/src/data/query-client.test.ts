@@ -2,7 +2,7 @@ import { QueryClient, QueryObserver } from "@tanstack/react-query";
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { FollowedEvent } from "../../../src/surfaces/client/mandate-client.ts";
 import type { LiveListener } from "./live.ts";
-import { mergeFirstPage } from "./merge-first-page.ts";
+import { type ListPages, mergeFirstPage } from "./merge-first-page.ts";
 import { followLive } from "./query-client.ts";
 
 const restMs = 1000;
@@ -103,15 +103,14 @@ it("A request that failed is repeated when the server answers again, and a gap r
 });
 
 const order = { idOf: (item: number) => item, placeOf: (item: number) => item };
-const listOf = (...pages: readonly (readonly number[])[]) => ({
+const listOf = (...pages: readonly (readonly number[])[]): ListPages<number> => ({
   pages: pages.map((items, index) => ({
     items,
     nextCursor: index < pages.length - 1 ? `${items.at(-1)}` : "more",
   })),
   pageParams: pages.map(() => undefined),
 });
-const itemsOf = ({ pages }: ReturnType<typeof mergeFirstPage<number>>) =>
-  pages.map(({ items }) => items);
+const itemsOf = ({ pages }: ListPages<number>) => pages.map(({ items }) => items);
 
 it("A first page that was read again adds what is new and drops what left the list", () => {
   const list = listOf([9, 8, 7], [6, 5, 4]);

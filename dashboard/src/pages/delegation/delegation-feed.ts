@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useSyncExternalStore } from "react";
+import { useMemo, useSyncExternalStore } from "react";
 import type { Delegation } from "../../../../src/events/delegation.ts";
 import { apply, create } from "../../../../src/events/lifecycle.ts";
 import type { FollowedEvent } from "../../../../src/surfaces/client/mandate-client.ts";
@@ -111,18 +111,4 @@ export function useDelegationFeed(id: string): DelegationFeed {
   const feed = useMemo(() => new DelegationFeed(id), [id]);
   useSyncExternalStore(feed.subscribe, feed.getVersion);
   return feed;
-}
-
-/** Told once for each event of the delegation that comes, in batches. */
-export function useDelegationNews(id: string, onNews: () => void): void {
-  useEffect(
-    () =>
-      live.listen({
-        onEvents: (events) => {
-          if (events.some(({ sub_agent_id }) => sub_agent_id === id)) onNews();
-        },
-        onGap: onNews,
-      }),
-    [id, onNews],
-  );
 }

@@ -112,8 +112,7 @@ function Subject({ askId, item }: { readonly askId: string; readonly item: Shown
   const patch = data?.patch ?? null;
   return (
     // However long the question is, the decision below it stays in sight.
-    <section
-      aria-label="What is asked"
+    <div
       // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboard users scroll it with keys.
       tabIndex={0}
       className="row mt-1 flex max-h-[32vh] min-w-0 flex-col gap-2 overflow-x-hidden overflow-y-auto [&_pre]:max-h-none"
@@ -141,7 +140,7 @@ function Subject({ askId, item }: { readonly askId: string; readonly item: Shown
         </details>
       )}
       {patch !== null && <PatchView>{patch}</PatchView>}
-    </section>
+    </div>
   );
 }
 

@@ -1,13 +1,5 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  addressOf,
-  mergeItems,
-  noticesIn,
-  type ShownItem,
-  tellDeadline,
-  tellDefault,
-} from "./inbox-item.ts";
+import { addressOf, noticesIn, type ShownItem, tellDeadline, tellDefault } from "./inbox-item.ts";
 
 const item = (id: number, more: Partial<ShownItem> = {}): ShownItem => ({
   id,
@@ -22,24 +14,6 @@ const item = (id: number, more: Partial<ShownItem> = {}): ShownItem => ({
 });
 
 describe("items of the inbox", () => {
-  it("are in order and each there once, however they arrive", () => {
-    const ids = fc.array(fc.integer({ min: 1, max: 30 }));
-    fc.assert(
-      fc.property(ids, ids, (one, other) => {
-        const merged = mergeItems(
-          one.map((id) => item(id)),
-          other.map((id) => item(id)),
-        ).map(({ id }) => id);
-        expect(merged).toEqual([...new Set([...one, ...other])].sort((a, b) => b - a));
-      }),
-    );
-  });
-
-  it("are taken as they were told last", () => {
-    const [merged] = mergeItems([item(1, { isOpen: true })], [item(1, { isOpen: false })]);
-    expect(merged?.isOpen).toBe(false);
-  });
-
   it("are told once for each question: as a card while it is open, then by their answer", () => {
     const ask = { id: "q1", deadlineAt: 1, default: null };
     const asked = [item(3, { kind: "answer" }), item(2, { kind: "ask", ask, isOpen: false })];

@@ -4,15 +4,6 @@ type InboxReply = Operations["listInbox"]["reply"];
 
 export type ShownItem = InboxReply["items"][number];
 
-/** What was there and what came, the latest first, each once; what came later knows better. */
-export function mergeItems(
-  before: readonly ShownItem[],
-  more: readonly ShownItem[],
-): readonly ShownItem[] {
-  const byId = new Map([...before, ...more].map((item) => [item.id, item]));
-  return [...byId.values()].sort((one, other) => other.id - one.id);
-}
-
 /**
  * One item for each question: while it is open it is a card above, and once it is closed the item of
  * its answer has the question too.

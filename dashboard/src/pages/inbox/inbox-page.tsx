@@ -28,6 +28,7 @@ export function InboxPage() {
   const notices = noticesIn(inbox.items);
   const newest = Math.max(inbox.items[0]?.id ?? 0, asks.at(-1)?.id ?? 0);
   const unseen = notices.filter(({ id }) => id > inbox.seen).length;
+  const isMore = inbox.hasMore && unseen === notices.length;
   const mark = useAction(() => inbox.markRead(newest));
   useKeys([{ keys: "m", label: "Mark all as read", run: () => void mark.run() }]);
   return (
@@ -53,7 +54,7 @@ export function InboxPage() {
       <div className="flex shrink-0 flex-wrap items-center gap-2 border-b border-line px-4 py-1.5">
         <KindFilter kind={kind} onChoose={setWord} />
         <span className="text-xs text-soft" aria-live="polite">
-          {inbox.isLoaded && (unseen === 0 ? "All read" : `${unseen} new`)}
+          {inbox.isLoaded && (unseen === 0 ? "All read" : `${unseen}${isMore ? "+" : ""} new`)}
         </span>
         <span className="ml-auto flex items-center gap-2">
           <NoticesButton />
@@ -63,7 +64,7 @@ export function InboxPage() {
         </span>
       </div>
       {open.error !== null && <Problem error={open.error} onRetry={open.refetch} />}
-      {inbox.error !== undefined && <Problem error={inbox.error} />}
+      {inbox.error !== null && <Problem error={inbox.error} />}
       {inbox.isLoaded && notices.length === 0 ? (
         <NoNotices kind={kind} />
       ) : (

@@ -1,11 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { firstStalePage, type MessagePage } from "./message-pages.ts";
+import type { SessionEntry } from "../../../../../src/sessions/session-entry.ts";
+import { firstStalePage } from "./message-pages.ts";
 
-const page = (...items: MessagePage["items"]): MessagePage => ({
-  cursor: undefined,
-  items,
-  next: null,
-});
+const page = (...items: readonly SessionEntry[]) => ({ items });
 const said = { kind: "agent", at: 1, text: "hello", model: "m" } as const;
 const call = { kind: "call", at: 1, callId: "1", tool: "shell", input: {}, output: "" } as const;
 

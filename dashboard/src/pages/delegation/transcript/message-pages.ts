@@ -1,17 +1,14 @@
 import type { SessionEntry } from "../../../../../src/sessions/session-entry.ts";
 
-export interface MessagePage {
-  /** Undefined: the first one. */
-  readonly cursor: string | undefined;
+interface EntryPage {
   readonly items: readonly SessionEntry[];
-  readonly next: string | null;
 }
 
 /**
  * Where reading again begins when something happened: entries are only added, but one that waits
  * for its end changes when it comes.
  */
-export function firstStalePage(pages: readonly MessagePage[]): number {
+export function firstStalePage(pages: readonly EntryPage[]): number {
   const index = pages.findIndex(({ items }) => items.some(isUnsettled));
   return index < 0 ? Math.max(pages.length - 1, 0) : index;
 }

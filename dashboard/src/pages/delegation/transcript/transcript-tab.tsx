@@ -8,7 +8,7 @@ import { Pane } from "../pane.tsx";
 import { Entry } from "./entry.tsx";
 import { ForkDialog } from "./fork-dialog.tsx";
 import { forkPlaces } from "./fork-places.ts";
-import { useMessages } from "./use-messages.ts";
+import { useTranscript } from "./use-transcript.ts";
 
 interface TranscriptTabProps {
   readonly delegationId: string;
@@ -26,7 +26,8 @@ const aheadPixels = 800;
 /** What was said, the oldest first. What is out of sight is neither laid out nor painted. */
 export function TranscriptTab(props: TranscriptTabProps) {
   const { delegationId, feed, isAsking, mayFork, onArtifact, runId } = props;
-  const { entries, error, hasMore, isLoaded, loadMore } = useMessages(delegationId);
+  const { error, hasMore, isLoaded, loadMore, pages } = useTranscript(delegationId);
+  const entries = pages.flatMap(({ items }) => items);
   const waiting = waitingQuestion(entries, isAsking);
   const [forkAt, setForkAt] = useState<number | null>(null);
   const { events, version } = feed;
@@ -50,7 +51,7 @@ export function TranscriptTab(props: TranscriptTabProps) {
     observer.observe(element);
     return () => observer.disconnect();
   }, [hasMore, loadMore]);
-  if (error !== undefined && !isLoaded) return <Problem error={error} />;
+  if (error !== null && !isLoaded) return <Problem error={error} />;
   if (isLoaded && entries.length === 0) {
     return <Empty title="Nothing was said yet">The conversation appears here while it runs.</Empty>;
   }
