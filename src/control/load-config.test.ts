@@ -505,7 +505,7 @@ test("a named file is read in place of the nearest one, and must exist", async (
   const environment = { MANDATE_CONFIG: "../other.yaml" };
   expect((await load({ environment })).limits.runTokens).toBe(5);
   await expect(load({ environment: { MANDATE_CONFIG: "gone.yaml" } })).rejects.toThrow(
-    /gone\.yaml: cannot be read \(ENOENT\)/,
+    /gone\.yaml: cannot be read: no such file or folder/,
   );
 });
 

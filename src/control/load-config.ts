@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
-import { readRegularFile } from "../agents/documents/read-text-file.ts";
+import { readRegularFile, whyUnread } from "../agents/documents/read-text-file.ts";
 import type { PromptFiles } from "../agents/profiles/profile.ts";
 import { contentHash, hashPromptFiles } from "../agents/profiles/profile-hash.ts";
 import { MandateError } from "../ports/mandate-error.ts";
@@ -180,8 +180,7 @@ async function readProjectConfig(
   try {
     bytes = readRegularFile(file, maximumConfigBytes);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
-    const problem = `${file}: ${code === undefined ? message : `cannot be read (${code})`}`;
+    const problem = `${file}: ${whyUnread(error)}`;
     return { file, text: "", hash: contentHash(["unreadable", file]), problem };
   }
   const text = bytes.toString("utf8");

@@ -2,6 +2,7 @@ import { accessSync, constants, existsSync, mkdirSync, readdirSync, statSync } f
 import { homedir } from "node:os";
 import { dirname, isAbsolute, join, resolve } from "node:path";
 import { MandateError } from "../ports/mandate-error.ts";
+import { reasonOf } from "../ports/message-of.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -79,10 +80,9 @@ export function createHome(places: Places): void {
     }
     accessSync(dirname(places.database), constants.R_OK | constants.W_OK | constants.X_OK);
   } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException;
     throw new MandateError(
       "database-unusable",
-      `Mandate cannot keep its data in "${places.home}" (${code}). Make the folder writable, or ` +
+      `Mandate cannot keep its data in "${places.home}": ${reasonOf(cause)}. Make the folder writable, or ` +
         "set MANDATE_HOME to another one.",
       { cause },
     );

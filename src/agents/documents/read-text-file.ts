@@ -1,6 +1,7 @@
 import { closeSync, constants, fstatSync, openSync } from "node:fs";
 import { readWholeFile } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 
 /** The text of a file. Throws a MandateError that names the file. */
 export function readTextFile(
@@ -11,13 +12,17 @@ export function readTextFile(
   try {
     bytes = readRegularFile(file, maximumBytes);
   } catch (cause) {
-    const { code: systemCode, message } = cause as NodeJS.ErrnoException;
-    const problem = systemCode === undefined ? message : `cannot be read (${systemCode})`;
-    throw new MandateError(code, `${file}: ${problem}`, { cause });
+    throw new MandateError(code, `${file}: ${whyUnread(cause)}`, { cause });
   }
   const decoded = decodeText(bytes);
   if ("problem" in decoded) throw new MandateError(code, `${file}:1: ${decoded.problem}`);
   return decoded.text;
+}
+
+/** Why a file could not be read, as words that complete "<file>: …". */
+export function whyUnread(error: unknown): string {
+  const isOfSystem = (error as NodeJS.ErrnoException).code !== undefined;
+  return isOfSystem ? `cannot be read: ${reasonOf(error)}` : reasonOf(error);
 }
 
 // Without O_NONBLOCK, to open a FIFO waits for a writer. Windows does not have the flag.

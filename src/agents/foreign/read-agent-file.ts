@@ -2,7 +2,8 @@ import { createHash, type Hash } from "node:crypto";
 import { existsSync, realpathSync } from "node:fs";
 import { basename, dirname, relative, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
-import { readRegularFile } from "../documents/read-text-file.ts";
+import { reasonOf } from "../../ports/message-of.ts";
+import { readRegularFile, whyUnread } from "../documents/read-text-file.ts";
 import { maximumShownBytes, maximumSkillBytes } from "../skills/skill-files.ts";
 import { type AgentFile, type AgentFormat, Findings, shorten } from "./agent-file.ts";
 import { formatOfPath, type Syntax } from "./detect-format.ts";
@@ -61,9 +62,9 @@ export function readAgentFile(path: string, options: ReadAgentOptions = {}): Age
       ...(source.beside.length > 0 && { beside: source.beside }),
     };
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT") return missing(path, format);
-    findings.refuse(code === undefined ? message : `cannot be read (${code})`);
+    findings.refuse(whyUnread(error));
     const { diagnostics } = findings;
     return {
       ...shared,
@@ -169,8 +170,7 @@ class AgentSource {
       this.#hash.update(`\0${written}\0`).update(bytes);
       return decodeLeniently(bytes, findings, shown);
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
-      findings.warn(`${shown} is not included: ${code ?? message}`);
+      findings.warn(`${shown} is not included: ${reasonOf(error)}`);
       return undefined;
     }
   }

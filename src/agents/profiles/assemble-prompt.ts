@@ -1,5 +1,6 @@
 import { readWholeFile } from "../../files.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { openFile } from "../../workspaces/open-file.ts";
 import { PathDenied } from "../../workspaces/resolve-inside.ts";
@@ -93,7 +94,7 @@ function readBytes(workspace: WorkspaceBinding, path: string, profile: string) {
     if (error instanceof PathDenied) throw unusable(profile, path, error.message, error);
     const { code } = error as NodeJS.ErrnoException;
     if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-    throw unusable(profile, path, `it cannot be read (${code})`, error);
+    throw unusable(profile, path, `it cannot be read: ${reasonOf(error)}`, error);
   }
   throw unusable(
     profile,

@@ -356,7 +356,7 @@ test("a folder that can no longer be listed keeps what it said", () => {
     takePlace();
     expect(registry.get("coder")).toEqual(before);
     expect(registry.problemOf("reviewer")?.file).toBe(join(base, "two/broken.md"));
-    expect(registry.problems[0]?.message).toMatch(/two: cannot be listed \(E.*last read of it/);
+    expect(registry.problems[0]?.message).toMatch(/two: cannot be listed: .*last read of it/);
     rmSync(join(base, "two"));
   }
   renameSync(join(base, "away"), join(base, "two"));
@@ -376,7 +376,7 @@ test("a folder that never could be listed takes every name with it that it may n
   expect(registry.problemOf("whole")).toBeUndefined();
   for (const name of ["coder", "mine", "unheard-of"]) {
     expect(registry.problemOf(name)?.message).toBe(
-      `${join(base, "two")}: cannot be listed (ELOOP). It may narrow any profile, so none is ` +
+      `${join(base, "two")}: cannot be listed: it is a link, or its links lead in a circle. It may narrow any profile, so none is ` +
         "used that it could: make the folder readable, or remove it.",
     );
   }
@@ -400,9 +400,7 @@ test("a folder of more files than anybody has is not read in part", () => {
   }
   const registry = load(["one", "two"]);
   expect(registry.get("coder")).toBeUndefined();
-  expect(registry.problemOf("coder")?.message).toMatch(
-    /cannot be listed \(more than 10000 files\)/,
-  );
+  expect(registry.problemOf("coder")?.message).toMatch(/cannot be listed: more than 10000 files/);
 });
 
 test("a file that has the name of a profile folder is none", () => {
@@ -410,7 +408,9 @@ test("a file that has the name of a profile folder is none", () => {
   writeFileSync(join(base, "profiles"), "of somebody's program");
   const registry = load(["one", "profiles"]);
   expect(registry.names()).toEqual(["coder"]);
-  expect(registry.problems[0]?.message).toMatch(/profiles: cannot be listed \(ENOTDIR\)$/);
+  expect(registry.problems[0]?.message).toMatch(
+    /profiles: cannot be listed: a part of its path is not a folder$/,
+  );
 });
 
 test("two files of one folder with the same name are both out", () => {

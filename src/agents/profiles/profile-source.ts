@@ -1,6 +1,7 @@
 import { readdirSync, type Stats, statSync } from "node:fs";
 import { join } from "node:path";
 import type { McpServer } from "../../contracts/mcp-server.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import { promptFilesIn } from "./profile-hash.ts";
 import type { ProfileLayer } from "./profile-layer.ts";
 import {
@@ -101,12 +102,12 @@ export class FolderSource implements ProfileSource {
       this.#wasListed = true;
       return { files };
     } catch (error) {
-      const { code, message } = error as NodeJS.ErrnoException;
+      const { code } = error as NodeJS.ErrnoException;
       if (code === "ENOENT") {
         this.#wasListed = false;
         return { files: [] };
       }
-      const what = `${path}: cannot be listed (${code ?? message})`;
+      const what = `${path}: cannot be listed: ${reasonOf(error)}`;
       const problem = { name: "", file: path, message: what };
       if (this.#wasListed) {
         const effect = "What was last read of it is still used; make it readable again.";

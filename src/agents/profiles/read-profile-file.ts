@@ -3,7 +3,7 @@ import { extname } from "node:path";
 import { fileURLToPath } from "node:url";
 import { isBelow } from "../../contracts/write-roots.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { readRegularFile } from "../documents/read-text-file.ts";
+import { readRegularFile, whyUnread } from "../documents/read-text-file.ts";
 import { maximumProfileBytes, parseDataProfile, parseMarkdownProfile } from "./profile-document.ts";
 import { contentHash, hashPromptFiles } from "./profile-hash.ts";
 import { type ProfileLayer, standingOf } from "./profile-layer.ts";
@@ -110,8 +110,7 @@ function claimedName(bytes: Buffer | undefined): string | undefined {
 
 function describe(error: unknown, path: string): string {
   if (error instanceof MandateError) return error.message;
-  const { code, message } = error as NodeJS.ErrnoException;
-  return `${path}: ${code === undefined ? message : `cannot be read (${code})`}`;
+  return `${path}: ${whyUnread(error)}`;
 }
 
 /** The profiles of the product: the first source, so that all others override them. */

@@ -1,6 +1,7 @@
 import { type Dirent, readdirSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { isBelow } from "../../contracts/write-roots.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import type { SkillProblem } from "./skill.ts";
 
 /** A folder that is searched for skills. */
@@ -111,9 +112,9 @@ function foldersAmong(entries: readonly Dirent[]): readonly string[] {
 
 /** Undefined when there is no such folder: absent, a file, or a link to either. */
 function describe(error: unknown): string | undefined {
-  const { code, message } = error as NodeJS.ErrnoException;
+  const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ENOTDIR") return undefined;
-  return code === undefined ? message : `cannot be read (${code})`;
+  return `cannot be read: ${reasonOf(error)}`;
 }
 
 /** Tells whether a file or folder is what it was: equal stamps, nothing changed. */

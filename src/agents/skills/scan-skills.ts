@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CallDenied } from "../../ports/mandate-error.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { messageOf, reasonOf } from "../../ports/message-of.ts";
 import { clip } from "../../text.ts";
 import { readFrontMatter } from "../documents/front-matter.ts";
 import {
@@ -157,7 +157,7 @@ function claimedName(found: SkillFolder): string {
 function describe(error: unknown, file: string): string {
   if (error instanceof CallDenied) return `${file}: ${error.message}`;
   const { code } = error as NodeJS.ErrnoException;
-  if (/^E[A-Z0-9]+$/.test(String(code))) return `${file}: cannot be read (${code})`;
+  if (/^E[A-Z0-9]+$/.test(String(code))) return `${file}: cannot be read: ${reasonOf(error)}`;
   const message = messageOf(error);
   return message.startsWith(file) ? message : `${file}: ${message}`;
 }

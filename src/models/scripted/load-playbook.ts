@@ -5,6 +5,7 @@ import { z } from "zod";
 import { describeProblem } from "../../agents/documents/describe-problem.ts";
 import { parseYaml } from "../../agents/documents/read-yaml.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import { findPatternProblem, rangePattern } from "./choose-reply.ts";
 import { faults, finishes, type Playbook } from "./playbook.ts";
 import { findTemplateProblem } from "./template.ts";
@@ -38,7 +39,7 @@ export function parsePlaybook(text: string, path: string): Playbook {
 async function readText(path: string): Promise<string> {
   // The file is opened without blocking, and must be plain: opening a pipe would wait for its writer.
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((error: Error) =>
-    refuse(path, `cannot be read: ${error.message}`, error),
+    refuse(path, `cannot be read: ${reasonOf(error)}`, error),
   );
   try {
     const status = await file.stat();

@@ -1,5 +1,6 @@
 import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
+import { messageOf } from "../../ports/message-of.ts";
 import { stripHidden } from "../../ports/visible-text.ts";
 import { type Command, parseArguments } from "./command.ts";
 import { commandNamed, commands } from "./commands.ts";
@@ -84,7 +85,7 @@ function describe(error: unknown, io: Io): string {
   const { paint } = styleFor(io.stderr, io);
   const wantsStack = Boolean(io.environment["MANDATE_DEBUG"]);
   if (wantsStack && error instanceof Error) return printable(error.stack ?? error.message);
-  const said = printable(error instanceof Error ? error.message : String(error));
+  const said = printable(messageOf(error));
   const message = asTyped(said, io);
   if (error instanceof MandateError) return `${paint.bad("mandate:")} ${message}`;
   return `${paint.bad("mandate:")} ${message}\nThis is a defect in Mandate itself; MANDATE_DEBUG=1 shows where.`;

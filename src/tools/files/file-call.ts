@@ -2,8 +2,10 @@
  * The tools that read, search and edit files of the workspace. This file is what their calls have in
  * common: workspace, subjects for rules, denied paths, errors. Patterns, search and edits have folders.
  */
+
 import { relative, sep } from "node:path";
 import { type CallSubjects, judgeByRules } from "../../contracts/judge-by-rules.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import type { WorkspaceBinding } from "../../workspaces/bind-workspace.ts";
 import { PathDenied, resolveInside } from "../../workspaces/resolve-inside.ts";
 import type { ToolContext, ToolResult } from "../tool.ts";
@@ -95,7 +97,8 @@ function aboutPath(path: string): CallSubjects {
 export function describeFileError(error: unknown, path: string): ToolResult {
   const code = error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined;
   if (typeof code !== "string" || !/^E[A-Z0-9]+$/.test(code)) throw error;
-  const sentence = sentences[code] ?? ((shown) => `${shown} could not be used (${code}).`);
+  const sentence =
+    sentences[code] ?? ((shown) => `${shown} could not be used: ${reasonOf(error)}.`);
   return { text: sentence(JSON.stringify(path)), isError: true };
 }
 

@@ -93,7 +93,7 @@ describe("a server that misbehaves", () => {
     await server.close();
     servers = testServers();
     await expect(openFor(servers, at(server.url))).rejects.toThrow(
-      'The MCP server "example" cannot be reached (ECONNREFUSED).',
+      'The MCP server "example" cannot be reached: nothing answers there.',
     );
   });
 

@@ -7,7 +7,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import type { Clock } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { messageOf, systemReason } from "../../ports/message-of.ts";
 import type { Redact } from "../../ports/redact-secrets.ts";
 import { cleanLine, cleanText } from "./clean-text.ts";
 import type { ServerPlace } from "./contain-server.ts";
@@ -218,7 +218,7 @@ function reasonOf(
   const system = systemCode(error);
   if (system === "ENOENT") return "cannot be started: its command or its folder does not exist";
   if (system === "EACCES") return "cannot be started: its command may not be executed";
-  if (system !== undefined) return `cannot be reached (${system})`;
+  if (system !== undefined) return `cannot be reached: ${systemReason(system) ?? system}`;
   if (code === "CONNECTION_CLOSED") return "closed the connection";
   return `failed: ${safe(messageOf(error)) || "it did not say why"}`;
 }

@@ -12,7 +12,7 @@ import { listSkillFiles, openSkillFile } from "../../agents/skills/skill-files.t
 import { noExposure } from "../../contracts/exposure.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { messageOf, reasonOf } from "../../ports/message-of.ts";
 import { defineTool, type Tool, type ToolOutput } from "../tool.ts";
 
 const listedFiles = 50;
@@ -120,7 +120,7 @@ function describe(error: unknown, { name, folder }: Skill, file = "SKILL.md"): s
   }
   if (code === "EISDIR") return `"${file}" is a folder of the skill "${name}". Name a file in it.`;
   if (/^E[A-Z0-9]+$/.test(String(code))) {
-    return `"${file}" of the skill "${name}" cannot be read (${code}).`;
+    return `"${file}" of the skill "${name}" cannot be read: ${reasonOf(error)}.`;
   }
   return messageOf(error).replaceAll(`${folder}/`, "");
 }

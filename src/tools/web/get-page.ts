@@ -5,6 +5,7 @@ import { pipeline, type Readable, type Transform } from "node:stream";
 import { createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
 import { portOf } from "../../contracts/addresses.ts";
 import { type Clock, timeoutSignal } from "../../ports/clock.ts";
+import { systemReason } from "../../ports/message-of.ts";
 import {
   answerWith,
   FetchFailure,
@@ -93,9 +94,12 @@ const nothing = { bytes: Buffer.alloc(0), isCut: false };
 function describeBroken(error: unknown, url: URL): unknown {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (typeof code !== "string" || !/^(?:Z_|E|ERR_|HPE_)/.test(code)) return error;
-  return new FetchFailure(`The reply of ${url.host} broke off or is damaged (${code}).`, {
-    cause: error,
-  });
+  return new FetchFailure(
+    `The reply of ${url.host} broke off or is damaged: ${systemReason(code) ?? code}.`,
+    {
+      cause: error,
+    },
+  );
 }
 
 export interface GetLimits {
@@ -173,8 +177,9 @@ export function sendGet(
 /** Describes an error by its code only: messages of the system name addresses. */
 function describeError(error: Error, url: URL): Error {
   if (error instanceof FetchFailure || error.name === "AbortError") return error;
-  const code = (error as NodeJS.ErrnoException).code ?? "unknown error";
-  return new FetchFailure(`${url.host} could not be fetched (${code}).`, { cause: error });
+  const { code = "unknown error" } = error as NodeJS.ErrnoException;
+  const message = `${url.host} could not be fetched: ${systemReason(code) ?? code}.`;
+  return new FetchFailure(message, { cause: error });
 }
 
 export interface Body {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type Clock, timeoutSignal } from "../../ports/clock.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { messageOf, systemReason } from "../../ports/message-of.ts";
 import { describeRetryAfter, FetchFailure } from "../../workspaces/egress/web-address.ts";
 import { hideValues } from "../mcp/clean-text.ts";
 
@@ -144,16 +144,16 @@ async function askJson(question: JsonQuestion): Promise<unknown> {
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof FetchFailure) throw error;
-    const why = timeout.aborted ? `no answer in ${timeMs / 1000} s` : reasonOf(error);
+    const why = timeout.aborted ? `no answer in ${timeMs / 1000} s` : whyUnanswered(error);
     // Without the cause: it can hold the request with the key.
     throw new FetchFailure(`The search service could not be asked: ${hideValues(secrets)(why)}.`);
   }
 }
 
-function reasonOf(error: unknown): string {
+function whyUnanswered(error: unknown): string {
   if (error instanceof SyntaxError) return "its answer is not JSON";
   const code = (error as { cause?: { code?: unknown } } | undefined)?.cause?.code;
-  return typeof code === "string" ? code : messageOf(error);
+  return systemReason(code) ?? (typeof code === "string" ? code : messageOf(error));
 }
 
 async function readText(response: Response): Promise<string> {

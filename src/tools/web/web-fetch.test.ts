@@ -183,7 +183,7 @@ test("a broken reply is told as such, without addresses of the machine", async (
   expect((await get()).text).toContain("packed in a way that was not asked for");
   site.server.removeAllListeners("request");
   site.server.on("connection", (socket) => socket.end("SSH-2.0-OpenSSH\r\n"));
-  expect((await get()).text).toMatch(/could not be fetched \(HPE_\w+\)\.$/);
+  expect((await get()).text).toMatch(/could not be fetched: the other side does not speak HTTP\.$/);
 });
 
 test("what a call is about is the address as it will be fetched", () => {

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { portOf } from "../../contracts/addresses.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
-import { messageOf } from "../../ports/message-of.ts";
+import { messageOf, reasonOf } from "../../ports/message-of.ts";
 import { type Door, joinStreams } from "./bridge.ts";
 import { readClientHello } from "./client-hello.ts";
 import { endToEndHeaders, framingOf, isForHost } from "./proxy-headers.ts";
@@ -194,8 +194,7 @@ class EgressJudge {
 
   unreachable(url: URL, cause: Error): Error {
     this.#options.onConnection({ host: placeOf(url), refused: "not_reachable" });
-    const { code = "no answer" } = cause as NodeJS.ErrnoException;
-    return new Error(`${placeOf(url)} could not be reached (${code}).`, { cause });
+    return new Error(`${placeOf(url)} could not be reached: ${reasonOf(cause)}.`, { cause });
   }
 
   refuse(rule: string, why: string): CallDenied {

@@ -7,6 +7,7 @@ import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from "node:net";
 import { coversHost, portOf } from "../../contracts/addresses.ts";
 import type { Selection } from "../../contracts/selection.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
+import { reasonOf } from "../../ports/message-of.ts";
 import { untilAborted } from "../../ports/until-aborted.ts";
 
 const longest = 4096;
@@ -138,8 +139,8 @@ async function askFor(host: string, lookup: Lookup): Promise<readonly HostAddres
   try {
     found = await lookup(host);
   } catch (error) {
-    const code = (error as NodeJS.ErrnoException | undefined)?.code ?? "no answer";
-    throw new FetchFailure(`${host} was not found (${code}). Check the name.`, { cause: error });
+    const message = `${host} was not found: ${reasonOf(error)}. Check the name.`;
+    throw new FetchFailure(message, { cause: error });
   }
   if (found.length === 0) throw new FetchFailure(`${host} has no address. Check the name.`);
   return found;

@@ -242,7 +242,7 @@ steps:
 });
 
 test.each([
-  ["nothing.yaml", undefined, /^mandate: nothing\.yaml: cannot be read \(ENOENT\)\n$/],
+  ["nothing.yaml", undefined, /^mandate: nothing\.yaml: cannot be read: no such file or folder\n$/],
   ["empty.yaml", "", /^mandate: empty\.yaml:1: The plan: expected object, received null\.\n$/],
   ["none.yaml", "steps: []", /none\.yaml:1: The plan has no steps\./],
   ["broken.yaml", "steps: [", /broken\.yaml:\d: /],

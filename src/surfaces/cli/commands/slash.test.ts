@@ -96,7 +96,7 @@ test.each([
   [["list", "--global"], "It takes nothing more."],
   [["list", "--role", "boss"], '--role takes viewer, operator, admin; it is "boss".'],
   [["apply-yaml"], "apply-yaml takes one file"],
-  [["apply-yaml", "missing.yaml"], "missing.yaml: ENOENT"],
+  [["apply-yaml", "missing.yaml"], "missing.yaml: no such file or folder."],
   [["apply-yaml", "."], ".: not a regular file."],
   [["constructor"], 'There is no command "/agents constructor"'],
 ])("what was typed wrong ends with 2: %j", async (words, problem) => {

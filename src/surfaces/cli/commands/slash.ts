@@ -5,7 +5,7 @@ import { executeCommand, fromUser } from "../../../application/commands/execute-
 import { pinScopes } from "../../../control/records/pins.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
-import { messageOf } from "../../../ports/message-of.ts";
+import { reasonOf } from "../../../ports/message-of.ts";
 import { announceModel, attend, attendOptions, displayFor } from "../attend.ts";
 import { type Arguments, anyWords, type Command, flag, jsonOption, text } from "../command.ts";
 import { exitCode } from "../exit-code.ts";
@@ -172,6 +172,6 @@ async function readBytes(file: string, io: Io): Promise<Uint8Array> {
     if (io.readInput === undefined) throw new Error("there is no standard input");
     return await io.readInput(maximumBytes);
   } catch (error) {
-    throw new MandateError("usage", `${file}: ${messageOf(error)}.`, { cause: error });
+    throw new MandateError("usage", `${file}: ${reasonOf(error)}.`, { cause: error });
   }
 }
