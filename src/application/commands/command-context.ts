@@ -8,7 +8,7 @@ import type { CommandContext } from "./command.ts";
 /** The part of a runtime that commands use. */
 export interface CommandRuntime extends SteeredRuntime, ProfileSummarySources {
   readonly profiles: ProfileSummarySources["profiles"] & { all(): readonly Profile[] };
-  readonly control: { readonly plane: ControlPlane };
+  readonly control: SteeredRuntime["control"] & { readonly plane: ControlPlane };
 }
 
 /** The context of one person's commands in one place, for every surface. */
