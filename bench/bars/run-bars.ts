@@ -7,10 +7,11 @@ import { closeBrowser, pageBars } from "./page-bars.ts";
 import { planBars } from "./plan-bars.ts";
 import { screenBars } from "./screen-bars.ts";
 import { textBars } from "./text-bars.ts";
+import { workflowBars } from "./workflow-bars.ts";
 import { workspaceBars } from "./workspace-bars.ts";
 
 const allBars: readonly Bar[] = [
-  ...[...textBars, ...fileBars, ...planBars, ...engineBars],
+  ...[...textBars, ...fileBars, ...planBars, ...engineBars, ...workflowBars],
   ...[...workspaceBars, ...httpBars, ...gatewayBars, ...screenBars, ...pageBars],
 ];
 

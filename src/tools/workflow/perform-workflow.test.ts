@@ -23,18 +23,25 @@ test("every primitive gives, returns null or throws as in the original", async (
   expect(budget).toHaveLength(3);
 });
 
-test("accepted scripts of the parse cases end as in the original, with the same results", async () => {
-  await using mandate = await openEngine({ ...options, model: echoModel() });
-  const cases = conformance.parse.filter(({ status }) => status !== undefined);
-  expect(cases).toHaveLength(40);
-  for (const { id, result: expected, script, status } of cases) {
-    const { result } = await mandate.run(await requestOf(mandate, script));
-    expect([id, result.status], result.result).toEqual([id, status]);
-    if (status === "failed") continue;
-    const isText = typeof expected === "string";
-    expect([id, isText ? result.result : JSON.parse(result.result)]).toEqual([id, expected]);
-  }
+const accepted = conformance.parse.filter(({ status }) => status !== undefined);
+
+test("the conformance cases have forty scripts that run", () => {
+  expect(accepted).toHaveLength(40);
 });
+
+test.each([0, 10, 20, 30])(
+  "ten accepted scripts of the parse cases, from number %i, end as in the original with its results",
+  async (from) => {
+    await using mandate = await openEngine({ ...options, model: echoModel() });
+    for (const { id, result: expected, script, status } of accepted.slice(from, from + 10)) {
+      const { result } = await mandate.run(await requestOf(mandate, script));
+      expect([id, result.status], result.result).toEqual([id, status]);
+      if (status === "failed") continue;
+      const isText = typeof expected === "string";
+      expect([id, isText ? result.result : JSON.parse(result.result)]).toEqual([id, expected]);
+    }
+  },
+);
 
 test("agents are delegations with labels, and phases and lines are recorded", async () => {
   await using mandate = await openEngine({ ...options, model: echoModel() });

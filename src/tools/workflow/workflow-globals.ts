@@ -64,34 +64,31 @@ export function installGlobals(
     phase: string | undefined;
   }
 
-  function request(fields: object): Promise<unknown> {
+  function request(fields: Record<string, unknown>): Promise<unknown> {
     return new Promise((resolve, reject) => {
       lastId += 1;
-      send(stringify({ ...fields, id: lastId }));
+      fields["id"] = lastId;
+      send(stringify(fields));
       waiting.set(lastId, { resolve, reject });
     });
   }
 
+  const texts = ["label", "phase", "model", "effort", "isolation", "agentType"];
+
   function agentOf(scope: Scope) {
     return async function agent(prompt: unknown, options?: unknown): Promise<unknown> {
-      const given = (typeof options === "object" && options !== null ? options : {}) as Record<
-        string,
-        unknown
-      >;
-      const text = (name: string): string | undefined =>
-        given[name] === undefined || given[name] === null ? undefined : String(given[name]);
-      return request({
-        kind: "agent",
-        prompt: String(prompt),
-        label: text("label"),
-        phase: text("phase") ?? scope.phase,
-        schema: given["schema"],
-        model: text("model"),
-        effort: text("effort"),
-        isolation: text("isolation"),
-        agentType: text("agentType"),
-        workflow: scope.name,
-      });
+      const fields: Record<string, unknown> = { kind: "agent", prompt: String(prompt) };
+      if (scope.phase !== undefined) fields["phase"] = scope.phase;
+      if (scope.name !== undefined) fields["workflow"] = scope.name;
+      if (typeof options === "object" && options !== null) {
+        const given = options as Record<string, unknown>;
+        for (const name of texts) {
+          const value = given[name];
+          if (value !== undefined && value !== null) fields[name] = String(value);
+        }
+        fields["schema"] = given["schema"];
+      }
+      return request(fields);
     };
   }
 

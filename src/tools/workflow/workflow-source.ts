@@ -148,18 +148,20 @@ interface WorkflowFolder {
 
 /** From the folder up to the root of its repository, then the person's, then plugins. */
 function foldersFor(root: string | null, environment: Environment): readonly WorkflowFolder[] {
+  const home = environment["CLAUDE_CONFIG_DIR"] || join(userHomeOf(environment), ".claude");
+  const own = { folder: join(home, "workflows"), origin: "user", isOwn: true };
   const folders: WorkflowFolder[] = [];
   if (root !== null) {
     for (let at = resolve(root); ; at = dirname(at)) {
       for (const name of [".mandate", ".claude"]) {
-        folders.push({ folder: join(at, name, "workflows"), origin: "project" });
+        const folder = join(at, name, "workflows");
+        // The person's own folder stays the person's, also for work in the home folder.
+        if (folder !== own.folder) folders.push({ folder, origin: "project" });
       }
       if (at === dirname(at) || existsSync(join(at, ".git")) || !isInRepository(at)) break;
     }
   }
-  const home = environment["CLAUDE_CONFIG_DIR"] || join(userHomeOf(environment), ".claude");
-  folders.push({ folder: join(home, "workflows"), origin: "user", isOwn: true });
-  return [...folders, ...pluginFolders(join(home, "plugins"))];
+  return [...folders, own, ...pluginFolders(join(home, "plugins"))];
 }
 
 function isInRepository(folder: string): boolean {

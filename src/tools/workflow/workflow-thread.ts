@@ -1,9 +1,10 @@
 /** The thread that a script runs in: one interpreter, and JSON texts across its border. */
 import { parentPort, workerData } from "node:worker_threads";
 import { Intrinsics, type JSValueHandle, MAX_STACK_SIZE, QuickJS } from "quickjs-wasi";
-import { installGlobals } from "./workflow-globals.ts";
 
 export interface WorkflowThreadData {
+  /** The source of `installGlobals`. */
+  readonly globals: string;
   /** A compiled module of WebAssembly. */
   readonly interpreter: object;
   readonly body: string;
@@ -33,7 +34,7 @@ const extras =
   Intrinsics.WEAK_REF | Intrinsics.PERFORMANCE | Intrinsics.DOM_EXCEPTION | Intrinsics.ATOB_BTOA;
 
 async function run(data: WorkflowThreadData): Promise<void> {
-  const { args, body, interpreter, memoryBytes, mostItems, total } = data;
+  const { args, body, globals, interpreter, memoryBytes, mostItems, total } = data;
   const vm = await QuickJS.create({
     wasm: interpreter,
     memoryLimit: memoryBytes,
@@ -59,7 +60,7 @@ async function run(data: WorkflowThreadData): Promise<void> {
     return vm.undefined;
   });
   const json = (value: unknown): JSValueHandle => vm.evalCode(`(${JSON.stringify(value)})`);
-  const install = vm.evalCode(`"use strict"; (${installGlobals.toString()})`, "mandate");
+  const install = vm.evalCode(`"use strict"; (${globals})`, "mandate");
   const installed = vm.callFunction(install, vm.undefined, send, json({ mostItems, total }));
 
   const call = (method: string, ...given: JSValueHandle[]): void => {

@@ -1,5 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { Worker } from "node:worker_threads";
+import { installGlobals } from "./workflow-globals.ts";
 import { readRequest, type WorkflowReply, type WorkflowRequest } from "./workflow-request.ts";
 import type { Stretch, ThreadReply, WorkflowThreadData } from "./workflow-thread.ts";
 
@@ -81,6 +82,7 @@ export class WorkflowVm {
     });
     const data: WorkflowThreadData = {
       ...{ body, total, memoryBytes, mostItems, interpreter: await interpreter },
+      globals: installGlobals.toString(),
       args: args === undefined ? "" : JSON.stringify(args),
     };
     const thread = new Worker(program, {
