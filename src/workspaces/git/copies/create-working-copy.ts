@@ -1,4 +1,4 @@
-import { copyFileSync, existsSync, linkSync, mkdirSync, readdirSync, realpathSync } from "node:fs";
+import { existsSync, mkdirSync, realpathSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { explainGitFailure, RepositoryRefused } from "../git-failure.ts";
@@ -9,7 +9,7 @@ import type { Place } from "../read-git.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, requireGit } from "../run-git.ts";
 import { captureTree } from "./capture-tree.ts";
-import { checkOutCopy, createVault } from "./vault.ts";
+import { checkOutCopy, createVault, linkObjects } from "./vault.ts";
 import {
   beginCopy,
   type CopyLimits,
@@ -170,24 +170,6 @@ function takeCapture(
   linkObjects(join(from.vault, "objects"), join(vault, "objects"));
   copyIndex(from.sourceIndex, sourceIndex);
   return captured;
-}
-
-/** Stored objects never change, so two repositories can share their files. */
-function linkObjects(from: string, into: string): void {
-  for (const entry of readdirSync(from, { withFileTypes: true })) {
-    const [old, fresh] = [join(from, entry.name), join(into, entry.name)];
-    if (entry.isDirectory()) {
-      mkdirSync(fresh, { recursive: true, mode: 0o700 });
-      if (entry.name !== "info") linkObjects(old, fresh);
-    } else {
-      try {
-        linkSync(old, fresh);
-      } catch {
-        // A file system without hard links.
-        copyFileSync(old, fresh);
-      }
-    }
-  }
 }
 
 /** Equal states give equal commits: the date is that of the parent commit. */

@@ -1,4 +1,13 @@
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import {
+  copyFileSync,
+  linkSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { writeDurablySync } from "../../../files.ts";
 import { RepositoryRefused } from "../git-failure.ts";
@@ -41,6 +50,25 @@ export function updateVault(
 
 function excludeOf(vault: string): string {
   return join(vault, "info", "exclude");
+}
+
+/** Stored objects never change, so two repositories can share their files. */
+export function linkObjects(from: string, into: string): void {
+  mkdirSync(into, { recursive: true, mode: 0o700 });
+  const known = new Set(readdirSync(into));
+  for (const entry of readdirSync(from, { withFileTypes: true })) {
+    const [old, fresh] = [join(from, entry.name), join(into, entry.name)];
+    if (entry.isDirectory()) {
+      if (entry.name !== "info") linkObjects(old, fresh);
+    } else if (!known.has(entry.name)) {
+      try {
+        linkSync(old, fresh);
+      } catch {
+        // A file system without hard links.
+        copyFileSync(old, fresh);
+      }
+    }
+  }
 }
 
 /**

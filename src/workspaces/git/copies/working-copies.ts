@@ -10,6 +10,7 @@ import { writeDurablySync } from "../../../files.ts";
 import { identifyThisProcess, isProcessAlive } from "../../processes/process-start.ts";
 import { RepositoryRefused } from "../git-failure.ts";
 import { inspectRepository } from "../inspect-repository.ts";
+import { sweepCarried } from "../integration/carried-state.ts";
 import { type IntegrationRequest, integrate } from "../integration/integrate.ts";
 import { IntegrationQueue, sweepPlaceLocks } from "../integration/integration-queue.ts";
 import type { IntegrationResult } from "../integration/integration-result.ts";
@@ -243,6 +244,7 @@ export class WorkingCopies {
       // A caller that waited for one of them may start another removal.
       await yieldToOthers();
     }
+    sweepCarried(this.#home);
   }
 
   #track<Result>(work: Promise<Result>): Promise<Result> {

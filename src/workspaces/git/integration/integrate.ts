@@ -6,6 +6,7 @@ import { explainGitFailure, namesOf, RepositoryRefused } from "../git-failure.ts
 import { inspectRepository } from "../inspect-repository.ts";
 import { type Place, pathInWorkspace } from "../read-git.ts";
 import type { StepObserver } from "./apply-step.ts";
+import { carryOn, forgetCarried } from "./carried-state.ts";
 import { applyMerge, OtherFileSystem } from "./carry-out-integration.ts";
 import { readJournal } from "./integration-journal.ts";
 import { IntegrationQueue } from "./integration-queue.ts";
@@ -224,9 +225,12 @@ async function finishIntegration(
   const merge = { changes, tree, outcome, objectFormat };
   try {
     const done = await applyMerge(copy, merge, request.observe ?? (() => undefined));
+    if (done.status === "done") carryOn(copy, { inspection, tree }, changes);
+    else forgetCarried(copy);
     if (done.status === "reverted") return { blocked: done.blocked };
     return { result: done.outcome as unknown as MergedResult };
   } catch (error) {
+    forgetCarried(copy);
     const result = await explain(request, prepared, error);
     if (result === undefined) throw error;
     return { result };

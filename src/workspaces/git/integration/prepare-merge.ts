@@ -24,6 +24,7 @@ import {
 } from "../read-git.ts";
 import { removeFolder } from "../remove-folder.ts";
 import { askGit, type GitContext, runGit, withOwnIndex } from "../run-git.ts";
+import { type PlaceState, takeCarried } from "./carried-state.ts";
 import { isOwned } from "./match-ownership.ts";
 
 /** No problem found, as far as trees can tell. */
@@ -47,28 +48,42 @@ export type PreparedMerge =
   | { readonly status: "refused"; readonly inspection: Inspection; readonly sentence: string }
   | { readonly status: "source-changed"; readonly inspection: Inspection };
 
+type CommittedChanges = CollectedChanges & { readonly commit: string };
+
 /** Reads the current state of the target and computes the merge. Changes nothing in the target. */
 export async function prepareMerge(
   copy: WorkingCopy,
-  { commit, tree: childTree }: CollectedChanges & { readonly commit: string },
+  changes: CommittedChanges,
   signal: AbortSignal | undefined,
 ): Promise<PreparedMerge> {
-  const layout = layoutOf(copy.home, copy.id);
-  const { toplevel, kind, prefix } = copy.source;
-  const inspection = await inspectRepository(`${toplevel}/${prefix}`, copy.home);
-  const { place, refusals, ignoreRules } = inspection;
-  if (place.kind !== kind || place.toplevel !== toplevel) {
-    return { status: "source-changed", inspection };
+  const carried = takeCarried(copy);
+  if (carried !== undefined) {
+    const prepared = await mergeInto(copy, carried, changes);
+    if (prepared.status === "ready" && appliesAll(copy, prepared, changes)) return prepared;
   }
-  const [refusal] = refusals;
-  if (refusal !== undefined) return { status: "refused", inspection, sentence: refusal.sentence };
-  updateVault(layout.vault, place, ignoreRules);
-  const { tree: currentTree } = await captureTree({
-    ...{ vault: layout.vault, place, tracked: inspection.tracked, hidden: inspection.hidden },
-    ...{ indexFile: layout.sourceIndex, limits: copyLimits },
-    ...(signal && { signal }),
-  });
-  const context = { gitDirectory: layout.vault };
+  const captured = await captureTarget(copy, signal);
+  return "status" in captured ? captured : mergeInto(copy, captured, changes);
+}
+
+/**
+ * Whether each file of the child is written, and so compared with the target first. One that needs no
+ * change by a carried state may have been changed back since.
+ */
+function appliesAll(
+  { source: { prefix } }: WorkingCopy,
+  { changes }: ReadyMerge,
+  { files }: CommittedChanges,
+): boolean {
+  const written = new Set(changes.map(({ path }) => pathInWorkspace(prefix, shownRaw(path))));
+  return files.every(({ path }) => written.has(path));
+}
+
+async function mergeInto(
+  copy: WorkingCopy,
+  { inspection, tree: currentTree }: PlaceState,
+  { commit, tree: childTree }: CommittedChanges,
+): Promise<PreparedMerge> {
+  const context = { gitDirectory: layoutOf(copy.home, copy.id).vault };
   const merge = await mergeChanges(context, {
     ...{ base: copy.base, baseTree: copy.baseTree, currentTree, child: commit, childTree },
   });
@@ -80,6 +95,29 @@ export async function prepareMerge(
   ]);
   const how = changes.length === 0 ? "already" : merge.how;
   return { status: "ready", how, inspection, tree, changes, paths };
+}
+
+/** What the target contains now, or why nothing can be merged into it. */
+async function captureTarget(
+  copy: WorkingCopy,
+  signal: AbortSignal | undefined,
+): Promise<PlaceState | Exclude<PreparedMerge, ReadyMerge>> {
+  const layout = layoutOf(copy.home, copy.id);
+  const { toplevel, kind, prefix } = copy.source;
+  const inspection = await inspectRepository(`${toplevel}/${prefix}`, copy.home);
+  const { place, refusals, ignoreRules } = inspection;
+  if (place.kind !== kind || place.toplevel !== toplevel) {
+    return { status: "source-changed", inspection };
+  }
+  const [refusal] = refusals;
+  if (refusal !== undefined) return { status: "refused", inspection, sentence: refusal.sentence };
+  updateVault(layout.vault, place, ignoreRules);
+  const { tree } = await captureTree({
+    ...{ vault: layout.vault, place, tracked: inspection.tracked, hidden: inspection.hidden },
+    ...{ indexFile: layout.sourceIndex, limits: copyLimits },
+    ...(signal && { signal }),
+  });
+  return { inspection, tree };
 }
 
 type MergeOutcome =
