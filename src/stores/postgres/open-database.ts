@@ -76,12 +76,21 @@ async function prepare(database: Database): Promise<void> {
   }
 }
 
-/** Two connections that are open at once have a process of the server each, unless a pooler shares it. */
+const sessionChecks = 5;
+
+/**
+ * A connection has one process of the server for itself. A pooler that shares them gives an idle one to
+ * both connections in turn, and a busy one gives each statement of a connection another one.
+ */
 async function requireSession(client: Client, database: Database): Promise<void> {
   const text = "SELECT pg_catalog.pg_backend_pid() AS pid";
-  const [own] = await run(client, { text });
-  const [other] = await database.query({ text });
-  if (own?.["pid"] !== other?.["pid"]) return;
+  const own = new Set<unknown>();
+  const others = new Set<unknown>();
+  for (let count = 0; count < sessionChecks; count++) {
+    own.add((await run(client, { text }))[0]?.["pid"]);
+    others.add((await database.query({ text }))[0]?.["pid"]);
+  }
+  if (own.size === 1 && ![...own].some((pid) => others.has(pid))) return;
   throw new MandateError(
     "database-unusable",
     `Connections to the database ${database.place} share a session. ${poolerAdvice}`,

@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { expect, it } from "vitest";
 import { ManualClock } from "../../testing/manual-clock.ts";
+import { until } from "../../testing/until.ts";
 import { type HealthServerOptions, startHealthServer } from "./health-server.ts";
 
 interface Reply {
@@ -109,4 +110,27 @@ it("answers no page of another site on loopback, and says when its port is taken
   await expect(open({ port: server.port })).rejects.toThrow(
     `Port ${server.port} is already in use. Choose another port with --health.`,
   );
+});
+
+it("collects the metrics once for all who ask for them at the same time", async () => {
+  let collected = 0;
+  const mayAnswer = Promise.withResolvers<void>();
+  await using server = await open({
+    async metrics(format) {
+      collected++;
+      await mayAnswer.promise;
+      return `${format}\n`;
+    },
+  });
+  const scrapes = Array.from({ length: 20 }, () => server.ask("/metrics"));
+  await until("a scrape has begun", () => collected > 0);
+  // Answered by a connection that came after the others.
+  expect(await server.ask("/healthz")).toMatchObject({ status: 200 });
+  mayAnswer.resolve();
+  const statuses = (await Promise.all(scrapes)).map(({ status }) => status);
+  expect(statuses).toEqual(Array(20).fill(200));
+  const before = collected;
+  expect(before).toBeLessThan(20);
+  await server.ask("/metrics");
+  expect(collected).toBe(before + 1);
 });

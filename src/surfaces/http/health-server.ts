@@ -38,10 +38,11 @@ const patienceMs = 2000;
 export async function startHealthServer(options: HealthServerOptions): Promise<HealthServer> {
   const { hostname = "127.0.0.1", port } = options;
   const readiness = new Readiness(options);
+  const metrics = onceAtATime(options.metrics);
   const server = createServer({ headersTimeout: 5000, requestTimeout: 5000 });
   server.maxConnections = 100;
   server.on("request", (request, response) => {
-    answer(request, options, readiness)
+    answer(request, { ...options, metrics }, readiness)
       .catch((): Answer => [500, json({ status: "error" })])
       .then(([status, body]) => send(response, status, body));
   });
@@ -105,6 +106,18 @@ function json(value: unknown): Body {
 function isLocalName(host: string): boolean {
   const name = host.replace(/:\d+$/, "").replace(/^\[(.*)\]$/, "$1");
   return name === "localhost" || isIP(name) !== 0;
+}
+
+/** However many scrapers wait, the metrics of each format are collected once at a time. */
+function onceAtATime(metrics: HealthServerOptions["metrics"]): HealthServerOptions["metrics"] {
+  const collecting = new Map<MetricsFormat, Promise<string>>();
+  return (format) => {
+    const known = collecting.get(format);
+    if (known !== undefined) return known;
+    const text = metrics(format).finally(() => collecting.delete(format));
+    collecting.set(format, text);
+    return text;
+  };
 }
 
 /** Asks every database at most once at a time, however many probes wait. */
