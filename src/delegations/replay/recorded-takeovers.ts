@@ -42,18 +42,20 @@ function takeoversOf(
   let hasBegun = false;
   /** A person resumed it, and no worker has continued it yet. */
   let isWoken = false;
+  /** How many events it had at its last claim; null: it was not lost since it was suspended or resumed. */
+  let claimedAt: number | null = null;
   const claimBefore = (seq: number, after: number): void => {
     for (let claim = left[0]; claim !== undefined && claim.seq < seq; claim = left[0]) {
       left.shift();
       // The worker of a suspended root only carries its interrupt out, and that is recorded.
       if (isSuspended || isWoken || !hasBegun) continue;
       const first = firstOfEnd(events, after);
-      const { seq: at = claim.seq } = events[first] ?? {};
-      const isBefore = first < after;
-      found.push({
-        ...{ delegationId, lostAt: claim.seq, after: first, resumed: null },
-        seq: isBefore ? at : claim.seq,
-      });
+      // A worker that died before it wrote anything is not seen by a replay.
+      if (claimedAt !== null && first <= claimedAt) found.pop();
+      claimedAt = after;
+      const at = first < after ? events[first]?.seq : undefined;
+      const takeover = { delegationId, lostAt: claim.seq, after: first, resumed: null };
+      found.push({ ...takeover, seq: at ?? claim.seq });
     }
   };
   for (const [index, event] of events.entries()) {
@@ -64,9 +66,11 @@ function takeoversOf(
       found.push({ delegationId, seq, lostAt: seq, after: index, resumed: event });
       isWoken = true;
       isSuspended = false;
+      claimedAt = null;
     } else if (isSuspension(event)) {
       isSuspended = true;
       isWoken = false;
+      claimedAt = null;
     } else isWoken = false;
   }
   claimBefore(Number.POSITIVE_INFINITY, events.length);

@@ -57,6 +57,31 @@ it("a child that another worker took over in the middle of a request is replayed
   expect(await replayAgain(client.store, runId)).toMatchObject(same);
 });
 
+it("a worker that died before it wrote anything is passed over by a replay", async () => {
+  let isLost = false;
+  const model: Script = ({ caller }) => {
+    if (caller.turn === 1) return { calls: [{ tool: "list_files", input: { path: "." } }] };
+    return isLost ? "the end" : { fault: "stall" };
+  };
+  await using fleet = await openFleet(3, { profiles, model });
+  const { client } = fleet;
+  const { delegationId, result, runId } = await client.start({ task: "go", profile: "lead" });
+  await until("its second turn", async () => {
+    return ofType(await client.events(runId), "agent.budget_reserved").length === 2;
+  });
+  const holder = fleet.given.findLast((one) => one.delegationId === delegationId)?.worker ?? 0;
+  fleet.workers[holder]?.abandon();
+  const brief = await client.another({ profiles, model });
+  const by = { worker: brief.store.ownership.worker, fence: 2 };
+  const claim = { type: "agent.claimed", sub_agent_id: delegationId, payload: by } as const;
+  await brief.store.append({ runId, by, events: [claim] });
+  brief.abandon();
+  isLost = true;
+  fleet.kill(holder);
+  expect(await result).toMatchObject({ status: "completed", result: "the end" });
+  expect(await replayAgain(client.store, runId)).toMatchObject(same);
+});
+
 it("a caller that another worker took over while its children worked is replayed", async () => {
   const isLost = Promise.withResolvers<void>();
   const model: Script = async ({ caller }) => {
