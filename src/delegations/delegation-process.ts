@@ -160,13 +160,15 @@ class UnsettledAppends {
   /** Something is on disk, so other processes may know the delegation. */
   isKnown = false;
   #open = 0;
-  #unsettled: readonly Promise<unknown>[] = none;
+  /** Null: none. Nearly always one, and a thousand where as many children report at once. */
+  #unsettled: Promise<unknown>[] | null = null;
   #settling: Promise<unknown> = settled;
 
   add(append: Promise<unknown>): void {
     this.count++;
     this.#open++;
-    this.#unsettled = this.#unsettled.length === 0 ? [append] : [...this.#unsettled, append];
+    if (this.#unsettled === null) this.#unsettled = [append];
+    else this.#unsettled.push(append);
     // Closures that live as long as the append: a delegation may wait for an hour after it.
     append.then(
       () => this.#written(),
@@ -184,16 +186,16 @@ class UnsettledAppends {
 
   /** Every append has settled, accepted or not. */
   async quiet(): Promise<void> {
-    await Promise.allSettled([...this.#unsettled, this.#settling]);
+    await Promise.allSettled([...(this.#unsettled ?? none), this.#settling]);
   }
 
   /** Everything so far is on disk; rejects when some of it was refused. */
   durable(): Promise<unknown> {
     const unsettled = this.#unsettled;
-    const [first] = unsettled;
-    if (first !== undefined) {
-      this.#unsettled = none;
-      this.#settling = unsettled.length === 1 ? first : Promise.all(unsettled);
+    if (unsettled !== null) {
+      const [first] = unsettled;
+      this.#unsettled = null;
+      this.#settling = first && unsettled.length === 1 ? first : Promise.all(unsettled);
     }
     return this.#settling;
   }
@@ -206,7 +208,7 @@ class UnsettledAppends {
   }
 
   #forget(): void {
-    this.#unsettled = none;
+    this.#unsettled = null;
     this.#settling = settled;
   }
 

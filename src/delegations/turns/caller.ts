@@ -133,7 +133,10 @@ export class CallDelegator implements Delegator {
     live.work.throwIfStopped();
     const keeps = keptBy(live.state);
     // A plan has one result, however many children carry it out.
-    if (keeps && request.key === undefined && unreadChildren(live) >= keeps.results) {
+    // Counted only where there may be too many: a thousand calls of one turn pass here one by one.
+    const isFull = (results: number): boolean =>
+      live.process.children.length >= results && unreadChildren(live) >= results;
+    if (keeps && request.key === undefined && isFull(keeps.results)) {
       const reason = `The caller's budget has room for ${keeps.results} unread results, for which it keeps ${keeps.tokens} tokens. Read those first, or delegate less.`;
       return { rule: "budget", reason };
     }

@@ -177,7 +177,9 @@ function keepsFor(live: LiveDelegation, results: number, available: Amount, prom
 
 /** Children whose results its model has not been given. */
 export function unreadChildren({ process, run }: LiveDelegation): number {
-  return process.children.filter(({ id }) => !run.history.delivered.has(id)).length;
+  let unread = 0;
+  for (const { id } of process.children) if (!run.history.delivered.has(id)) unread++;
+  return unread;
 }
 
 function bringsResult(live: LiveDelegation, name: string): boolean {
