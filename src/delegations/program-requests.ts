@@ -178,7 +178,7 @@ const closesForBudget: ReadonlySet<Cause["code"]> = new Set([
 ]);
 
 /** A request that is reserved, and is settled exactly once: by one of its methods, or by the close. */
-export class OpenRequest implements ReservedRequest {
+class OpenRequest implements ReservedRequest {
   readonly number: number;
   readonly maxOutput: number;
   /** Bytes of the answer that have arrived: no output is more tokens. */

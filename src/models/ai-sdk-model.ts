@@ -1,5 +1,5 @@
 import type { LanguageModelV4, LanguageModelV4CallOptions } from "@ai-sdk/provider";
-import { type Clock, systemClock } from "../ports/clock.ts";
+import { type Clock, systemClock, untilAborted } from "../ports/clock.ts";
 import {
   type Model,
   ModelFault,
@@ -7,7 +7,6 @@ import {
   type ModelReply,
   type ModelRequest,
 } from "../ports/model.ts";
-import { untilAborted } from "../ports/until-aborted.ts";
 import { AiSdkPrompt } from "./ai-sdk-prompt.ts";
 import { AiSdkReply } from "./ai-sdk-reply.ts";
 import { readComplaint, toModelFault } from "./to-model-fault.ts";

@@ -119,3 +119,32 @@ class SystemTimer implements Timer {
     this.#act();
   }
 }
+
+/**
+ * The work's outcome, or the signal's reason as soon as it aborts, whether or not the work itself
+ * listens: a provider that ignores a cancelled request must not hold its caller.
+ */
+export function untilAborted<Value>(signal: AbortSignal, work: Promise<Value>): Promise<Value> {
+  if (signal.aborted) {
+    work.catch(ignore);
+    return Promise.reject(signal.reason);
+  }
+  return new Promise((resolve, reject) => {
+    const onAbort = () => reject(signal.reason);
+    signal.addEventListener("abort", onAbort, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", onAbort));
+  });
+}
+
+function ignore(): void {}
+
+/** Waits for `event`, but no longer than `ms`. */
+export async function waitAtMost(clock: Clock, ms: number, event: Promise<unknown>): Promise<void> {
+  const { promise: late, resolve } = Promise.withResolvers<void>();
+  const timer = clock.after(ms, resolve);
+  try {
+    await Promise.race([event, late]);
+  } finally {
+    timer.cancel();
+  }
+}

@@ -4,8 +4,8 @@ import type { AddressInfo } from "node:net";
 import { describe, it, onTestFinished } from "vitest";
 import { systemClock } from "../../ports/clock.ts";
 import { ManualClock } from "../../testing/manual-clock.ts";
-import { endpointOf } from "./otlp-endpoint.ts";
 import { startExporter } from "./start-exporter.ts";
+import { endpointOf } from "./start-telemetry.ts";
 
 describe("the endpoint of traces", () => {
   it.each<[what: string, environment: Record<string, string>, endpoint: string | undefined]>([

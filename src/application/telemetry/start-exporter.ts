@@ -1,7 +1,7 @@
 import type { Tracer } from "@opentelemetry/api";
 import type { Clock } from "../../ports/clock.ts";
-import { type Environment, endpointOf } from "./otlp-endpoint.ts";
 import { SpanIds } from "./span-tree.ts";
+import { type Environment, endpointOf } from "./start-telemetry.ts";
 
 export interface Exporter {
   readonly tracer: Tracer;

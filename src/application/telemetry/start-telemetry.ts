@@ -2,7 +2,6 @@ import type { Tracer } from "@opentelemetry/api";
 import { type Clock, systemClock } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import type { Store } from "../../ports/store.ts";
-import { type Environment, endpointOf } from "./otlp-endpoint.ts";
 
 /** Where spans go; `false`: nowhere, whatever the environment says. */
 export type Telemetry =
@@ -79,4 +78,17 @@ async function registeredTracer(version: string): Promise<Tracer> {
 function wantsContent(environment: Environment): boolean {
   const word = environment["OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"] ?? "";
   return ["true", "span_only", "span_and_event"].includes(word.trim().toLowerCase());
+}
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The address for traces; undefined: none. */
+export function endpointOf(environment: Environment): string | undefined {
+  if (environment["OTEL_SDK_DISABLED"]?.toLowerCase() === "true") return undefined;
+  const exporters = environment["OTEL_TRACES_EXPORTER"]?.split(",").map((word) => word.trim());
+  if (exporters?.some((word) => word !== "") && !exporters.includes("otlp")) return undefined;
+  const own = environment["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"]?.trim();
+  if (own) return own;
+  const shared = environment["OTEL_EXPORTER_OTLP_ENDPOINT"]?.trim();
+  return shared ? `${shared.replace(/\/+$/, "")}/v1/traces` : undefined;
 }

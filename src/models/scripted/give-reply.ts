@@ -1,4 +1,4 @@
-import { type Clock, sleep } from "../../ports/clock.ts";
+import { type Clock, sleep, untilAborted } from "../../ports/clock.ts";
 import {
   ModelFault,
   type ModelPart,
@@ -7,7 +7,6 @@ import {
   type ModelUsage,
   type ToolCall,
 } from "../../ports/model.ts";
-import { untilAborted } from "../../ports/until-aborted.ts";
 import type { ScriptedFault, ScriptedReply } from "./playbook.ts";
 
 /**

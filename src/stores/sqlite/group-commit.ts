@@ -254,7 +254,7 @@ export async function changeNow<Result>(
 }
 
 /** Translates an error of SQLite into a `MandateError`. */
-export function storageError(error: unknown): unknown {
+function storageError(error: unknown): unknown {
   const code = sqliteCode(error);
   if (code === undefined) return error;
   const message = error instanceof Error ? error.message : String(error);

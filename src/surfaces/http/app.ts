@@ -5,7 +5,7 @@ import type { Clock } from "../../ports/clock.ts";
 import { AllowedHosts } from "./allowed-hosts.ts";
 import { type AnswerParts, answerRoute, requireRole } from "./answer-route.ts";
 import { checkHeaders, checkTarget } from "./check-target.ts";
-import { type Caller, Guard } from "./guard.ts";
+import { type Caller, Guard, type Rate } from "./guard.ts";
 import { type MountContext, type MountPoint, type Mounts, mountPoints } from "./mount.ts";
 import { OpenAccess, type OpenRequest, OpenRequests } from "./open-requests.ts";
 import { openApiRoute } from "./openapi/openapi-route.ts";
@@ -17,7 +17,6 @@ import {
 } from "./page/page-endpoints.ts";
 import { PageSessions } from "./page/page-sessions.ts";
 import { HttpProblem, problemOf, problemResponse, replyHeaders } from "./problem.ts";
-import type { Rate } from "./rate-limiter.ts";
 import { checkForm, readBody } from "./read-body.ts";
 import type { Host, Route } from "./route.ts";
 

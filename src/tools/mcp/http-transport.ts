@@ -4,8 +4,7 @@ import type {
   Transport,
   TransportSendOptions,
 } from "@modelcontextprotocol/client";
-import type { Clock } from "../../ports/clock.ts";
-import { waitAtMost } from "../wait-at-most.ts";
+import { type Clock, waitAtMost } from "../../ports/clock.ts";
 
 const politeMs = 500;
 

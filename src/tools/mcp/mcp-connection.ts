@@ -1,6 +1,5 @@
 import type { Client, Tool as ServerTool } from "@modelcontextprotocol/client";
-import type { Clock } from "../../ports/clock.ts";
-import { untilAborted } from "../../ports/until-aborted.ts";
+import { type Clock, untilAborted } from "../../ports/clock.ts";
 import type { ToolResult } from "../tool.ts";
 import type { AcceptedTool } from "./accept-tools.ts";
 import type { ServerPlace } from "./contain-server.ts";

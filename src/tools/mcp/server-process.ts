@@ -1,5 +1,5 @@
 import { isAbsolute, resolve } from "node:path";
-import { type Clock, systemClock } from "../../ports/clock.ts";
+import { type Clock, systemClock, waitAtMost } from "../../ports/clock.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { EgressLog } from "../../workspaces/egress/egress-log.ts";
 import {
@@ -14,7 +14,6 @@ import {
   type PrivateFolder,
 } from "../../workspaces/processes/private-folder.ts";
 import { type StartedProgram, startProgram } from "../../workspaces/processes/start-program.ts";
-import { waitAtMost } from "../wait-at-most.ts";
 import { containServer, type ServerPlace } from "./contain-server.ts";
 import type { ExpandedStdio } from "./expand-server.ts";
 import { endGroup, watchGroup } from "./process-group.ts";

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { type Clock, sleep } from "../../ports/clock.ts";
+import { type Clock, sleep, waitAtMost } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { processesMarked, signalProcess } from "../../workspaces/delegation-mark.ts";
 import type { EgressEvidence, EgressLog } from "../../workspaces/egress/egress-log.ts";
@@ -7,7 +7,6 @@ import { systemShell } from "../../workspaces/processes/find-program.ts";
 import { startProgram } from "../../workspaces/processes/start-program.ts";
 import type { ContainedProgram } from "../../workspaces/sandbox/contained-program.ts";
 import { type ResourceLimits, watchResources } from "../../workspaces/sandbox/resource-limits.ts";
-import { waitAtMost } from "../wait-at-most.ts";
 import { HeadAndTail } from "./head-and-tail.ts";
 
 const keptBytes = 512 * 1024;

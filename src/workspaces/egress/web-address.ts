@@ -6,9 +6,9 @@ import { lookup as lookUpName } from "node:dns/promises";
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from "node:net";
 import { coversHost, portOf } from "../../contracts/addresses.ts";
 import type { Selection } from "../../contracts/selection.ts";
+import { untilAborted } from "../../ports/clock.ts";
 import { CallDenied } from "../../ports/mandate-error.ts";
 import { reasonOf } from "../../ports/message-of.ts";
-import { untilAborted } from "../../ports/until-aborted.ts";
 
 const longest = 4096;
 

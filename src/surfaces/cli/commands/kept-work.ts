@@ -9,12 +9,12 @@ import { findPlaces } from "../../../control/places.ts";
 import type { Store } from "../../../ports/store.ts";
 import { countOf } from "../amounts.ts";
 import { type Arguments, type Command, flag, jsonOption } from "../command.ts";
-import { drawPatch, drawStat } from "../draw-changes.ts";
 import { exitCode } from "../exit-code.ts";
 import { findTarget } from "../find-target.ts";
 import { agrees, type Io, localUser } from "../io.ts";
 import { ordinaryApplication, withRuntime } from "../open-runtime.ts";
 import { printable, printableLine, printJson } from "../printable.ts";
+import { drawPatch, drawStat } from "../run-hints.ts";
 import { styleFor } from "../style.ts";
 import { withKeptWork, withStore } from "../with-store.ts";
 

@@ -10,8 +10,16 @@ import { readSession } from "../../../sessions/read-session.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { delegationDetail, detailOf, readNamedArtifact } from "./delegation-detail.ts";
 import { delegationResult, delegationRow, describeDelegation } from "./describe-delegation.ts";
-import { eventPage, eventQuery, eventRow } from "./event-page.ts";
-import { encodeCursor, limitOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
+import {
+  encodeCursor,
+  eventPage,
+  eventQuery,
+  eventRow,
+  limitOf,
+  pageQuery,
+  pageSchema,
+  readCursor,
+} from "./paging.ts";
 import { messageEntry } from "./sessions.ts";
 import { askId, countIn, delegationId, flag, hash, profileName, runId } from "./shared-schemas.ts";
 import {

@@ -8,8 +8,16 @@ import { openStore } from "../../../open-store.ts";
 import { readRunOf } from "../../../sessions/read-run.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { describeRow, describeRun, runDetail, runRow } from "./describe-run.ts";
-import { eventPage, eventQuery, eventRow } from "./event-page.ts";
-import { limitOf, pageOf, pageQuery, pageSchema, readCursor } from "./paging.ts";
+import {
+  eventPage,
+  eventQuery,
+  eventRow,
+  limitOf,
+  pageOf,
+  pageQuery,
+  pageSchema,
+  readCursor,
+} from "./paging.ts";
 import { requireServed, sessionOf } from "./place-of-request.ts";
 import {
   countIn,
