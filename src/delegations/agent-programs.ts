@@ -46,7 +46,7 @@ export interface ProgramHost {
   readonly tools: readonly ToolDescription[];
   /** Calls a tool through the gate. */
   call(tool: string, input: unknown): Promise<ToolResult>;
-  /** The same for what the program does by itself, and asks us to do: see `Tool.native`. */
+  /** Does what the program does by itself, and asks us to do, through the gate: see `Tool.native`. */
   callNative(what: NativeAct, input: unknown): Promise<ToolResult>;
   /** Something arrived from the program: it is not idle. */
   alive(): void;
@@ -65,7 +65,7 @@ export interface ProgramRequest {
   readonly promptBound: number;
   /** The most output that it asks for. */
   readonly maxOutput: number;
-  /** Its output arrives as it is made: what has not arrived of a request that is cut was not made. */
+  /** The output arrives as it is made: what has not arrived of a request that is cut was not made. */
   readonly isSeen: boolean;
   /** A better bound of its prompt; undefined: not known. */
   count?(): Promise<number | undefined>;
@@ -91,7 +91,7 @@ export interface ReservedRequest {
   complete(reply: ProgramReply): Promise<void>;
   /** The provider refused it before it answered, and charges nothing for that. */
   unanswered(): Promise<void>;
-  /** It was cut: what it has used is estimated. */
+  /** Ends a request that was cut: what it used is estimated. */
   cut(): Promise<void>;
 }
 

@@ -32,7 +32,7 @@ const systemWords: Readonly<Record<string, string>> = {
   EXDEV: "it is on another file system",
 };
 
-/** Of Node's reader of HTTP, of its decompression, and of systems that know more errors. */
+/** Groups of codes: Node's reader of HTTP, its decompression, and systems that know more errors. */
 const groups: readonly (readonly [RegExp, (code: string) => string])[] = [
   [/^HPE_HEADER_OVERFLOW$/, () => "its headers are too long"],
   [/^HPE_/, () => "the other side does not speak HTTP"],

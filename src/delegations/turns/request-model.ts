@@ -47,7 +47,7 @@ export function requestModel(live: LiveDelegation, turn: TurnRequest): Promise<M
   return around === undefined ? watch.follow(request) : requestThrough(around, watch, request);
 }
 
-/** The same through the user's middleware, which can refuse the turn before or after its answer. */
+/** Requests through the user's middleware, which can refuse the turn before or after its answer. */
 async function requestThrough(
   around: NonNullable<Middleware["turn"]>,
   watch: StreamWatch,
@@ -146,7 +146,7 @@ class StreamWatch {
     return this.#controller.signal;
   }
 
-  /** Whose request it is, as middleware is told. */
+  /** The delegation that makes the request, as middleware sees it. */
   get about(): DelegationContext {
     const { contract, id: delegationId, parent, run } = this.#live;
     const { depth } = contract.parent;

@@ -239,7 +239,7 @@ export async function changeNow<Result>(
   change: () => Result,
   before?: () => void,
 ): Promise<Result> {
-  // A listener may be called in the middle of a transaction.
+  // A listener may be called in the middle of a transaction, which can still fail.
   await undefined;
   before?.();
   try {

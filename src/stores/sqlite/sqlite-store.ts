@@ -51,7 +51,7 @@ import {
 import { runConditions, runPlaceOf, runRowOf } from "../shared/stored-rows.ts";
 import { ArtifactFolder } from "./artifact-folder.ts";
 import { BatchReader, RunIndex } from "./batch-rows.ts";
-import { GroupCommit, isNoDatabase, type RunCache, storageError } from "./group-commit.ts";
+import { changeNow, GroupCommit, isNoDatabase, type RunCache } from "./group-commit.ts";
 import { HeadFile } from "./head-file.ts";
 import { IdempotencyRows } from "./idempotency-rows.ts";
 import { InboxRows } from "./inbox-rows.ts";
@@ -178,15 +178,9 @@ export class SqliteStore implements Store {
     return this.#inbox.readCursor(reader);
   }
 
-  async moveCursor(reader: string, to: number): Promise<number> {
-    // A listener may be called in the middle of a transaction, which can still fail.
-    await undefined;
-    this.#requireOpen();
-    try {
-      return this.#inbox.moveCursor(reader, to);
-    } catch (error) {
-      throw storageError(error);
-    }
+  moveCursor(reader: string, to: number): Promise<number> {
+    const move = () => this.#inbox.moveCursor(reader, to);
+    return changeNow(this.#database, move, () => this.#requireOpen());
   }
 
   async unreadCount(reader: string): Promise<number> {

@@ -148,7 +148,7 @@ export interface RunHandle {
 /** New limits of a resumed run; absent: those of the old one. */
 export interface ResumeOptions
   extends Pick<DelegationParameters, "maxTokens" | "maxTokenBudget" | "maxCost" | "timeout"> {
-  /** Of a run that carries out a workflow: other arguments or limits than before. */
+  /** New arguments or limits, for a run that carries out a workflow. */
   readonly workflow?: Pick<WorkflowParameters, "args" | "limits">;
 }
 
