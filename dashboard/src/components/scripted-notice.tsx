@@ -4,6 +4,7 @@ import type { RunFeed } from "../data/run-feed.ts";
 import { useLiveQuery } from "../data/use-live-query.ts";
 import { isScripted, isScriptedApplication, type SystemReport } from "../pages/system/plug-in.ts";
 import { PlugInSteps } from "../pages/system/plug-in-steps.tsx";
+import { Link } from "../router/link.tsx";
 
 const place = "mandate-scripted-notice";
 /** The server does not look at the machine more often either. */
@@ -30,9 +31,16 @@ export function ScriptedNotice() {
     >
       <p>
         <strong className="font-semibold text-warn">The scripted model answers here.</strong> It is
-        no language model: it says what a playbook says. For a real one:
+        no language model: it says what a playbook says.{" "}
+        <span className="max-sm:hidden">For a real one:</span>
+        <Link to="/system?tab=models" className="text-accent hover:underline sm:hidden">
+          Set up a model
+        </Link>
       </p>
-      <PlugInSteps models={models} />
+      {/* On a phone the steps would take the first screen. */}
+      <div className="max-sm:hidden">
+        <PlugInSteps models={models} />
+      </div>
     </Notice>
   );
 }

@@ -1,7 +1,6 @@
 import { agentRoutes } from "./agents.ts";
 import { commandRoutes } from "./commands.ts";
 import { delegationRoutes } from "./delegations.ts";
-import { fileRoutes } from "./files.ts";
 import { folderRoutes } from "./folders.ts";
 import { inboxRoutes } from "./inbox.ts";
 import { keptWorkRoutes } from "./kept-work.ts";
@@ -34,7 +33,6 @@ export const routes = [
   ...inboxRoutes,
   ...sessionRoutes,
   ...commandRoutes,
-  ...fileRoutes,
   ...memoryRoutes,
   ...tokenRoutes,
   ...overviewRoutes,

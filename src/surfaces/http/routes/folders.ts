@@ -1,8 +1,10 @@
 import { z } from "zod";
+import { FileFinder } from "../../../application/find-files.ts";
 import { consentModes } from "../../../control/folders/decide-consent.ts";
 import { refusalOf } from "../../../control/folders/folder-consents.ts";
 import type { Principal } from "../../../control/records/principal.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
+import type { Runtime } from "../../../runtime.ts";
 import { isInside } from "../../mcp/client-folders.ts";
 import { defineRoute, type Host } from "../route.ts";
 import { workspaceOf } from "./place-of-request.ts";
@@ -31,9 +33,39 @@ const folder = z.string().min(1).max(4096);
 const consentBody = z.strictObject({ folder, mode });
 const forgottenFolder = z.strictObject({ folder });
 
+const fileQuery = z.strictObject({
+  workspace: z
+    .string()
+    .max(4096)
+    .optional()
+    .meta({ description: "One of the server's folders, or a folder below; default: the first." }),
+  q: z.string().max(200).optional().meta({ description: "Letters of the path, in order." }),
+});
+
+const fileList = z.object({
+  workspace: z.string().meta({ description: "The folder of the paths." }),
+  items: listOf(z.object({ path: z.string() })).meta({
+    description: "Best matches first, at most 50.",
+  }),
+  isPartial: z.boolean().meta({ description: "The folder has more files than were searched." }),
+});
+
+const mostFiles = 50;
+
+const finders = new WeakMap<Runtime, FileFinder>();
+
+function finderOf(runtime: Runtime): FileFinder {
+  const finder = finders.get(runtime) ?? new FileFinder(runtime);
+  finders.set(runtime, finder);
+  return finder;
+}
+
 const tag = "folders";
 
-/** Consent to work in a folder: the answers of a caller count for its own runs. */
+/**
+ * The folders of this server: consent to work in them, where a caller answers for its own runs, and
+ * their files.
+ */
 export const folderRoutes = [
   defineRoute({
     id: "listFolders",
@@ -99,6 +131,23 @@ export const folderRoutes = [
       const { plane } = host.runtime.control;
       if (isKnown && (await plane.withdrawConsent(query.folder, principal))) return null;
       throw new MandateError("conflict", "You have no answer for exactly this folder.");
+    },
+  }),
+  defineRoute({
+    id: "findFiles",
+    method: "GET",
+    path: "/files",
+    summary: "Finds files of a folder by letters of their paths, to mention them in a task.",
+    tag: "files",
+    // File names are shown only to roles that can start runs in the folder.
+    role: "operator",
+    query: fileQuery,
+    reply: fileList,
+    async handle({ query, signal }, host) {
+      const workspace = await workspaceOf(host, query.workspace);
+      const question = { wanted: query.q ?? "", most: mostFiles, signal };
+      const { isPartial, paths } = await finderOf(host.runtime).find(workspace, question);
+      return { workspace, items: paths.map((path) => ({ path })), isPartial };
     },
   }),
 ];
