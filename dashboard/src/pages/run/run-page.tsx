@@ -66,6 +66,8 @@ export function RunPage({ runId }: { readonly runId: string }) {
       />
     </Suspense>
   );
+  // A workflow has more rows than most trees, and they say more than its events.
+  const isWorkflow = workflows.length > 0 && (view === "" || view === "workflow");
   const outcome = () => (
     <RunOutcome
       shown={shown}
@@ -127,7 +129,7 @@ export function RunPage({ runId }: { readonly runId: string }) {
             // Below the tree, over the same width: lines are long, and few trees fill a screen.
             <section
               aria-label="Timeline"
-              className="flex min-h-0 flex-1 flex-col border-t border-line"
+              className={`flex min-h-0 flex-col border-t border-line ${isWorkflow ? "flex-[0.6]" : "flex-1"}`}
             >
               <h2 className="sr-only">Timeline</h2>
               {timeline()}

@@ -112,7 +112,7 @@ type Row =
 type CallRow = Extract<WorkflowRow, { readonly kind: "call" }>;
 
 const columns =
-  "grid grid-cols-[minmax(0,1fr)_9rem_8.5rem_3.5rem_3.5rem] items-center gap-x-3 px-4";
+  "grid grid-cols-[minmax(0,1fr)_8rem_8.5rem_3.5rem_3.5rem] items-center gap-x-3 px-4";
 
 function ColumnTitles() {
   return (
