@@ -1,6 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { knownAgents } from "../../contracts/agent-runner.ts";
 import { Desk } from "./desk.test-support.ts";
 
 const playbook = `
@@ -24,7 +25,11 @@ afterEach(() => desk.clear());
 const run = (...words: string[]) => desk.type(["run", "--playbook", "book.yaml", ...words]);
 
 // general is scripted above; the runners carry out a plan's file or a script, and ask no model.
-const others = new Set(["general", "plan-runner", "workflow-runner"]);
+const others: ReadonlySet<string> = new Set([
+  ...["general", "plan-runner", "workflow-runner"],
+  // Programs that have to be installed.
+  ...knownAgents,
+]);
 const shipped = readdirSync(join(import.meta.dirname, "../../agents/shipped"))
   .map((file) => file.replace(/\.md$/, ""))
   .filter((name) => !others.has(name));

@@ -56,7 +56,7 @@ describe("what was typed wrong", () => {
     [["run", "--max-cost", "0", "x"], /--max-cost takes/],
     [["run", "--timeout", "soon", "x"], /--timeout takes a time with its unit, such as 90s/],
     [["run", "--timeout", "5", "x"], /such as 90s, 5m or 1h; it is "5"/],
-    [["profiles", "show", "nobody"], /no profile "nobody". There are: analyst, builder, coder/],
+    [["profiles", "show", "nobody"], /no profile "nobody". There are: analyst, builder, claude-code, coder/],
     [["profiles", "show", "codr"], /Did you mean coder\?/],
     [
       ["run", "--model", "foo/bar", "x"],
@@ -68,7 +68,7 @@ describe("what was typed wrong", () => {
     [["run", "--workspace", "nowhere", "x"], /workspace .*nowhere does not exist/],
     [
       ["run", "--profile", "reseacher", "x"],
-      /no profile "reseacher". Did you mean researcher\? There are: analyst, builder, coder/,
+      /no profile "reseacher". Did you mean researcher\? There are: analyst, builder, claude-code, coder/,
     ],
     [["run", "--model", "gpt", "x"], /model must be written "provider\/model"; it is "gpt"/],
     [["run", "--model", "anthropic/claude", "x"], /"anthropic" has no key: set ANTHROPIC_API_KEY/],

@@ -134,6 +134,7 @@ async function serve(
 const bodies: Readonly<Record<string, object>> = {
   startRun: { profile: "plain", task: "mine" },
   forkRun: { at: 3 },
+  skipWorkflowAgent: { key: "a-1" },
   answerDelegation: { text: "no" },
   sendMessage: { message: "look at b" },
   continueSession: { message: "and then?" },

@@ -33,7 +33,7 @@ test("commands, options, their values and the words of a command are offered", a
   expect(await offered("run", "--profile=res")).toEqual(["--profile=researcher"]);
   expect(await offered("run", "--json", "--background", "")).toEqual(["wait", "detach", "cancel"]);
   expect(await offered("config", "")).toEqual(["list", "get", "path"]);
-  expect(await offered("profiles", "show", "cod")).toEqual(["coder"]);
+  expect(await offered("profiles", "show", "code")).toEqual(["coder", "codex"]);
   for (const typed of [
     ["nosuch", "x"],
     ["run", "--playbook", ""],
