@@ -1,3 +1,4 @@
+import { saidIn } from "../events/agent-work.ts";
 import type { RecordedCall } from "../events/event.ts";
 import type { InboxItem } from "../events/inbox-item.ts";
 import type { Store } from "../ports/store.ts";
@@ -67,11 +68,14 @@ async function subjectOf(
   store: Store,
   { id: seq, runId }: InboxItem,
 ): Promise<Subject | undefined> {
-  const types = ["agent.model_turn", "agent.asked"] as const;
+  const types = ["agent.model_turn", "agent.program_called", "agent.asked"] as const;
   const calls = new Map<string | undefined, readonly RecordedCall[]>();
   for await (const event of store.readEvents({ runId, types })) {
     const by = event.sub_agent_id;
-    if (event.type === "agent.model_turn") calls.set(by, event.payload.calls ?? []);
+    const said = saidIn(event)?.calls;
+    // An agent program makes its calls at any time.
+    const before = event.type === "agent.program_called" ? (calls.get(by) ?? []) : [];
+    if (said !== undefined) calls.set(by, [...before, ...said]);
     if (event.type !== "agent.asked" || event.seq !== seq) continue;
     const { call_id: callId } = event.payload;
     return { callId, call: calls.get(by)?.find((call) => call.id === callId) };

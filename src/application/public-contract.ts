@@ -1,3 +1,4 @@
+import type { AgentRunner } from "../contracts/agent-runner.ts";
 import type { Contract } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { Store } from "../ports/store.ts";
@@ -21,8 +22,17 @@ export type PublicContract = Omit<Contract, "servers"> & {
   readonly servers?: Readonly<Record<string, string>>;
 };
 
-export function publicContract({ servers, ...contract }: Contract): PublicContract {
-  return servers === undefined ? contract : { ...contract, servers: describeServers(servers) };
+export function publicContract({ runner, servers, ...contract }: Contract): PublicContract {
+  return {
+    ...contract,
+    ...(runner !== undefined && { runner: withoutArguments(runner) }),
+    ...(servers !== undefined && { servers: describeServers(servers) }),
+  };
+}
+
+/** The command of a program may have a secret among its arguments. */
+function withoutArguments(runner: AgentRunner): AgentRunner {
+  return "acp" in runner ? { acp: runner.acp.map((word, at) => (at === 0 ? word : "…")) } : runner;
 }
 
 /** A server's declaration may contain a secret, in a header or an argument. */

@@ -30,3 +30,15 @@ export function runnerName(runner: AgentRunner): KnownAgent | "acp" {
 export function isMetered(runner: AgentRunner): boolean {
   return "acp" in runner || runner.login === undefined;
 }
+
+/** The program of a contract, for people. */
+export function describeRunner(runner: AgentRunner): string {
+  const name = "acp" in runner ? runner.acp.join(" ") : runner.agent;
+  return `${name}, in a sandbox around its working copy; ${isMetered(runner) ? "its models through the gateway" : "with your login of it"}`;
+}
+
+/** What a contract says and nothing enforces; undefined: all of it is enforced. */
+export function notEnforced(runner: AgentRunner | undefined): string | undefined {
+  if (runner === undefined || isMetered(runner)) return undefined;
+  return "tokens, dollars, turns and models: the program asks models with its own login";
+}

@@ -242,7 +242,7 @@ export class Conversation {
   modelsGivenUp = 0;
   /** The session of the agent program in this attempt; null: none yet. */
   session: string | null = null;
-  /** How many calls of our tools it has made. */
+  /** How many calls of our tools its agent program has made. */
   callsMade = 0;
   #openCalls: MutableCalls | null = null;
   #answers: Map<string, AskOutcome> | null = null;
@@ -256,9 +256,8 @@ export class Conversation {
     switch (event.type) {
       case "agent.tool_started":
         this.#openCalls ??= new Map();
-        this.callsMade++;
         break;
-      case "agent.tool_denied":
+      case "agent.program_called":
         this.callsMade++;
         break;
       case "agent.subagent_attempt":

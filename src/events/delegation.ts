@@ -39,6 +39,8 @@ interface Common {
   readonly attempt: number;
   /** The number of its requests that are settled as estimates; absent: none. */
   readonly estimates?: number;
+  /** An agent program worked on it with a login of its own: its usage is not known. */
+  readonly unmetered?: true;
   /** A provider reported more than was reserved: no further request is made here or below. */
   readonly overrun?: true;
   /** The worker's share; only in a distributed run. */

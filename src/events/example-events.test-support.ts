@@ -107,6 +107,7 @@ export const examplePayloads: EventPayloads = {
   "agent.paused": { reason: "budget" },
   "agent.request_refused": { cause: { code: "cost_spent" }, error: "no" },
   "agent.program_started": { runner: "codex", program: "codex-acp 2.6.0", session: "s1" },
+  "agent.program_called": { call_id: "call_1", tool: "delegate_task", input: { task: "Count" } },
   "agent.program_reported": { what: "text", text: "looking" },
   "agent.program_answered": { stop: "end_turn", text: "done" },
   "agent.workflow_started": {

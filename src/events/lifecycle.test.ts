@@ -33,6 +33,7 @@ const table: Readonly<Record<DelegationStatus, readonly EventType[]>> = {
     "agent.request_refused",
     "agent.program_started",
     "agent.program_reported",
+    "agent.program_called",
     "agent.program_answered",
   ],
   waiting_for_merge: [

@@ -3,6 +3,7 @@
  * surfaces all use `apply`; there are no other transitions.
  */
 import { MandateError } from "../ports/mandate-error.ts";
+import { storedLine } from "../text.ts";
 import {
   type Delegation,
   type DelegationStatus,
@@ -41,6 +42,7 @@ const activity: readonly EventType[] = [
   "agent.request_refused",
   "agent.program_started",
   "agent.program_reported",
+  "agent.program_called",
   "agent.program_answered",
   "agent.paused",
   "agent.interrupted",
@@ -265,6 +267,19 @@ function moveRunning(delegation: In<"running">, event: TimedEvent): Delegation {
       if (delegation.ask?.id !== event.payload.ask_id)
         throw illegalTransition(delegation, event.type);
       return { ...delegation, ask: null, waitingOn: onRuntime, lastEventAt };
+    case "agent.program_started": {
+      const isUnmetered = event.payload.login === "own";
+      return { ...delegation, ...(isUnmetered && { unmetered: true as const }), lastEventAt };
+    }
+    case "agent.program_reported": {
+      if (event.payload.what !== "call") return { ...delegation, lastEventAt };
+      const { outcome, title } = event.payload;
+      const isBegun = outcome === "begun";
+      const waitingOn = isBegun
+        ? ({ on: "tool", detail: storedLine(title, 80) } as const)
+        : onRuntime;
+      return { ...delegation, waitingOn, lastEventAt };
+    }
     case "agent.program_answered":
       return { ...delegation, resumptions: 0, waitingOn: onRuntime, lastEventAt };
     case "agent.retried":

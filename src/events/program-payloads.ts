@@ -15,10 +15,19 @@ export interface ProgramPayloads {
     /** Name and version, as the program says. */
     readonly program: string;
     readonly session: string;
+    /** The program asks models with a login of its own: nothing meters its tokens and dollars. */
+    readonly login?: "own";
     /** The program continues the session that an earlier process had. */
     readonly resumed?: true;
   };
   "agent.program_reported": ProgramReport;
+  /** The program calls a tool of ours. The events of the tool tell what comes of the call. */
+  "agent.program_called": {
+    readonly call_id: string;
+    readonly tool: string;
+    /** The beginning as text, where it is very long. */
+    readonly input: unknown;
+  };
   /** The program's turn is over: the text since its last call is its answer. */
   "agent.program_answered": {
     readonly stop: ProgramStop;
@@ -40,7 +49,8 @@ export type ProgramReport =
       readonly title: string;
       /** As the protocol names it: read, edit, execute, search and the like. */
       readonly kind: string;
-      readonly outcome: "completed" | "failed" | "unknown";
+      /** "begun": title and input may still change. "unknown": its end was not reported. */
+      readonly outcome: "begun" | "completed" | "failed" | "unknown";
       readonly input?: string;
       readonly output?: string;
     }

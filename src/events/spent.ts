@@ -8,13 +8,16 @@ export interface Spent {
   readonly cost: number;
   /** Part of it is an estimate: the real amount is at most this. */
   readonly estimated?: true;
+  /** An agent program with a login of its own took part: the real amount is more. */
+  readonly unmetered?: true;
 }
 
 export const nothingSpent: Spent = Object.freeze({ tokens: 0, cost: 0 });
 
-export function spentOf({ usage }: Pick<Delegation, "usage">): Spent {
+export function spentOf({ unmetered, usage }: Pick<Delegation, "unmetered" | "usage">): Spent {
   const { completion, cost, estimated, prompt } = usage;
-  return { tokens: prompt + completion, cost, ...(estimated && { estimated }) };
+  const marks = { ...(estimated && { estimated }), ...(unmetered && { unmetered }) };
+  return { tokens: prompt + completion, cost, ...marks };
 }
 
 export function addSpent(one: Spent, other: Spent): Spent {
@@ -22,6 +25,7 @@ export function addSpent(one: Spent, other: Spent): Spent {
     tokens: one.tokens + other.tokens,
     cost: one.cost + other.cost,
     ...((one.estimated || other.estimated) && { estimated: true }),
+    ...((one.unmetered || other.unmetered) && { unmetered: true }),
   };
 }
 
@@ -36,20 +40,24 @@ export function spentIn(run: { readonly delegations: ReadonlyMap<string, Delegat
   return sumOf([...run.delegations.values()].map(spentOf));
 }
 
-/** An amount for people: `$0.11`, and `≤ $0.11` where part of it is an estimate. */
-export function atMost(
-  text: string,
-  { estimated }: { readonly estimated?: true | undefined },
-): string {
+/** How exact an amount is. */
+export interface Exactness {
+  readonly estimated?: true | undefined;
+  readonly unmetered?: true | undefined;
+}
+
+/** An amount for people: `$0.11`; `≤ $0.11` with an estimate in it, `≥ $0.11` without all of it. */
+export function atMost(text: string, { estimated, unmetered }: Exactness): string {
+  if (unmetered) return `≥ ${text}`;
   return estimated ? `≤ ${text}` : text;
 }
 
 /** Like `atMost`, but a cost of zero is never an estimate. */
 export function atMostCost(
   text: string,
-  { cost, estimated }: Pick<Spent, "cost"> & { readonly estimated?: true | undefined },
+  { cost, ...mark }: Pick<Spent, "cost"> & Exactness,
 ): string {
-  return cost > 0 ? atMost(text, { estimated }) : text;
+  return cost > 0 || mark.unmetered ? atMost(text, mark) : text;
 }
 
 /**

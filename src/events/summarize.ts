@@ -1,4 +1,5 @@
 import { storedLine } from "../text.ts";
+import { describePlan } from "./agent-work.ts";
 import { labelOfEnd } from "./cause.ts";
 import { closeReasonWords } from "./close-reason.ts";
 import type { EventPayloads, EventType, MessageSender, NewEvent, StoredEvent } from "./event.ts";
@@ -30,6 +31,8 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.subagent_closed": (p) =>
     `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${closeReasonWords[p.close_reason]})`,
   "agent.model_turn": (p) => {
+    // The words of an agent program are events of their own.
+    if (p.request !== undefined) return `request ${p.request} answered by ${p.requested}`;
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`
       : short(p.text ?? "");
@@ -67,13 +70,15 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
   "agent.interrupted": (p) => `interrupted: ${short(p.reason)}`,
   "agent.paused": (p) => `paused: ${short(p.reason)}`,
   "agent.request_refused": (p) => `request refused: ${short(p.error)}`,
-  "agent.program_started": (p) => `${short(p.program)} ${p.resumed ? "continues" : "works"}`,
+  "agent.program_started": (p) =>
+    `${short(p.program)} ${p.resumed ? "continues" : "works"}${p.login === undefined ? "" : " with its own login: tokens and dollars are not enforced"}`,
   "agent.program_reported": (p) =>
     p.what === "call"
       ? `${short(p.title)} ${p.outcome}`
       : p.what === "plan"
-        ? `plans ${p.entries.length} steps`
+        ? short(describePlan(p))
         : `says: ${short(p.text)}`,
+  "agent.program_called": (p) => `calls ${short(p.tool)}`,
   "agent.program_answered": (p) =>
     `${p.stop === "end_turn" ? "answered" : p.stop.replaceAll("_", " ")}: ${short(p.text)}`,
   "agent.workflow_started": (p) => `workflow ${short(p.name)} started`,

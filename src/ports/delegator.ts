@@ -107,6 +107,8 @@ export interface DelegationInfo {
   readonly cost: number;
   /** Part of both is an estimate: the real amounts are at most these. */
   readonly estimated?: true;
+  /** An agent program with a login of its own works on it: its tokens and dollars are not known. */
+  readonly unmetered?: true;
 }
 
 export type StartOutcome =

@@ -1,3 +1,4 @@
+import { type CallEnd, callEndIn, saidIn } from "../events/agent-work.ts";
 import type { StoredEvent } from "../events/event.ts";
 import { clip, headOf } from "../text.ts";
 import { harmlessLine, harmlessText } from "./harmless-text.ts";
@@ -5,22 +6,6 @@ import { harmlessLine, harmlessText } from "./harmless-text.ts";
 /** The text of an event for a watcher; undefined: not shown. */
 export function describeDelta(event: StoredEvent): string | undefined {
   switch (event.type) {
-    case "agent.model_turn": {
-      const calls = event.payload.calls ?? [];
-      const said = event.payload.text ? [`says: ${cut(event.payload.text, 2000)}`] : [];
-      const called = calls.map(
-        ({ name, input }) => `calls ${nameOf(name)} ${cut(asText(input), 300)}`,
-      );
-      const lines = [...said, ...called];
-      return lines.length === 0 ? undefined : lines.join("\n");
-    }
-    case "agent.tool_completed":
-      return `${nameOf(event.payload.tool)} gave: ${cut(event.payload.output, 300)}`;
-    case "agent.tool_failed":
-    case "agent.tool_outcome_unknown":
-      return `${nameOf(event.payload.tool)} failed: ${cut(event.payload.error, 300)}`;
-    case "agent.tool_denied":
-      return `${nameOf(event.payload.tool)} was refused: ${cut(event.payload.error, 300)}`;
     case "agent.asked":
       return `asks a person: ${cut(event.payload.question, 300)}`;
     case "agent.answered":
@@ -33,9 +18,30 @@ export function describeDelta(event: StoredEvent): string | undefined {
     }
     default:
       // Above all remarks of watchers: two watchers must not start a conversation.
-      return undefined;
+      return describeWork(event);
   }
 }
+
+function describeWork(event: StoredEvent): string | undefined {
+  const { calls = [], text = "" } = saidIn(event) ?? {};
+  const lines = text === "" ? [] : [`says: ${cut(text, 2000)}`];
+  for (const { input, name, title } of calls) {
+    lines.push(`calls ${nameOf(name)} ${cut(title ?? asText(input), 300)}`);
+  }
+  const end = callEndIn(event);
+  if (end !== undefined) {
+    const about = end.title === undefined ? "" : ` ${cut(end.title, 300)}`;
+    lines.push(`${nameOf(end.tool)}${about} ${cameTo[end.outcome]}: ${cut(end.output, 300)}`);
+  }
+  return lines.length === 0 ? undefined : lines.join("\n");
+}
+
+const cameTo: Readonly<Record<CallEnd["outcome"], string>> = {
+  done: "gave",
+  failed: "failed",
+  refused: "was refused",
+  unknown: "failed",
+};
 
 /** The latest lines that fit into `most` characters. */
 export function describeDeltas(lines: readonly string[], most: number): string {

@@ -1,4 +1,4 @@
-import type { ArtifactReference, StoredEvent } from "../events/event.ts";
+import type { ArtifactReference } from "../events/event.ts";
 import type { SessionBreadcrumb } from "./session.ts";
 
 /** One entry of a session. */
@@ -8,7 +8,7 @@ export type SessionEntry =
       readonly kind: "agent";
       readonly at: number;
       readonly text: string;
-      /** The model that answered, or the requested one. */
+      /** The model that answered, or the requested one; of an agent program, its name. */
       readonly model: string;
     }
   | CallEntry
@@ -52,30 +52,11 @@ export interface CallEntry {
   readonly at: number;
   readonly callId: string;
   readonly tool: string;
+  /** What an agent program did by itself, in its words; `tool` is then the kind of that. */
+  readonly title?: string;
   readonly input: unknown;
   readonly outcome: "open" | "done" | "failed" | "refused" | "unknown";
   readonly output: string;
   /** The whole of a long output. */
   readonly artifact?: ArtifactReference;
-}
-
-/** The end of a call; undefined: the event is not the end of a call. */
-export function callOutcome(
-  event: StoredEvent,
-): Pick<CallEntry, "callId" | "outcome" | "output" | "artifact"> | undefined {
-  switch (event.type) {
-    case "agent.tool_completed": {
-      const { artifact, call_id: callId, is_error: isError, output } = event.payload;
-      const outcome = isError ? "failed" : "done";
-      return { callId, outcome, output, ...(artifact && { artifact }) };
-    }
-    case "agent.tool_failed":
-      return { callId: event.payload.call_id, outcome: "failed", output: event.payload.error };
-    case "agent.tool_denied":
-      return { callId: event.payload.call_id, outcome: "refused", output: event.payload.error };
-    case "agent.tool_outcome_unknown":
-      return { callId: event.payload.call_id, outcome: "unknown", output: event.payload.error };
-    default:
-      return undefined;
-  }
 }

@@ -1,4 +1,12 @@
 import type { Contract } from "../contracts/contract.ts";
+import {
+  type CallEnd,
+  callEndIn,
+  describePlan,
+  type Said,
+  type SaidCall,
+  saidIn,
+} from "../events/agent-work.ts";
 import { closeReasonWords, describeStatus } from "../events/close-reason.ts";
 import type { EventPayloads, SentMessage, StoredEvent } from "../events/event.ts";
 import { foldRun, type RunState } from "../events/run-state.ts";
@@ -12,7 +20,7 @@ import {
   type SessionCapability,
 } from "./session.ts";
 import type { SessionHead } from "./session-chain.ts";
-import { type CallEntry, callOutcome, type SessionEntry } from "./session-entry.ts";
+import type { CallEntry, SessionEntry } from "./session-entry.ts";
 import { type LostEvents, readSurvivingEvents } from "./surviving-events.ts";
 
 /** One delegation of a session, with all of its run that can be read. */
@@ -138,6 +146,8 @@ class SessionEntries {
   /** Undelivered messages, by id. */
   readonly #mail = new Map<string, SentMessage>();
   readonly #begun = new Map<string, BegunChild>();
+  /** The agent program that works on it, as it names itself. */
+  #program = "";
 
   constructor(id: string, children: ReadonlyMap<string, SessionCapability | null>) {
     this.#id = id;
@@ -173,8 +183,15 @@ class SessionEntries {
       case "agent.subagent_attempt":
         if (event.payload.attempt > 1) this.#note(at, `Attempt ${event.payload.attempt} begins.`);
         break;
-      case "agent.model_turn":
-        this.#turn(event);
+      case "agent.program_started":
+        this.#program = event.payload.program;
+        this.#note(
+          at,
+          `${event.payload.program} ${event.payload.resumed ? "continues" : "works"}.`,
+        );
+        break;
+      case "agent.request_refused":
+        this.#note(at, `A request to a model was refused: ${event.payload.error}`);
         break;
       case "agent.asked":
         this.#ask(event);
@@ -212,24 +229,38 @@ class SessionEntries {
         this.#end(at, event.payload);
         break;
       default: {
-        const outcome = callOutcome(event);
-        const call = outcome && this.#calls.get(outcome.callId);
-        if (call && call.outcome === "open") Object.assign(call, outcome);
+        const said = saidIn(event);
+        if (said !== undefined) this.#said(at, said);
+        const end = callEndIn(event);
+        if (end !== undefined) this.#ended(at, end);
+        const isPlan = event.type === "agent.program_reported" && event.payload.what === "plan";
+        if (isPlan) this.#note(at, describePlan(event.payload));
       }
     }
   }
 
-  #turn({ at, payload }: StoredEvent<"agent.model_turn">): void {
-    const { calls = [], requested, served, text = "" } = payload;
-    if (text !== "") this.#add({ kind: "agent", at, text, model: served ?? requested });
-    for (const { id: callId, input, malformed, name: tool } of calls) {
-      const said = malformed ?? input;
-      const call: Writable<CallEntry> = {
-        ...{ kind: "call", at, callId, tool, input: said, outcome: "open", output: "" },
-      };
-      this.#calls.set(callId, call);
-      this.#add(call);
-    }
+  #said(at: number, { calls, model, text }: Said): void {
+    if (text !== "") this.#add({ kind: "agent", at, text, model: model ?? this.#program });
+    for (const call of calls) this.#call(at, call);
+  }
+
+  #call(at: number, { id: callId, input, malformed, name: tool, title }: SaidCall): CallEntry {
+    const about = { tool, ...(title !== undefined && { title }), input: malformed ?? input };
+    const call: Writable<CallEntry> = {
+      ...{ kind: "call", at, callId, ...about, outcome: "open", output: "" },
+    };
+    this.#calls.set(callId, call);
+    this.#add(call);
+    return call;
+  }
+
+  #ended(at: number, end: CallEnd): void {
+    const known = this.#calls.get(end.callId);
+    // A call that an agent program made in no time is told by its end alone.
+    const isNew = known?.outcome !== "open" && end.title !== undefined;
+    const { callId: id, input, tool: name, title } = end;
+    const call = isNew ? this.#call(at, { id, name, input, ...(title && { title }) }) : known;
+    if (call?.outcome === "open") Object.assign(call, end);
   }
 
   #ask({ at, payload }: StoredEvent<"agent.asked">): void {

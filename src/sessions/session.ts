@@ -1,5 +1,6 @@
 import { type Contract, clientOf } from "../contracts/contract.ts";
 import type { Selection } from "../contracts/selection.ts";
+import { saidIn } from "../events/agent-work.ts";
 import type { CloseReason } from "../events/close-reason.ts";
 import type { Delegation } from "../events/delegation.ts";
 import type { StoredEvent } from "../events/event.ts";
@@ -168,8 +169,8 @@ export function triggerOf(
     if (event.type === "run.planned" && event.payload.call_id === call) {
       if (event.payload.steps.some(({ key }) => key === step)) return { by: "step", step, callId };
     }
-    if (event.type !== "agent.model_turn" || event.sub_agent_id !== parentId) continue;
-    const made = event.payload.calls?.find(({ id }) => id === callId || id === call);
+    if (event.sub_agent_id !== parentId) continue;
+    const made = saidIn(event)?.calls.find(({ id }) => id === callId || id === call);
     if (made) tool = made.name;
   }
   return { by: "tool", tool, callId };

@@ -1,4 +1,4 @@
-import { atMost, atMostCost } from "../../../src/events/spent.ts";
+import { atMost, atMostCost, type Exactness } from "../../../src/events/spent.ts";
 import {
   formatAge,
   formatCost,
@@ -8,27 +8,23 @@ import {
 } from "../../../src/surfaces/cli/amounts.ts";
 import { useNow } from "../data/use-now.ts";
 
-/** Part of an amount was not reported by a provider: it is at most so much. */
-interface Estimated {
-  readonly estimated?: true | undefined;
-}
-
-export function Money({ dollars, ...mark }: { readonly dollars: number } & Estimated) {
+export function Money({ dollars, ...mark }: { readonly dollars: number } & Exactness) {
   const exact = `$${dollars.toFixed(6)}`;
   const text = atMostCost(formatCost(dollars), { cost: dollars, ...mark });
   return <span title={dollars > 0 ? titleOf(exact, mark) : exact}>{text}</span>;
 }
 
-export function Tokens({ tokens, ...mark }: { readonly tokens: number } & Estimated) {
+export function Tokens({ tokens, ...mark }: { readonly tokens: number } & Exactness) {
   const exact = `${tokens.toLocaleString("en")} tokens`;
   return <span title={titleOf(exact, mark)}>{atMost(formatTokens(tokens), mark)}</span>;
 }
 
-function titleOf(exact: string, mark: Estimated): string {
+function titleOf(exact: string, mark: Exactness): string {
+  if (mark.unmetered) return `${exact}, without what an agent program spent with its own login`;
   return mark.estimated ? `${atMost(exact, mark)}: part of it is an estimate` : exact;
 }
 
-interface TokensBarProps extends Estimated {
+interface TokensBarProps extends Exactness {
   readonly used: number;
   /** Null: unknown. */
   readonly of: number | null;

@@ -4,7 +4,7 @@ import { isRecord } from "../../ports/parse-json.ts";
 
 /** The most text of one turn that is kept in memory. */
 const longestText = 1_000_000;
-const mostCalls = 2000;
+const mostCalls = 5000;
 
 type CallReport = Extract<ProgramReport, { what: "call" }>;
 
@@ -15,6 +15,7 @@ type CallReport = Extract<ProgramReport, { what: "call" }>;
 export class TurnReports {
   readonly #host: Pick<ProgramHost, "report" | "said">;
   readonly #calls = new Map<string, CallReport>();
+  readonly #ended = new Set<string>();
   #text = "";
   #plan = "";
 
@@ -50,7 +51,8 @@ export class TurnReports {
     return text;
   }
 
-  #say(part: string): void {
+  #say(said: string): void {
+    const part = this.#text === "" ? said.trimStart() : said;
     if (part === "" || this.#text.length > longestText) return;
     this.#text += part;
     this.#host.said(part);
@@ -66,7 +68,9 @@ export class TurnReports {
     const id = update["toolCallId"];
     if (typeof id !== "string") return;
     const known = this.#calls.get(id);
-    if (known === undefined && this.#calls.size >= mostCalls) return;
+    // Some programs update a call after its end.
+    if (this.#ended.has(id)) return;
+    if (known === undefined && this.#calls.size + this.#ended.size >= mostCalls) return;
     const input = detailOf(update["rawInput"]) ?? known?.input;
     const output = outputOf(update) ?? known?.output;
     const call: CallReport = {
@@ -80,9 +84,11 @@ export class TurnReports {
     };
     if (call.outcome === "unknown") {
       this.#calls.set(id, call);
+      if (known === undefined) this.#host.report({ ...call, outcome: "begun" });
       return;
     }
     this.#calls.delete(id);
+    this.#ended.add(id);
     this.#host.report(call);
   }
 

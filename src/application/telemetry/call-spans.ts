@@ -1,19 +1,14 @@
 import { type Attributes, SpanKind } from "@opentelemetry/api";
+import type { CallEnd } from "../../events/agent-work.ts";
 import type { RecordedCall, StoredEvent } from "../../events/event.ts";
 import type { CallTrace, DelegationTrace } from "./delegation-trace.ts";
 import { clipContent, names, shorten } from "./gen-ai.ts";
 import { endSpan, failSpan, type SpanParent, type SpanTree } from "./span-tree.ts";
 
-export type EndOfCall =
-  | "agent.tool_completed"
-  | "agent.tool_failed"
-  | "agent.tool_denied"
-  | "agent.tool_outcome_unknown";
-
-const errorTypes: Readonly<Record<Exclude<EndOfCall, "agent.tool_completed">, string>> = {
-  "agent.tool_failed": "tool_error",
-  "agent.tool_denied": "denied",
-  "agent.tool_outcome_unknown": "outcome_unknown",
+const errorTypes: Readonly<Record<Exclude<CallEnd["outcome"], "done">, string>> = {
+  failed: "tool_error",
+  refused: "denied",
+  unknown: "outcome_unknown",
 };
 
 /** Makes an `execute_tool` span for each call, also for a refused one. */
@@ -53,11 +48,15 @@ export class CallSpans {
     call.span = this.#tree.start(beginning, parent);
   }
 
-  end(delegation: DelegationTrace, event: StoredEvent<EndOfCall>, parent: SpanParent): void {
-    const { call_id: id, tool } = event.payload;
+  end(
+    delegation: DelegationTrace,
+    { end, event }: { readonly end: CallEnd; readonly event: StoredEvent },
+    parent: SpanParent,
+  ): void {
+    const { callId: id, outcome, output, tool } = end;
     let call = delegation.calls.get(id);
     if (call?.span === undefined) {
-      // The call was refused before it started.
+      // The call was refused before it started, or is told by its end alone.
       const { attempt } = delegation;
       call = { id, tool, startedAt: event.at, attempt, span: undefined };
       this.start(delegation, call, parent);
@@ -67,15 +66,10 @@ export class CallSpans {
     if (event.type === "agent.tool_denied") {
       span.addEvent("mandate.denied", { "mandate.rule": event.payload.rule }, new Date(event.at));
     }
-    if (event.type !== "agent.tool_completed") failSpan(span, errorTypes[event.type]);
-    else if (event.payload.is_error) failSpan(span, "delegation_failed");
-    if (this.#capturesContent) {
-      const { payload } = event;
-      span.setAttribute(
-        names.callResult,
-        clipContent("output" in payload ? payload.output : payload.error),
-      );
-    }
+    if (event.type === "agent.tool_completed") {
+      if (outcome === "failed") failSpan(span, "delegation_failed");
+    } else if (outcome !== "done") failSpan(span, errorTypes[outcome]);
+    if (this.#capturesContent) span.setAttribute(names.callResult, clipContent(output));
     endSpan(span, startedAt, event.at);
   }
 

@@ -1,4 +1,5 @@
 import type { Attributes, Span } from "@opentelemetry/api";
+import { callEndIn, saidIn } from "../../events/agent-work.ts";
 import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { modelAttributes, names, shorten, usageAttributes } from "./gen-ai.ts";
@@ -27,6 +28,8 @@ export interface DelegationTrace {
   readonly created: StoredEvent<"agent.subagent_created">;
   readonly calls: Map<string, CallTrace>;
   request: RequestTrace | null;
+  /** When the open requests of an agent program began, by their numbers: there may be several. */
+  readonly programRequests: Map<number, number>;
   attempt: number;
   output: string | null;
   span: Span | undefined;
@@ -41,6 +44,7 @@ export function newDelegationTrace(
     created,
     calls: new Map(),
     request: null,
+    programRequests: new Map(),
     attempt: 0,
     output: null,
     span: undefined,
@@ -57,10 +61,15 @@ export function follow(delegation: DelegationTrace, event: StoredEvent): void {
       delegation.output = event.payload.output;
       break;
     case "agent.budget_reserved":
+      if (event.payload.model !== undefined) {
+        delegation.programRequests.set(event.payload.request, event.at);
+        break;
+      }
       delegation.request ??= { startedAt: event.at, settledAt: null, retries: [] };
       delegation.request.settledAt = null;
       break;
     case "agent.budget_settled":
+      delegation.programRequests.delete(event.payload.request);
       if (delegation.request) delegation.request.settledAt = event.at;
       break;
     case "agent.retried": {
@@ -71,20 +80,27 @@ export function follow(delegation: DelegationTrace, event: StoredEvent): void {
     case "agent.model_turn":
       delegation.request = null;
       break;
-    case "agent.tool_started": {
-      const { call_id: id, tool } = event.payload;
-      const { attempt } = delegation;
-      delegation.calls.set(id, { id, tool, startedAt: event.at, attempt, span: undefined });
-      break;
+    default: {
+      const begun = callBegunIn(event);
+      const { attempt, calls } = delegation;
+      if (begun !== undefined) {
+        calls.set(begun.id, { ...begun, startedAt: event.at, attempt, span: undefined });
+      }
+      const end = callEndIn(event);
+      if (end !== undefined) calls.delete(end.callId);
     }
-    case "agent.tool_completed":
-    case "agent.tool_failed":
-    case "agent.tool_denied":
-    case "agent.tool_outcome_unknown":
-      delegation.calls.delete(event.payload.call_id);
-      break;
-    default:
   }
+}
+
+/** The call that begins with an event: of a tool of ours, or what an agent program does by itself. */
+export function callBegunIn(event: StoredEvent): Pick<CallTrace, "id" | "tool"> | undefined {
+  if (event.type === "agent.tool_started") {
+    const { call_id: id, tool } = event.payload;
+    return { id, tool };
+  }
+  if (event.type !== "agent.program_reported") return undefined;
+  const [call] = saidIn(event)?.calls ?? [];
+  return call && { id: call.id, tool: call.name };
 }
 
 /** The span event of a log event: a name and attributes. */

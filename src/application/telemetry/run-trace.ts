@@ -1,9 +1,11 @@
 import { type Attributes, SpanKind, type Tracer } from "@opentelemetry/api";
+import { callEndIn, saidIn } from "../../events/agent-work.ts";
 import { shownName } from "../../events/delegation.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { CallSpans } from "./call-spans.ts";
 import {
   agentAttributes,
+  callBegunIn,
   closingAttributes,
   type DelegationTrace,
   follow,
@@ -93,16 +95,16 @@ export class RunTrace {
   #tellStart(delegation: DelegationTrace, event: StoredEvent): void {
     const [name, attributes] = markOf(event) ?? [];
     if (name !== undefined) delegation.span?.addEvent(name, attributes, new Date(event.at));
-    if (event.type !== "agent.tool_started") return;
-    const call = delegation.calls.get(event.payload.call_id);
+    const begun = callBegunIn(event);
+    const call = begun && delegation.calls.get(begun.id);
     if (call) this.#calls.start(delegation, call, parentOf(delegation));
   }
 
   #tellEnd(delegation: DelegationTrace, event: StoredEvent): void {
+    this.#calls.expect(delegation, saidIn(event)?.calls ?? []);
     switch (event.type) {
       case "agent.model_turn": {
         const { text = "", calls = [] } = event.payload;
-        this.#calls.expect(delegation, calls);
         const said = this.#capturesContent && {
           [names.outputMessages]: outputMessages(text, calls),
         };
@@ -110,16 +112,13 @@ export class RunTrace {
         tellRequest(this.#tree, delegation, { event, attributes }, parentOf(delegation));
         break;
       }
-      case "agent.tool_completed":
-      case "agent.tool_failed":
-      case "agent.tool_denied":
-      case "agent.tool_outcome_unknown":
-        this.#calls.end(delegation, event, parentOf(delegation));
-        break;
       case "agent.subagent_closed":
         this.#endAgent(delegation, event);
         break;
-      default:
+      default: {
+        const end = callEndIn(event);
+        if (end !== undefined) this.#calls.end(delegation, { end, event }, parentOf(delegation));
+      }
     }
   }
 
@@ -185,9 +184,13 @@ function tellRequest(
   end: { readonly event: StoredEvent; readonly attributes: Attributes; readonly error?: string },
   parent: SpanParent,
 ): void {
-  const { request, created } = delegation;
+  const { created } = delegation;
   const { event, attributes, error } = end;
-  const startedAt = request?.startedAt ?? event.at;
+  const number = event.type === "agent.model_turn" ? event.payload.request : undefined;
+  const request = number === undefined ? delegation.request : null;
+  const begunAt =
+    number === undefined ? request?.startedAt : delegation.programRequests.get(number);
+  const startedAt = begunAt ?? event.at;
   const model = attributes[names.requestModel];
   const beginning = {
     name: model === undefined ? "chat" : `chat ${String(model)}`,

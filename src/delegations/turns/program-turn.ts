@@ -1,4 +1,4 @@
-import { type AgentRunner, runnerName } from "../../contracts/agent-runner.ts";
+import { type AgentRunner, isMetered, runnerName } from "../../contracts/agent-runner.ts";
 import type { ProgramReport } from "../../events/program-payloads.ts";
 import type { Message, ToolDescription } from "../../ports/model.ts";
 import { headOf } from "../../text.ts";
@@ -97,6 +97,7 @@ async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<Pro
       runner: runnerName(runner),
       program: headOf(program.name, 200),
       session: program.session,
+      ...(!isMetered(runner) && { login: "own" as const }),
       ...(program.isResumed && { resumed: true as const }),
     }),
   );
@@ -166,6 +167,8 @@ class Host implements ProgramHost {
   #calls: number;
   #reports = 0;
   #waiting = 0;
+  /** Names of our tools that were called, by calls that the program has not reported yet. */
+  readonly #unreported: string[] = [];
 
   constructor(live: LiveDelegation, runner: AgentRunner, requests: ProgramRequests) {
     this.#live = live;
@@ -197,9 +200,15 @@ class Host implements ProgramHost {
   async call(name: string, input: unknown): Promise<ToolResult> {
     const live = this.#live;
     live.work.throwIfStopped();
-    const call = { id: `call_${++this.#calls}`, name, input };
+    const call = { id: `call_${++this.#calls}`, name: headOf(name, 200), input };
+    live.record(
+      event(live, "agent.program_called", {
+        ...{ call_id: call.id, tool: call.name, input: recordable(input) },
+      }),
+    );
+    this.#unreported.push(call.name);
     const calling = performCall(live, { call, started: false }, { withdrawn: false });
-    const result = await this.#withoutSlot(calling, findTool(live, name)?.waits === true);
+    const result = await this.#withoutSlot(calling, findTool(live, call.name)?.waits === true);
     await live.process.appends.durable();
     return result;
   }
@@ -227,7 +236,19 @@ class Host implements ProgramHost {
     if (isOver || live.state.attempt !== this.#attempt || ++this.#reports > mostReports) return;
     // After a refusal programs repeat it in their own words, which are no result.
     if (report.what === "text" && this.requests.exhaustedBy !== null) return;
+    if (report.what === "call" && this.#isRecorded(report)) return;
     live.record(event(live, "agent.program_reported", shortened(report)));
+  }
+
+  /** Programs report calls of our tools as well, under names that they make of the server and the tool. */
+  #isRecorded({ outcome, title }: Extract<ProgramReport, { what: "call" }>): boolean {
+    if (!title.includes("mandate")) return false;
+    if (outcome === "begun") return this.tools.some(({ name }) => title.includes(name));
+    const found = this.#unreported.findIndex((tool) => title.includes(tool));
+    // A call that the program itself refused has not arrived here.
+    if (found < 0) return false;
+    this.#unreported.splice(found, 1);
+    return true;
   }
 
   /** While every open call only waits for children, others may have the slot. */
@@ -243,6 +264,11 @@ class Host implements ProgramHost {
       if (back) await this.#live.work.interruptible(back);
     }
   }
+}
+
+function recordable(input: unknown): unknown {
+  const text = JSON.stringify(input) ?? "";
+  return text.length > longestText ? headOf(text, longestText) : input;
 }
 
 function shortened(report: ProgramReport): ProgramReport {

@@ -5,7 +5,7 @@ import type { EventPayloads, SentMessage, StoredEvent } from "../event.ts";
 import type { CheckedRun, Known, RunCheck } from "./checked-run.ts";
 
 interface Calls {
-  /** The calls of the model's last turn. */
+  /** The calls of the model's last turn, or all calls of an agent program. */
   asked: ReadonlySet<string>;
   /** By call: the tool while the call is running; null once it has ended or was denied. */
   readonly begun: Map<string, string | null>;
@@ -35,8 +35,13 @@ export function checkTools({ report }: CheckedRun): RunCheck {
 function followCall(event: StoredEvent, calls: Calls, { contract }: Known): string | undefined {
   switch (event.type) {
     case "agent.model_turn":
+      // A request of an agent program, which calls our tools at any time.
+      if (event.payload.request !== undefined) return undefined;
       calls.asked = new Set(event.payload.calls?.map(({ id }) => id));
       return unended(calls);
+    case "agent.program_called":
+      calls.asked = new Set(calls.asked).add(event.payload.call_id);
+      return undefined;
     case "agent.subagent_waiting_for_merge":
     case "agent.subagent_failed":
       return unended(calls);

@@ -111,6 +111,7 @@ export function describeActivity(delegation: Delegation, circumstances: Circumst
   const { notes } = circumstances;
   const parts = [stateOf(delegation, circumstances)];
   if (delegation.attempt > 1) parts.push(`attempt ${delegation.attempt}/${notes.attempts}`);
+  if (delegation.unmetered) parts.push("not metered");
   if (notes.refusals > 0) parts.push(`${notes.refusals} refused`);
   return parts.join(", ");
 }

@@ -118,7 +118,7 @@ function entryOf(
           kind: "line",
           mark,
           who: entry.tool,
-          text: printableLine(callSubject(entry.input)),
+          text: printableLine(entry.title ?? callSubject(entry.input)),
           ...more,
         },
       ];

@@ -40,8 +40,8 @@ export function restOf({ drawn, profile, progress }: Turn, text: string): readon
   if (text.trim() === "") return [];
   const whole: Entry = { kind: "agent", who: profile, text };
   if (drawn === "") return [whole];
-  // The answer is another text than the streamed one.
-  if (!text.startsWith(drawn)) return [brokenOff, whole];
+  // The answer is another text than the streamed one. That of an agent program ends without blank lines.
+  if (!text.startsWith(drawn.trimEnd())) return [brokenOff, whole];
   const rest = text.slice(drawn.length);
   return rest.trim() === "" ? [] : [{ ...whole, text: rest, from: progress }];
 }

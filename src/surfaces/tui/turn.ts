@@ -1,3 +1,10 @@
+import {
+  type CallEnd,
+  callEndIn,
+  describePlan,
+  type Said,
+  saidIn,
+} from "../../events/agent-work.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { atMost } from "../../events/spent.ts";
 import { summarize } from "../../events/summarize.ts";
@@ -5,7 +12,7 @@ import { callSubject } from "../../sessions/describe-call.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";
 import { printableLine } from "../cli/printable.ts";
-import { type Entry, type EntryMark, patchOf } from "./entry.ts";
+import { type Entry, patchOf } from "./entry.ts";
 import { brokenOff, restOf, unstreamed } from "./streamed-answer.ts";
 
 /** The run of the person's last message, which the conversation waits for. */
@@ -107,58 +114,17 @@ function unchanged(turn: Turn, entries: readonly Entry[] = []): Folded {
 
 function foldRoot(turn: Turn, event: StoredEvent): Folded {
   switch (event.type) {
-    // A new request begins: what was streamed before belongs to one that failed.
+    // A new request begins: what was streamed before belongs to one that failed. An agent program makes
+    // requests while it speaks.
     case "agent.budget_reserved":
+      if (event.payload.model !== undefined) return unchanged(turn);
       return unchanged(unstreamed(turn), turn.drawn === "" ? [] : [brokenOff]);
-    case "agent.model_turn": {
-      const { calls = [], text = "" } = event.payload;
-      const open = calls.map(({ id, input, name }) => ({
-        callId: id,
-        tool: name,
-        about: printableLine(callSubject(input)),
-        input,
-        isStarted: false,
-        isShownOtherwise: false,
-      }));
-      const lastSaid = text.trim() === "" ? turn.lastSaid : text;
-      const next = { ...unstreamed(turn), calls: [...turn.calls, ...open], lastSaid };
-      return unchanged(next, restOf(turn, text));
-    }
     case "agent.tool_started":
       return unchanged(withCall(turn, event.payload.call_id, { isStarted: true }));
-    case "agent.tool_completed":
-      return endCall(
-        turn,
-        event.payload.call_id,
-        event.payload.tool,
-        event.payload.is_error ? "failed" : "done",
-        undefined,
-        event.payload.output,
-      );
-    case "agent.tool_failed":
-      return endCall(
-        turn,
-        event.payload.call_id,
-        event.payload.tool,
-        "failed",
-        event.payload.error,
-      );
-    case "agent.tool_denied":
-      return endCall(
-        turn,
-        event.payload.call_id,
-        event.payload.tool,
-        "refused",
-        event.payload.error,
-      );
-    case "agent.tool_outcome_unknown":
-      return endCall(
-        turn,
-        event.payload.call_id,
-        event.payload.tool,
-        "unknown",
-        event.payload.error,
-      );
+    case "agent.program_started":
+      return unchanged(turn, [{ kind: "note", tone: "plain", text: summarize(event) }]);
+    case "agent.request_refused":
+      return unchanged(turn, [{ kind: "note", tone: "warn", text: summarize(event) }]);
     case "agent.interjected": {
       const { from, message: text, severity } = event.payload;
       const who = turn.names.get(from) ?? from;
@@ -182,8 +148,38 @@ function foldRoot(turn: Turn, event: StoredEvent): Folded {
     case "agent.subagent_failed":
       return unchanged({ ...turn, failure: event.payload.error });
     default:
-      return unchanged(turn);
+      return foldWork(turn, event);
   }
+}
+
+/** What the root says and calls, whether our own loop or an agent program works on it. */
+function foldWork(turn: Turn, event: StoredEvent): Folded {
+  const said = saidIn(event);
+  if (said !== undefined) return foldSaid(turn, said);
+  const end = callEndIn(event);
+  if (end !== undefined) return endCall(turn, end);
+  if (event.type !== "agent.program_reported" || event.payload.what !== "plan") {
+    return unchanged(turn);
+  }
+  return unchanged(turn, [{ kind: "note", tone: "plain", text: describePlan(event.payload) }]);
+}
+
+function foldSaid(turn: Turn, { calls, model, text }: Said): Folded {
+  const open = calls.map(({ id, input, name, title }) => ({
+    callId: id,
+    tool: name,
+    about: printableLine(title ?? callSubject(input)),
+    input,
+    // A program reports what it does when it does it.
+    isStarted: title !== undefined,
+    isShownOtherwise: false,
+  }));
+  const isSilent = text.trim() === "";
+  const next = { ...turn, calls: [...turn.calls, ...open] };
+  // Calls of a program do not end its text.
+  if (isSilent && model === null) return unchanged(next);
+  const lastSaid = isSilent ? turn.lastSaid : text;
+  return unchanged({ ...unstreamed(next), lastSaid }, restOf(turn, text));
 }
 
 function foldCreated(turn: Turn, event: StoredEvent<"agent.subagent_created">): Folded {
@@ -283,25 +279,18 @@ function withCall(turn: Turn, callId: string, change: Partial<Turn["calls"][numb
   return { ...turn, calls };
 }
 
-function endCall(
-  turn: Turn,
-  callId: string,
-  tool: string,
-  mark: EntryMark,
-  detail?: string,
-  output?: string,
-): Folded {
-  const call = turn.calls.find((each) => each.callId === callId);
+function endCall(turn: Turn, end: CallEnd): Folded {
+  const call = turn.calls.find((each) => each.callId === end.callId);
   const calls = turn.calls.filter((each) => each !== call);
   // A delegation has its own line; a refused one has only this.
-  const isSilent = call?.isShownOtherwise === true && mark !== "refused";
+  const isSilent = call?.isShownOtherwise === true && end.outcome !== "refused";
+  const isDone = end.outcome === "done";
   const entry: Entry = {
     kind: "line",
-    mark,
-    who: tool,
-    text: call?.about ?? "",
-    ...(detail !== undefined && { detail }),
-    ...(mark === "done" && output !== undefined && patchOf(call?.input, output)),
+    mark: end.outcome,
+    who: end.tool,
+    text: end.title === undefined ? (call?.about ?? "") : printableLine(end.title),
+    ...(isDone ? patchOf(end.input ?? call?.input, end.output) : { detail: end.output }),
   };
   return unchanged({ ...turn, calls }, isSilent ? [] : [entry]);
 }

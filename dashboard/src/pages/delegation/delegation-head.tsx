@@ -73,8 +73,14 @@ export function DelegationHead({ detail, delegation, actions }: DelegationHeadPr
           used={usage.prompt + usage.completion}
           of={cap?.tokens ?? null}
           estimated={usage.estimated}
+          unmetered={detail.unmetered}
         />
-        <Money dollars={usage.cost} estimated={usage.estimated} />
+        <Money dollars={usage.cost} estimated={usage.estimated} unmetered={detail.unmetered} />
+        {detail.unmetered && (
+          <span className="text-warn" title="It works with a login of its own.">
+            tokens and dollars not enforced
+          </span>
+        )}
         {(!isInterrupted || endedAt !== null) && <Duration from={createdAt} to={endedAt} />}
         {attempt > 1 && <span>attempt {attempt}</span>}
         <span>

@@ -26,6 +26,7 @@ export function describeActivity(row: TreeRow, isInterrupted: boolean): string {
     );
   } else parts.push(describeOutput(row));
   if (delegation.attempt > 1) parts.push(`attempt ${delegation.attempt}/${notes.attempts}`);
+  if (delegation.unmetered) parts.push("not metered");
   if (notes.refusals > 0) parts.push(`${notes.refusals} refused`);
   return parts.join(" · ");
 }

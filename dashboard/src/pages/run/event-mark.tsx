@@ -44,6 +44,10 @@ function lookOf(event: FollowedEvent): readonly [string, string] {
       return isStop(event.payload.code) ? stopped : bad;
     case "agent.tool_failed":
       return bad;
+    case "agent.program_reported":
+      if (event.payload.what !== "call") return said;
+      return event.payload.outcome === "failed" ? bad : call;
+    case "agent.request_refused":
     case "agent.tool_denied":
     case "agent.tool_outcome_unknown":
     case "agent.asked":
@@ -59,11 +63,14 @@ function lookOf(event: FollowedEvent): readonly [string, string] {
     case "agent.resumed":
     case "agent.subagent_created":
     case "agent.subagent_attempt":
+    case "agent.program_started":
       return begin;
     case "agent.tool_started":
     case "agent.tool_completed":
+    case "agent.program_called":
       return call;
     case "agent.model_turn":
+    case "agent.program_answered":
     case "agent.answered":
     case "agent.subagent_waiting_for_merge":
     case "run.planned":

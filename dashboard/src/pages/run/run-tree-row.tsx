@@ -1,4 +1,5 @@
 import type { ReactNode } from "react";
+import type { Exactness } from "../../../../src/events/spent.ts";
 import { harmlessLine } from "../../../../src/sessions/harmless-text.ts";
 import { Duration, Money, TokensBar } from "../../components/amounts.tsx";
 import { StateBadge } from "../../components/state-badge.tsx";
@@ -48,10 +49,10 @@ export function WideTreeRow({ row, at, isInterrupted, name }: RowProps) {
         <Model row={row} />
       </span>
       <span role="gridcell">
-        <TokensBar used={spent.tokens} of={capTokens} estimated={spent.estimated} />
+        <TokensBar used={spent.tokens} of={capTokens} {...exactnessOf(spent)} />
       </span>
       <span role="gridcell" className="text-right text-soft">
-        <Money dollars={spent.cost} estimated={spent.estimated} />
+        <Money dollars={spent.cost} {...exactnessOf(spent)} />
       </span>
       <span role="gridcell" className="text-right text-soft">
         <Elapsed row={row} at={at} isInterrupted={isInterrupted} />
@@ -75,12 +76,16 @@ export function NarrowTreeRow({ row, at, isInterrupted, name }: RowProps) {
             word={harmlessLine(describeActivity(row, isInterrupted), 80)}
           />
         </span>
-        <TokensBar used={spent.tokens} of={capTokens} estimated={spent.estimated} />
-        <Money dollars={spent.cost} estimated={spent.estimated} />
+        <TokensBar used={spent.tokens} of={capTokens} {...exactnessOf(spent)} />
+        <Money dollars={spent.cost} {...exactnessOf(spent)} />
         <Elapsed row={row} at={at} isInterrupted={isInterrupted} />
       </span>
     </div>
   );
+}
+
+function exactnessOf({ estimated, unmetered }: Exactness): Exactness {
+  return { estimated, unmetered };
 }
 
 function Elapsed({ row: { delegation }, at, isInterrupted }: Omit<RowProps, "name">) {

@@ -26,12 +26,18 @@ const routine: ReadonlySet<EventType> = new Set<EventType>([
   "agent.budget_settled",
   "agent.budget_corrected",
   "agent.tool_started",
+  "agent.program_called",
   "agent.subagent_started",
   "agent.subagent_completed",
 ]);
 
 function isRoutine(event: FollowedEvent): boolean {
   if (event.type === "agent.subagent_attempt") return event.payload.attempt === 1;
+  // The words and calls of an agent program have rows of their own, and its requests a tab.
+  if (event.type === "agent.model_turn") return event.payload.request !== undefined;
+  if (event.type === "agent.program_reported" && event.payload.what === "call") {
+    return event.payload.outcome === "begun";
+  }
   if (event.type === "agent.worktree_merged") return event.payload.strategy === "nothing";
   // The agent that a script called has events of its own.
   if (event.type === "agent.workflow_called") return event.payload.taken_from === undefined;

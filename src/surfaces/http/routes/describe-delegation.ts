@@ -94,6 +94,10 @@ export const delegationRow = z.object({
   tokens: z.number(),
   cost: z.number(),
   estimated,
+  unmetered: z.literal(true).optional().meta({
+    description:
+      "An agent program works with a login of its own: tokens and cost are not metered, and the caps on them are not enforced.",
+  }),
   cap: z
     .object({ tokens: z.number(), cost: z.number().nullable(), timeMs: z.number() })
     .nullable()

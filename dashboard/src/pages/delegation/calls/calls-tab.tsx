@@ -61,8 +61,8 @@ export function CallsTab({ feed, onArtifact }: CallsTabProps) {
 }
 
 function CallRow({ call }: { readonly call: ToolCall }) {
-  const { at, endedAt, input, outcome, rule, startedAt, tool } = call;
-  const about = input === undefined ? "" : JSON.stringify(input);
+  const { at, endedAt, input, outcome, rule, startedAt, title, tool } = call;
+  const about = title ?? (input === undefined ? "" : JSON.stringify(input));
   return (
     <div
       role="gridcell"

@@ -1,3 +1,4 @@
+import { callEndIn, saidIn } from "../../../../../src/events/agent-work.ts";
 import type {
   ArtifactReference,
   FileEvidence,
@@ -9,6 +10,8 @@ export interface ToolCall {
   readonly key: string;
   readonly callId: string;
   readonly tool: string;
+  /** What an agent program did by itself, in its words; `tool` is then the kind of that. */
+  title?: string;
   readonly at: number;
   /** What the model gave; undefined where the log has only the call itself. */
   input?: unknown;
@@ -42,53 +45,49 @@ export function toolCallsOf(events: Iterable<StoredEvent>): readonly ToolCall[] 
   };
   const find = (callId: string, tool: string, at: number): ToolCall =>
     open.get(callId) ?? add(callId, tool, at);
-  const end = (event: Ending, outcome: ToolCall["outcome"], output: string): ToolCall => {
-    const call = find(event.payload.call_id, event.payload.tool, event.at);
-    open.delete(call.callId);
-    return Object.assign(call, { outcome, output, endedAt: event.at });
-  };
   for (const event of events) {
-    switch (event.type) {
-      case "agent.model_turn":
-        for (const { id, input, malformed, name } of event.payload.calls ?? []) {
-          const call = add(id, name, event.at);
-          call.input = input;
-          if (malformed !== undefined) call.malformed = malformed;
-        }
-        break;
-      case "agent.tool_started": {
-        const { call_id: id, tool } = event.payload;
-        const call = find(id, tool, event.at);
-        call.startedAt ??= event.at;
-        call.outcome = "running";
-        break;
-      }
-      case "agent.tool_completed": {
-        const { artifact, delivered, exit_code: exitCode, files, is_error, output } = event.payload;
-        Object.assign(end(event, is_error ? "failed" : "done", output), {
-          ...(artifact && { artifact }),
-          ...(delivered && { delivered }),
-          ...(exitCode !== undefined && { exitCode }),
-          ...(files && { files }),
-        });
-        break;
-      }
-      case "agent.tool_failed": {
-        const { error, exit_code: exitCode } = event.payload;
-        Object.assign(end(event, "failed", error), exitCode !== undefined && { exitCode });
-        break;
-      }
-      case "agent.tool_denied":
-        end(event, "refused", event.payload.error).rule = event.payload.rule;
-        break;
-      case "agent.tool_outcome_unknown":
-        end(event, "unknown", event.payload.error);
-        break;
+    for (const { id, input, malformed, name, title } of saidIn(event)?.calls ?? []) {
+      const call = add(id, name, event.at);
+      call.input = input;
+      if (malformed !== undefined) call.malformed = malformed;
+      if (title !== undefined)
+        Object.assign(call, { title, startedAt: event.at, outcome: "running" });
     }
+    if (event.type === "agent.tool_started") {
+      const call = find(event.payload.call_id, event.payload.tool, event.at);
+      call.startedAt ??= event.at;
+      call.outcome = "running";
+    }
+    const end = callEndIn(event);
+    if (end !== undefined) {
+      const { callId, tool, ...came } = end;
+      const call = find(callId, tool, event.at);
+      open.delete(callId);
+      Object.assign(call, came, { endedAt: event.at }, moreOf(event));
+    }
+    if (event.type !== "agent.subagent_closed") continue;
+    // An agent program that ended has not told what came of its last calls.
+    for (const call of open.values()) if (call.title !== undefined) call.outcome = "unknown";
   }
   return calls;
 }
 
-type Ending = StoredEvent<
-  "agent.tool_completed" | "agent.tool_failed" | "agent.tool_denied" | "agent.tool_outcome_unknown"
->;
+/** What only the calls of our tools have. */
+function moreOf({ payload, type }: StoredEvent): Partial<ToolCall> {
+  switch (type) {
+    case "agent.tool_completed": {
+      const { delivered, exit_code: exitCode, files } = payload;
+      return {
+        ...(delivered && { delivered }),
+        ...(exitCode !== undefined && { exitCode }),
+        ...(files && { files }),
+      };
+    }
+    case "agent.tool_failed":
+      return payload.exit_code === undefined ? {} : { exitCode: payload.exit_code };
+    case "agent.tool_denied":
+      return { rule: payload.rule };
+    default:
+      return {};
+  }
+}

@@ -1,4 +1,5 @@
 import type { PublicContract } from "../../../../../src/application/public-contract.ts";
+import { describeRunner, notEnforced } from "../../../../../src/contracts/agent-runner.ts";
 import type { Selection } from "../../../../../src/contracts/selection.ts";
 import { countOf, formatSpan } from "../../../../../src/surfaces/cli/amounts.ts";
 
@@ -25,7 +26,8 @@ export function describeContract(contract: PublicContract): readonly ContractGro
   ];
 }
 
-function mayUse({ model, permissions, servers }: PublicContract): ContractRow[] {
+function mayUse({ model, permissions, runner, servers }: PublicContract): ContractRow[] {
+  const open = notEnforced(runner);
   const rules = (permissions.rules ?? []).flat();
   const hands = permissions.may_delegate?.tools;
   const delegates = permissions.can_spawn_children
@@ -35,6 +37,8 @@ function mayUse({ model, permissions, servers }: PublicContract): ContractRow[] 
     selection("Tools", permissions.allowed_tools),
     { label: "Delegates", text: delegates },
     ...(hands === undefined ? [] : [selection("Tools it may grant", hands)]),
+    ...(runner === undefined ? [] : [{ label: "Agent program", text: describeRunner(runner) }]),
+    ...(open === undefined ? [] : [{ label: "Not enforced", text: open }]),
     { label: "Model", text: `${model.provider}/${model.model}` },
     selection("Allowed models", model.allow),
     ...(model.fallbacks?.length ? [selection("Fallbacks, in order", model.fallbacks)] : []),

@@ -22,8 +22,8 @@ interface CallLineProps {
 /** A call in a line, which opens to its arguments and its output. */
 export function CallLine({ entry, onArtifact }: CallLineProps) {
   const [isOpen, setOpen] = useState(false);
-  const { artifact, at, input, outcome, output, tool } = entry;
-  const given = typeof input === "string" ? input : (JSON.stringify(input) ?? "");
+  const { artifact, at, input, outcome, output, title, tool } = entry;
+  const given = title ?? argumentsOf(input);
   return (
     <div className="px-4 pl-[19px]">
       <button
@@ -45,9 +45,7 @@ export function CallLine({ entry, onArtifact }: CallLineProps) {
       </button>
       {isOpen && (
         <div className="grid gap-1 pb-2">
-          <LongText className="rounded-md bg-page px-3 py-1.5">
-            {typeof input === "string" ? input : (JSON.stringify(input, null, 2) ?? "")}
-          </LongText>
+          <LongText className="rounded-md bg-page px-3 py-1.5">{argumentsOf(input, 2)}</LongText>
           {outcome !== "open" && (
             <LongText className="rounded-md bg-page px-3 py-1.5">
               {output === "" ? "(nothing)" : output}
@@ -66,4 +64,8 @@ export function CallLine({ entry, onArtifact }: CallLineProps) {
       )}
     </div>
   );
+}
+
+function argumentsOf(input: unknown, indent?: number): string {
+  return typeof input === "string" ? input : (JSON.stringify(input, null, indent) ?? "");
 }

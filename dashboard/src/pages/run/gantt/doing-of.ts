@@ -1,3 +1,4 @@
+import { callEndIn, saidIn } from "../../../../../src/events/agent-work.ts";
 import type { Delegation } from "../../../../../src/events/delegation.ts";
 import type { StoredEvent } from "../../../../../src/events/event.ts";
 
@@ -34,18 +35,20 @@ export function noteCall({ calls, delegation }: Doing, event: StoredEvent): void
       calls.set(id, { kind: isJoin ? "child" : "tool", tool, at: event.at });
       break;
     }
-    case "agent.tool_completed":
-    case "agent.tool_failed":
-    case "agent.tool_denied":
-    case "agent.tool_outcome_unknown":
-      calls.delete(event.payload.call_id);
-      break;
+    case "agent.program_started":
     case "agent.resumed":
     case "agent.subagent_attempt":
       // What another process had begun is over.
       calls.clear();
       break;
+    case "agent.program_reported": {
+      const [call] = saidIn(event)?.calls ?? [];
+      if (call) calls.set(call.id, { kind: "tool", tool: call.title ?? call.name, at: event.at });
+      break;
+    }
   }
+  const end = callEndIn(event);
+  if (end !== undefined) calls.delete(end.callId);
 }
 
 export function doingOf({ calls, delegation }: Doing): {
