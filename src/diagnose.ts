@@ -1,5 +1,6 @@
 /** What this machine has of what Mandate can use: for `mandate doctor`, and for remote callers. */
-import type { Config } from "./control/config.ts";
+import { type AgentFinding, lookAtAgents } from "./application/programs/look-at-agents.ts";
+import { type Config, defaultConfig } from "./control/config.ts";
 import {
   type LoadedConfig,
   loadConfig,
@@ -20,6 +21,7 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { openQueues } from "./open-queues.ts";
 import { describeStore, openStore } from "./open-store.ts";
+import { systemClock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { ServerDescription } from "./stores/postgres/describe-server.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";
@@ -56,6 +58,8 @@ export interface Diagnosis {
   /** What the default model answered just now; null: it was not asked. */
   readonly ping: Ping | null;
   readonly programs: Readonly<Record<string, string | null>>;
+  /** Agent programs of others that can work under a contract. */
+  readonly agents: readonly AgentFinding[];
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
   readonly enforcement: Readonly<Record<"files" | "shell" | "copies", string>>;
 }
@@ -168,6 +172,10 @@ export async function diagnose(
       waiting: settled.value?.waiting.map(({ file }) => file) ?? [],
     },
     models,
+    agents: await lookAtAgents({
+      ...{ environment, clock: systemClock, providers: models.providers },
+      config: config ?? defaultConfig,
+    }),
     ping: ping ? await pingDefault(models, environment, config) : null,
     programs,
     enforcement,

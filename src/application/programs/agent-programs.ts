@@ -15,6 +15,7 @@ import {
   namedProgram,
   type Program,
 } from "../../workspaces/processes/find-program.ts";
+import type { SandboxFinding } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { removeScratchFolder } from "../../workspaces/sandbox/scratch-folder.ts";
 import type { ConfiguredModels } from "../gateway/gateway-models.ts";
 import { adapterOf } from "./agent-adapters.ts";
@@ -33,12 +34,12 @@ export interface AgentProgramsOptions extends ConfiguredModels {
 export function createAgentPrograms(
   options: AgentProgramsOptions,
 ): AgentPrograms & { close(): Promise<void> } {
-  const { folder } = options;
+  const { commands, folder } = options;
   const running = new Map<string, Set<() => Promise<void>>>();
   let swept: Promise<void> | undefined;
 
   return {
-    obstacleTo: (runner) => obstacleTo(runner, options),
+    obstacleTo: (runner) => obstacleTo(runner, options.environment, commands.prepare().sandbox),
     modelsFor: (runner, candidates, isNamed) => modelsFor(runner, candidates, isNamed, options),
     loginHosts: (runner) => adapterOf(runner).login?.hosts ?? [],
     async open(host) {
@@ -66,16 +67,17 @@ export function createAgentPrograms(
   }
 }
 
-function obstacleTo(
+/** Why a program cannot be held to a contract here; undefined: it can. */
+export function obstacleTo(
   runner: AgentRunner,
-  { commands, environment }: Pick<AgentProgramsOptions, "commands" | "environment">,
+  environment: Readonly<Record<string, string | undefined>>,
+  sandbox: SandboxFinding,
 ): string | undefined {
   if (!isMetered(runner) && adapterOf(runner).login === null) {
     return "it has no login of its own that could be used here.";
   }
   const command = commandOf(runner, environment);
   if ("problem" in command) return command.problem;
-  const { sandbox } = commands.prepare();
   if (!sandbox.isUsable) return `nothing here would hold it to its contract. ${sandbox.problem}`;
   if (sandbox.sandbox.hasNamespaces) return undefined;
   return `${sandbox.sandbox.name} cannot hold a program that needs its models.`;

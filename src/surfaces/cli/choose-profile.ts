@@ -2,10 +2,38 @@ import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { effectiveProfile } from "../../application/effective-profile.ts";
 import { requireTrustable } from "../../application/judge-waiting.ts";
+import { isMetered, knownAgents } from "../../contracts/agent-runner.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
+import { type Arguments, text } from "./command.ts";
 import { type Io, localUser } from "./io.ts";
 import { printable, printableJson, printableLine } from "./printable.ts";
+
+/** How commands take the profile of an agent. */
+export const profileOptions = {
+  profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
+  agent: text("PROGRAM", `an agent program under a contract: ${knownAgents.join(", ")}`),
+} as const;
+
+/** The profile that was asked for: `--agent codex` is short for the profile of that program. */
+export function profileIn(given: Arguments): string | undefined {
+  const [profile, agent] = [given.text("profile"), given.text("agent")];
+  if (agent === undefined) return profile;
+  if (profile !== undefined) {
+    throw new MandateError("usage", "--agent and --profile both name the agent: give one of them.");
+  }
+  if (agent.startsWith("@") || isKnownAgent(agent)) return agent;
+  const nearest = nearestKey(agent, knownAgents);
+  const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
+  throw new MandateError(
+    "usage",
+    `--agent takes ${knownAgents.join(", ")} or a registered @handle; it is ${JSON.stringify(agent)}.${hint} Other profiles are named with --profile.`,
+  );
+}
+
+function isKnownAgent(name: string): boolean {
+  return (knownAgents as readonly string[]).includes(name);
+}
 
 export interface ChosenProfile {
   /** A name or a handle, as the engine takes it. */
@@ -21,17 +49,38 @@ export async function chooseProfile(
   asked: string | undefined,
   where: { readonly workspace: string; readonly io: Io; readonly session?: string | undefined },
 ): Promise<ChosenProfile> {
-  const { control, models } = runtime;
+  const { control } = runtime;
   const context = { session: where.session, user: "local", workspace: where.workspace };
   const pin = asked === undefined ? await control.plane.effectivePin(context) : undefined;
   const name = asked ?? pin?.profileId ?? "general";
   await offerToTrust(runtime, name, where.io);
   const profile = name.startsWith("@") ? await behindHandle(runtime, name) : named(runtime, name);
-  const [model = ""] = models.candidates(profile?.model ?? {});
-  models.resolve(model);
+  const model = modelOf(runtime, profile);
   const place = pin?.scope === "global" ? "everywhere" : `for this ${pin?.scope}`;
   const note = pin && `${pin.profileId} is pinned ${place}`;
   return { profile: name, model, ...(note && { note }) };
+}
+
+/** Reports before a run exists that no model would answer, or that an agent program cannot be held. */
+function modelOf({ models, programs }: Runtime, profile: Profile | undefined): string {
+  const policy = profile?.model ?? {};
+  if (profile?.runner === undefined) {
+    const [model = ""] = models.candidates(policy);
+    models.resolve(model);
+    return model;
+  }
+  const { name, runner } = profile;
+  const obstacle = programs.obstacleTo(runner);
+  if (obstacle !== undefined) {
+    throw new MandateError(
+      "refused-by-policy",
+      `${name} cannot work under a contract here: ${obstacle}`,
+    );
+  }
+  const isNamed = policy.model !== undefined || policy.pool !== undefined;
+  const [model = ""] = programs.modelsFor(runner, () => models.candidates(policy), isNamed);
+  if (isMetered(runner)) models.resolve(model);
+  return model;
 }
 
 async function behindHandle({ control, profiles }: Runtime, handle: string) {

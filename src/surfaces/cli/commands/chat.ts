@@ -3,7 +3,7 @@ import type { RunState } from "../../../events/run-state.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { loadChat } from "../../tui/load-chat.ts";
 import { TypedAhead } from "../../tui/typed-ahead.ts";
-import { chooseProfile } from "../choose-profile.ts";
+import { chooseProfile, profileIn, profileOptions } from "../choose-profile.ts";
 import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
 import { PlainDisplay } from "../display.ts";
 import { exitCode } from "../exit-code.ts";
@@ -34,7 +34,7 @@ export const chatCommand: Command = {
     "? lists the keys, Ctrl-C interrupts, and a second Ctrl-C leaves. Before the chat begins it offers\n" +
     "to resume interrupted runs. Without a terminal, use run.",
   options: {
-    profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
+    ...profileOptions,
     workspace: folderOption,
     continue: flag("continue a session: this ID, or the latest of this folder"),
     "read-only": readOnlyOption,
@@ -84,7 +84,7 @@ async function openChat(
   try {
     // Before the screen is drawn: the question is plain text.
     const mode = await requireConsent(workspace, { given, io, runtime });
-    const { model, profile } = await chooseProfile(runtime, given.text("profile"), {
+    const { model, profile } = await chooseProfile(runtime, profileIn(given), {
       workspace,
       io,
       session: place,

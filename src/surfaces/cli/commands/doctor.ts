@@ -84,6 +84,7 @@ export function describeDiagnosis(found: Findings, style: Style, program: string
     ["Models", aboutModels(found, program)],
     ["Pools", aboutPools(found)],
     ["This machine", aboutMachine(found, program)],
+    ["Agent programs", found.agents.map((agent) => aboutAgent(agent, program))],
   ];
   const { glyphs, paint } = style;
   const marks = {
@@ -345,6 +346,25 @@ function aboutMachine({ enforcement, port, programs }: Findings, program: string
           `${port.number} is in use. If by Mandate: ${program} serve --link opens its dashboard. If not: ${program} serve --port 0 uses another`,
         ],
   ];
+}
+
+/** An agent program of others: whether it can work under a contract, and what to do. */
+function aboutAgent(
+  { agent, hasLogin, path, problem, provider, set, title, version }: Diagnosis["agents"][number],
+  program: string,
+): Row {
+  if (path === null) return ["missing", agent, problem ?? "not installed"];
+  const what = `${title} ${version ?? "(it does not say its version)"}`;
+  if (problem !== null) return ["missing", agent, `${what}: ${problem}`];
+  const own = hasLogin
+    ? `Your login of it can be used as well (login: own): its tokens and dollars are then not enforced`
+    : "";
+  if (provider === null) {
+    const missing = `${what}: no key for models that it can ask: ${set ?? "configure a provider"}`;
+    return ["missing", agent, [missing, own].filter((line) => line !== "").join("\n")];
+  }
+  const held = `${what}, in the sandbox, its models (${provider}) through the gateway: ${program} run --agent ${agent} --max-cost 2 "…"`;
+  return ["good", agent, [held, own].filter((line) => line !== "").join("\n")];
 }
 
 /** Whether this port of this machine is free. */

@@ -1,7 +1,7 @@
 import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { lookBack, reportOutcome } from "../attend.ts";
-import { chooseProfile } from "../choose-profile.ts";
+import { chooseProfile, profileIn } from "../choose-profile.ts";
 import type { Arguments } from "../command.ts";
 import { exitCode, exitCodeOfResult } from "../exit-code.ts";
 import { findFolder } from "../find-target.ts";
@@ -27,7 +27,7 @@ export async function runQueue(given: Arguments, io: Io): Promise<number> {
   const own = { ...io, cwd: workspace };
   return withRuntime(given, own, applicationFor(playbook), async (runtime) => {
     await requireConsent(workspace, { given, io, runtime });
-    const named = given.text("profile") ?? (isOldName ? "orchestrator" : undefined);
+    const named = profileIn(given) ?? (isOldName ? "orchestrator" : undefined);
     const { model, note, profile } = await chooseProfile(runtime, named, { workspace, io });
     const started: StartedRun[] = [];
     const start = async (task: string): Promise<StartedRun> => {

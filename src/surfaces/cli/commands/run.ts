@@ -3,7 +3,7 @@ import { MandateError } from "../../../ports/mandate-error.ts";
 import type { Store } from "../../../ports/store.ts";
 import type { Runtime } from "../../../runtime.ts";
 import { attend, attendOptions, backgroundOf, backgroundOption } from "../attend.ts";
-import { chooseProfile } from "../choose-profile.ts";
+import { chooseProfile, profileIn, profileOptions } from "../choose-profile.ts";
 import { type Arguments, anyWords, type Command, flag, text } from "../command.ts";
 import { describeReceipt, reductions } from "../describe-delegation.ts";
 import type { Display } from "../display.ts";
@@ -37,7 +37,7 @@ export const runCommand: Command = {
     "Earlier runs that were interrupted are not resumed unasked: at a terminal run offers to resume\n" +
     "them first, elsewhere it names them.",
   options: {
-    profile: text("NAME", "agent profile or @handle (default: pinned, or general)", "p"),
+    ...profileOptions,
     context: text("TEXT", "what the agent needs to know in addition to the task"),
     workspace: folderOption,
     continue: flag(
@@ -60,6 +60,7 @@ export const runCommand: Command = {
   examples: [
     'run "Which of our modules have no tests?"',
     'run -p researcher --read-only "Compare the two parsers in src"',
+    'run --agent claude-code --max-cost 2 "Fix the failing test"',
     'run --playbook helpers.yaml "Count the files"',
     'run --continue "And now their lines"',
     'run --background detach "Start the survey, and tell me what to expect"',
@@ -105,7 +106,7 @@ async function runTask(given: Arguments, io: Io): Promise<number> {
   return withRuntime(given, own, applicationFor(playbook), async (runtime) => {
     await requireConsent(workspace, { given, io, runtime });
     const where = { workspace, io, session };
-    const { model, note, profile } = await chooseProfile(runtime, given.text("profile"), where);
+    const { model, note, profile } = await chooseProfile(runtime, profileIn(given), where);
     const work = await newWork({
       ...{ given, io, runtime, model, playbook },
       async start(watch, display) {
@@ -177,7 +178,7 @@ async function continueRun(given: Arguments, io: Io): Promise<number> {
 
 /** The profile and the limits of a session are fixed when it begins. */
 function refuseWhatIsAgreed(given: Arguments): void {
-  const agreed = ["profile", "context", "max-tokens", "max-cost", "timeout"];
+  const agreed = ["profile", "agent", "context", "max-tokens", "max-cost", "timeout"];
   const one = agreed.find((name) => given.text(name) !== undefined);
   if (one === undefined) return;
   throw new MandateError(
