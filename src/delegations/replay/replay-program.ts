@@ -85,6 +85,7 @@ function replayRequests(replayer: Replayer, { events, id }: RecordedDelegation):
 const ofPrograms: ReadonlySet<string> = new Set([
   ...["agent.budget_reserved", "agent.budget_settled", "agent.model_turn"],
   ...["agent.model_clamped", "agent.request_refused", "agent.program_reported"],
+  "agent.program_called",
 ]);
 
 /** Agent programs as the recording has them: each turn ends as it ended there. */
