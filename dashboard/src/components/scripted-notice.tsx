@@ -33,7 +33,7 @@ export function ScriptedNotice() {
         <strong className="font-semibold text-warn">The scripted model answers here.</strong> It is
         no language model: it says what a playbook says.{" "}
         <span className="max-sm:hidden">For a real one:</span>
-        <Link to="/system?tab=models" className="text-accent hover:underline sm:hidden">
+        <Link to="/system?tab=models" className="text-accent underline sm:hidden">
           Set up a model
         </Link>
       </p>
