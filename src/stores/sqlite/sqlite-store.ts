@@ -230,10 +230,8 @@ export class SqliteStore implements Store {
 
   async findRun(id: string): Promise<string | undefined> {
     const { column, number, table } = runPlaceOf(id);
-    const statement = this.#database.prepare(
-      `SELECT ${column} AS run FROM ${table} WHERE number = ?`,
-    );
-    const row = statement.get(number);
+    const sql = `SELECT ${column} AS run FROM ${table} WHERE number = ?`;
+    const row = this.#database.prepare(sql).get(number);
     return row === undefined ? undefined : runIdOf(Number(row["run"]));
   }
 
