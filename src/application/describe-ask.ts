@@ -41,7 +41,7 @@ export async function describeAsk(
   return { ...from, text: withoutInput(text, call?.input), patch: revealHidden(patch) };
 }
 
-/** The id in place of a call's, in an approval of changes. */
+/** The id of the approval of changes, which has no call whose id it could have. */
 const mergeCall = "merge";
 /** The longest diff in a question; the page of the delegation has more. */
 const mostOfDiff = 100_000;

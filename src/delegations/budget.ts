@@ -358,7 +358,7 @@ const leastAround = 100;
 /** Tokens of a result that says where the rest is. */
 const leastJoined = 70;
 
-/** What stands around an output in the conversation: whose it is, and that it was cut. */
+/** Bytes of the lines around an output in the conversation: whose output it is, and that it was cut. */
 const frame = 512;
 
 /** Less than this says nothing, and a budget that has no room for it is at its end anyway. */

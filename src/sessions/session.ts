@@ -49,7 +49,7 @@ export interface AgentSessionContext {
   readonly parentId: string | null;
   readonly childIds: readonly string[];
   readonly status: SessionStatus;
-  /** Null while it is open. */
+  /** Why the session closed; null while it is open. */
   readonly closeReason: CloseReason | null;
   readonly createdAt: number;
   /** Null while it waits for a slot. */

@@ -63,7 +63,7 @@ const usualWindow = 200_000;
 /** Enough for the shipped profiles in a small window. */
 const leastBytes = 5000;
 
-/** In the cache, in place of a list that has no room. */
+/** The entry of the cache for a list that has no room in the prompt. */
 const tooLong = "\0";
 
 function listsFor(from: PromptSources, prompt: PromptOf): readonly string[] {

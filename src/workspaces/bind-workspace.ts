@@ -89,7 +89,7 @@ export function bindWorkspace(request: WorkspaceRequest): WorkspaceBinding {
     isolation: request.isolation,
     allowWrites: request.allowWrites,
     writeRoots: request.allowWrites ? realWriteRoots(root, request.writeRoots) : [],
-    // A forbidden folder that contains the root has no effect inside it.
+    // If the root is inside a forbidden folder, that folder has no effect inside the root.
     forbidden: forbidden.filter((folder) => !isBelow(root, folder)),
     guarded: [
       ...(request.guarded ?? []).map((place) => guardedPlace(resolve(place))),

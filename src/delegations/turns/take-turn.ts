@@ -386,7 +386,7 @@ function recordableCall(call: ToolCall): ToolCall {
     const text = JSON.stringify(call.input) ?? "";
     if (depthOf(text) <= deepest) return call;
   } catch {
-    // A circle, or a number that JSON does not have.
+    // The value contains itself, or a number that JSON does not have.
   }
   return {
     id: call.id,

@@ -6,7 +6,7 @@ import type { Store } from "../../ports/store.ts";
 /** The calling delegation, read from the log: the call itself is not trusted. */
 export interface MemoryOrigin {
   readonly runId: string;
-  /** The folder that the run is about; copies of it stand for it. */
+  /** The folder that the run is about. A working copy counts as the folder it was made from. */
   readonly workspace: string | null;
   /** The delegations from the root to the caller. */
   readonly lineage: readonly string[];

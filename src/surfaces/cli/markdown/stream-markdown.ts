@@ -7,7 +7,7 @@ import { drawBlocks, type MarkdownLook, renderMarkdown } from "./render-markdown
 export interface Progress {
   /** Everything before this place of the text is final. */
   readonly at: number;
-  /** What the rest needs before it to be read as what it is: the first line of an open code block. */
+  /** The line that the rest needs before it to be parsed: the first line of an open code block. */
   readonly opening: string;
   readonly hasGap: boolean;
 }

@@ -53,7 +53,7 @@ export function noteCall({ calls, delegation }: Doing, event: StoredEvent): void
 
 export function doingOf({ calls, delegation }: Doing): {
   readonly kind: BarKind;
-  /** The tool, the question: what exactly. */
+  /** What the agent waits for, exactly: the name of the tool, or the question. */
   readonly detail: string | null;
 } {
   const { status } = delegation;
