@@ -172,8 +172,8 @@ export async function diagnose(
       waiting: settled.value?.waiting.map(({ file }) => file) ?? [],
     },
     models,
-    agents: await lookAtAgents({
-      ...{ environment, clock: systemClock, providers: models.providers },
+    agents: lookAtAgents({
+      ...{ environment, providers: models.providers },
       config: config ?? defaultConfig,
     }),
     ping: ping ? await pingDefault(models, environment, config) : null,

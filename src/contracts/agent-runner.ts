@@ -1,5 +1,3 @@
-import { z } from "zod";
-
 /** The agent programs that Mandate knows how to start, configure and meter. */
 export const knownAgents = ["claude-code", "codex", "gemini", "opencode"] as const;
 
@@ -13,13 +11,6 @@ export type KnownAgent = (typeof knownAgents)[number];
 export type AgentRunner =
   | { readonly agent: KnownAgent; readonly login?: "own" | undefined }
   | { readonly acp: readonly string[] };
-
-const words = z.array(z.string().min(1).max(4096)).min(1).max(100);
-
-export const agentRunner = z.union([
-  z.strictObject({ agent: z.enum(knownAgents), login: z.literal("own").optional() }),
-  z.strictObject({ acp: words }),
-]);
 
 /** The name of a runner for people and adapters. */
 export function runnerName(runner: AgentRunner): KnownAgent | "acp" {

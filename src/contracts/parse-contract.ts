@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { MandateError } from "../ports/mandate-error.ts";
 import { parseJson } from "../ports/parse-json.ts";
-import { agentRunner } from "./agent-runner.ts";
+import { knownAgents } from "./agent-runner.ts";
 import { type Contract, memoryPermissions } from "./contract.ts";
 
 /** At most a dollar for one token, so that sums stay exact enough. */
@@ -78,6 +78,12 @@ const server = z.discriminatedUnion("kind", [
     headers: texts.optional(),
     ...serverBase,
   }),
+]);
+
+/** An `AgentRunner`, in contracts and in profiles. */
+export const agentRunner = z.union([
+  z.strictObject({ agent: z.enum(knownAgents), login: z.literal("own").optional() }),
+  z.strictObject({ acp: z.array(z.string().min(1).max(4096)).min(1).max(100) }),
 ]);
 
 const contractSchema = z.strictObject({

@@ -1,6 +1,7 @@
 import { isAbsolute, win32 } from "node:path";
 import { z } from "zod";
-import { agentRunner, knownAgents } from "../../contracts/agent-runner.ts";
+import { knownAgents } from "../../contracts/agent-runner.ts";
+import { agentRunner } from "../../contracts/parse-contract.ts";
 import {
   howReserved,
   isExpressible,

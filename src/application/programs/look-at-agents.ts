@@ -1,12 +1,11 @@
 /** Which agent programs are installed here, and whether they can be held: for `mandate doctor`. */
-import { existsSync } from "node:fs";
-import { join } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { type KnownAgent, knownAgents } from "../../contracts/agent-runner.ts";
 import type { Config } from "../../control/config.ts";
-import type { Clock } from "../../ports/clock.ts";
+import { isRecord, parseJson } from "../../ports/parse-json.ts";
+import { headOf } from "../../text.ts";
 import type { Program } from "../../workspaces/processes/find-program.ts";
-import { scrubEnvironment } from "../../workspaces/processes/program-environment.ts";
-import { startProgram } from "../../workspaces/processes/start-program.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { adapterOf } from "./agent-adapters.ts";
 import { commandOf, kindOf, obstacleTo } from "./agent-programs.ts";
@@ -16,7 +15,7 @@ export interface AgentFinding {
   readonly title: string;
   /** Null: it is not installed. */
   readonly path: string | null;
-  /** Null: it did not say. */
+  /** Null: its package does not say. */
   readonly version: string | null;
   /** Why it cannot be held to a contract here, and what to do; null: it can. */
   readonly problem: string | null;
@@ -31,7 +30,6 @@ export interface AgentFinding {
 export interface LookAtAgents {
   readonly environment: Readonly<Record<string, string | undefined>>;
   readonly config: Pick<Config, "models">;
-  readonly clock: Clock;
   readonly providers: readonly {
     readonly provider: string;
     readonly isUsable: boolean;
@@ -39,56 +37,48 @@ export interface LookAtAgents {
   }[];
 }
 
-export function lookAtAgents(about: LookAtAgents): Promise<readonly AgentFinding[]> {
+export function lookAtAgents(about: LookAtAgents): readonly AgentFinding[] {
   const sandbox = detectSandbox(about.environment);
-  return Promise.all(
-    knownAgents.map(async (agent): Promise<AgentFinding> => {
-      const { environment } = about;
-      const { kinds, login, provider: own, title } = adapterOf({ agent });
-      const command = commandOf({ agent }, environment);
-      const program = "problem" in command ? null : command.program;
-      const speaks = about.providers.filter(({ provider }) => {
-        const kind = kindOf(`${provider}/`, about);
-        return kind !== undefined && kinds.includes(kind);
-      });
-      const usable = speaks.find(({ isUsable }) => isUsable);
-      const { set } = about.providers.find(({ provider }) => provider === own) ?? {};
-      const home = environment["HOME"] ?? "";
-      return {
-        ...{ agent, title, path: program?.file ?? null },
-        version: program && (await versionOf(program, about)),
-        problem: obstacleTo({ agent }, environment, sandbox) ?? null,
-        provider: usable?.provider ?? null,
-        ...(usable === undefined && set !== undefined && { set }),
-        hasLogin: login === null ? null : login.files.some((file) => existsSync(join(home, file))),
-      };
-    }),
-  );
+  return knownAgents.map((agent): AgentFinding => {
+    const { environment } = about;
+    const { kinds, login, provider: own, title } = adapterOf({ agent });
+    const command = commandOf({ agent }, environment);
+    const program = "problem" in command ? null : command.program;
+    const speaks = about.providers.filter(({ provider }) => {
+      const kind = kindOf(`${provider}/`, about);
+      return kind !== undefined && kinds.includes(kind);
+    });
+    const usable = speaks.find(({ isUsable }) => isUsable);
+    const { set } = about.providers.find(({ provider }) => provider === own) ?? {};
+    const home = environment["HOME"] ?? "";
+    return {
+      ...{ agent, title, path: program?.file ?? null },
+      version: program && versionOf(program),
+      problem: obstacleTo({ agent }, environment, sandbox) ?? null,
+      provider: usable?.provider ?? null,
+      ...(usable === undefined && set !== undefined && { set }),
+      hasLogin: login === null ? null : login.files.some((file) => existsSync(join(home, file))),
+    };
+  });
 }
 
-const longestMs = 15_000;
-const mostBytes = 4096;
-
-/** What the program says for `--version`. Some take seconds to start, and one that hangs is not waited for. */
-async function versionOf(
-  program: Program,
-  { clock, environment }: Pick<LookAtAgents, "clock" | "environment">,
-): Promise<string | null> {
-  const start = { program, args: ["--version"], environment: scrubEnvironment(environment) };
-  const child = startProgram({ ...start, leadsGroup: true }, ["ignore", "pipe", "ignore"]);
-  let said = "";
-  child.stdout.on("data", (chunk: Buffer) => {
-    if (said.length < mostBytes) said += chunk.toString("utf8");
-  });
-  const timer = clock.after(longestMs, () => {
-    child.kill("SIGKILL");
-    // What it started may hold its output open.
-    child.stdout.destroy();
-  });
-  await new Promise<void>((resolve) => {
-    child.once("error", () => resolve());
-    child.once("close", () => resolve());
-  });
-  timer.cancel();
-  return /\d+\.\d+(?:\.\d+)?[\w.+-]*/.exec(said)?.[0] ?? null;
+/**
+ * The version in the package of a program. The program itself is not asked: some take seconds to start,
+ * and one that is started here is in no sandbox.
+ */
+function versionOf({ file }: Program): string | null {
+  let folder = dirname(file);
+  for (let up = 0; up < mostFolders && folder !== dirname(folder); up++) {
+    try {
+      const value: unknown = parseJson(readFileSync(join(folder, "package.json"), "utf8"));
+      const version = isRecord(value) ? value["version"] : undefined;
+      return typeof version === "string" ? headOf(version, 40) : null;
+    } catch {
+      folder = dirname(folder);
+    }
+  }
+  return null;
 }
+
+/** A program lies so deep in its package at most. */
+const mostFolders = 4;

@@ -53,7 +53,7 @@ export async function startAgentProgram(
   const network = contract.permissions;
   const contained = await commands
     .prepare()
-    .runner.startProgram({
+    .runner.startAgent({
       ...{ delegationId, workspace, scratch, variables: begun.variables },
       argv: [command.program.file, ...command.args, ...begun.args],
       visible: placesOf(command.program.file),

@@ -146,7 +146,7 @@ export class CommandRunner {
    * Starts an agent program in the sandbox that commands of its delegation have, with doors to what it
    * reaches outside. Throws where there is no sandbox that could hold it.
    */
-  async startProgram(
+  async startAgent(
     request: ProgramRequest,
   ): Promise<{ readonly program: ContainedProgram; readonly ended: Promise<void> }> {
     const { clock, environment, limits, sandbox } = this.#options;
