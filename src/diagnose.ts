@@ -21,7 +21,6 @@ import { builtInProviders } from "./models/provider-catalog.ts";
 import { keyIn, resolveProvider } from "./models/resolve-provider.ts";
 import { openQueues } from "./open-queues.ts";
 import { describeStore, openStore } from "./open-store.ts";
-import { systemClock } from "./ports/clock.ts";
 import { MandateError } from "./ports/mandate-error.ts";
 import type { ServerDescription } from "./stores/postgres/describe-server.ts";
 import { GitFailure } from "./workspaces/git/git-failure.ts";

@@ -2,7 +2,7 @@
 
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import type { ModelPolicy, Profile } from "./agents/profiles/profile.ts";
+import type { Profile } from "./agents/profiles/profile.ts";
 import { layerOf } from "./agents/profiles/profile-layer.ts";
 import type { ProfileRegistry } from "./agents/profiles/profile-registry.ts";
 import { createAgentPrograms } from "./application/programs/agent-programs.ts";
@@ -298,7 +298,7 @@ export async function wireRuntime(
     hasCopies: () => existsSync(join(work.folder, "copies")),
     worktrees: join(work.folder, "worktrees"),
     checksFor: shell.checksFor,
-    models: { ...models, candidates: remember(models.candidates) },
+    models,
     profiles,
     agents: agentSource(control),
     consentTo: (folder, user) => folders.modeOf(folder, user),
@@ -471,19 +471,6 @@ function markFor(database: string): DelegationMark | undefined {
 function offersShell(config: Config, environment: Environment): boolean {
   const { enabled, unsandboxed } = config.tools.shell;
   return enabled && (unsandboxed || mayHaveSandbox(environment));
-}
-
-/** A policy is a value of a profile and is asked for every delegation. */
-function remember(candidates: ModelRegistry["candidates"]): ModelRegistry["candidates"] {
-  const known = new WeakMap<ModelPolicy, readonly string[]>();
-  return (policy) => {
-    let models = known.get(policy);
-    if (models === undefined) {
-      models = candidates(policy);
-      known.set(policy, models);
-    }
-    return models;
-  };
 }
 
 function agentSource({ plane, view }: Control): AgentSource {

@@ -148,7 +148,7 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
     defaultModel: firstReachable(choices),
     pool: (name) => (Object.hasOwn(pools, name) ? pools[name] : undefined),
     pools,
-    candidates: (policy) => candidateModels(policy, choices),
+    candidates: remember((policy) => candidateModels(policy, choices)),
     isAllowed,
     cost: (name, usage, agreed) =>
       agreed === undefined ? prices.cost(name, usage) : costOf(agreed, usage),
@@ -160,6 +160,19 @@ export function createModelRegistry(options: ModelRegistryOptions): ModelRegistr
       if (!isAllowed(name)) throw notAllowed(name, config.allow ?? []);
       return find(name);
     },
+  };
+}
+
+/** A policy is a value of a profile and is asked for every delegation. */
+function remember(candidates: ModelRegistry["candidates"]): ModelRegistry["candidates"] {
+  const known = new WeakMap<ModelPolicy, readonly string[]>();
+  return (policy) => {
+    let models = known.get(policy);
+    if (models === undefined) {
+      models = candidates(policy);
+      known.set(policy, models);
+    }
+    return models;
   };
 }
 

@@ -56,7 +56,10 @@ describe("what was typed wrong", () => {
     [["run", "--max-cost", "0", "x"], /--max-cost takes/],
     [["run", "--timeout", "soon", "x"], /--timeout takes a time with its unit, such as 90s/],
     [["run", "--timeout", "5", "x"], /such as 90s, 5m or 1h; it is "5"/],
-    [["profiles", "show", "nobody"], /no profile "nobody". There are: analyst, builder, claude-code, coder/],
+    [
+      ["profiles", "show", "nobody"],
+      /no profile "nobody". There are: analyst, builder, claude-code, coder/,
+    ],
     [["profiles", "show", "codr"], /Did you mean coder\?/],
     [
       ["run", "--model", "foo/bar", "x"],
