@@ -5,8 +5,9 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 
 /** The figures that were reached: a change that adds has to take away, or to say here why not. */
 const most = {
-  files: 872,
-  lines: 140_500,
+  // The surfaces of agent programs have two files more: one fold for all, and what doctor looks at.
+  files: 874,
+  lines: 141_000,
   linesOfOneFile: 500,
   topFolders: 14,
   filesOfOneFolder: 30,

@@ -1,6 +1,5 @@
 /** What this machine has of what Mandate can use: for `mandate doctor`, and for remote callers. */
-import { type AgentFinding, lookAtAgents } from "./application/programs/look-at-agents.ts";
-import { type Config, defaultConfig } from "./control/config.ts";
+import type { Config } from "./control/config.ts";
 import {
   type LoadedConfig,
   loadConfig,
@@ -57,8 +56,6 @@ export interface Diagnosis {
   /** What the default model answered just now; null: it was not asked. */
   readonly ping: Ping | null;
   readonly programs: Readonly<Record<string, string | null>>;
-  /** Agent programs of others that can work under a contract. */
-  readonly agents: readonly AgentFinding[];
   /** What can be enforced here beyond file tools, which need nothing of the machine. */
   readonly enforcement: Readonly<Record<"files" | "shell" | "copies", string>>;
 }
@@ -171,10 +168,6 @@ export async function diagnose(
       waiting: settled.value?.waiting.map(({ file }) => file) ?? [],
     },
     models,
-    agents: lookAtAgents({
-      ...{ environment, providers: models.providers },
-      config: config ?? defaultConfig,
-    }),
     ping: ping ? await pingDefault(models, environment, config) : null,
     programs,
     enforcement,

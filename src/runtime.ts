@@ -23,7 +23,6 @@ import {
 import { type Environment, findPlaces } from "./control/places.ts";
 import { settleByRecords } from "./control/records/trust-records.ts";
 import { reportPatternProblem } from "./control/report-pattern-problem.ts";
-import type { AgentPrograms } from "./delegations/agent-programs.ts";
 import { UnwrittenEnds } from "./delegations/ends/unwritten-ends.ts";
 import { Engine, tellAgent } from "./delegations/engine.ts";
 import type { AgentSource, EngineLimits, EngineParts } from "./delegations/engine-parts.ts";
@@ -147,8 +146,7 @@ export interface Runtime extends SharedParts {
   readonly wholeStore: Store;
   readonly engine: Engine;
   readonly profiles: ProfileRegistry;
-  /** Agent programs of others: whether they can be held here, and which models they can ask. */
-  readonly programs: Pick<AgentPrograms, "modelsFor" | "obstacleTo">;
+  readonly programs: Pick<NonNullable<EngineParts["programs"]>, "modelsFor" | "obstacleTo">;
   readonly control: Control;
   /** Where agents may work, and how. */
   readonly folders: FolderConsents;
@@ -353,10 +351,8 @@ export async function wireRuntime(
     control,
     folders,
     config,
-    workflows,
-    programs,
+    ...{ workflows, programs, queues },
     workFolder: work.folder,
-    queues,
     attend: () => attendance.attend(),
     async settleCopies() {
       if (parts.hasCopies()) await (await parts.copies()).settled();

@@ -1,4 +1,4 @@
-import type { AgentRunner } from "../contracts/agent-runner.ts";
+import { type AgentRunner, describeRunner, notEnforced } from "../contracts/agent-runner.ts";
 import type { Contract } from "../contracts/contract.ts";
 import type { McpServer } from "../contracts/mcp-server.ts";
 import type { Store } from "../ports/store.ts";
@@ -28,6 +28,16 @@ export function publicContract({ runner, servers, ...contract }: Contract): Publ
     ...(runner !== undefined && { runner: withoutArguments(runner) }),
     ...(servers !== undefined && { servers: describeServers(servers) }),
   };
+}
+
+/** The agent program of a contract, and what nothing enforces of it, as rows for people. */
+export function programRows({
+  runner,
+}: Pick<Contract, "runner">): readonly (readonly [label: string, text: string])[] {
+  if (runner === undefined) return [];
+  const open = notEnforced(runner);
+  const rows = [["program", describeRunner(runner)]] as const;
+  return open === undefined ? rows : [...rows, ["not enforced", open]];
 }
 
 /** The command of a program may have a secret among its arguments. */

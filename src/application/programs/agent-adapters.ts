@@ -230,7 +230,7 @@ const anyAgent: AgentAdapter = {
   }),
 };
 
-const agentAdapters: Readonly<Record<KnownAgent, AgentAdapter>> = {
+export const agentAdapters: Readonly<Record<KnownAgent, AgentAdapter>> = {
   "claude-code": claudeCode,
   codex,
   gemini,

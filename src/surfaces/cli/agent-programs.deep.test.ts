@@ -1,12 +1,8 @@
 /** Agent programs behind the front door: as the agent of a run, as sub-agent, in plans and in scripts. */
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk } from "./desk.test-support.ts";
-
-const machine = detectSandbox(process.env);
-const test = machine.isUsable ? it : it.skip;
 
 /** Writes the file that its task names, says what it does, and asks no model. */
 const program = `#!${process.execPath}

@@ -2,12 +2,14 @@ import { nearestKey } from "../../agents/documents/nearest-key.ts";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { effectiveProfile } from "../../application/effective-profile.ts";
 import { requireTrustable } from "../../application/judge-waiting.ts";
-import { isMetered, knownAgents } from "../../contracts/agent-runner.ts";
+import { agentAdapters } from "../../application/programs/agent-adapters.ts";
 import { MandateError } from "../../ports/mandate-error.ts";
 import type { Runtime } from "../../runtime.ts";
 import { type Arguments, text } from "./command.ts";
 import { type Io, localUser } from "./io.ts";
 import { printable, printableJson, printableLine } from "./printable.ts";
+
+const knownAgents = Object.keys(agentAdapters);
 
 /** How commands take the profile of an agent. */
 export const profileOptions = {
@@ -22,17 +24,13 @@ export function profileIn(given: Arguments): string | undefined {
   if (profile !== undefined) {
     throw new MandateError("usage", "--agent and --profile both name the agent: give one of them.");
   }
-  if (agent.startsWith("@") || isKnownAgent(agent)) return agent;
+  if (agent.startsWith("@") || knownAgents.includes(agent)) return agent;
   const nearest = nearestKey(agent, knownAgents);
   const hint = nearest === undefined ? "" : ` Did you mean ${nearest}?`;
   throw new MandateError(
     "usage",
     `--agent takes ${knownAgents.join(", ")} or a registered @handle; it is ${JSON.stringify(agent)}.${hint} Other profiles are named with --profile.`,
   );
-}
-
-function isKnownAgent(name: string): boolean {
-  return (knownAgents as readonly string[]).includes(name);
 }
 
 export interface ChosenProfile {
@@ -79,7 +77,8 @@ function modelOf({ models, programs }: Runtime, profile: Profile | undefined): s
   }
   const isNamed = policy.model !== undefined || policy.pool !== undefined;
   const [model = ""] = programs.modelsFor(runner, () => models.candidates(policy), isNamed);
-  if (isMetered(runner)) models.resolve(model);
+  const hasOwnLogin = "agent" in runner && runner.login === "own";
+  if (!hasOwnLogin) models.resolve(model);
   return model;
 }
 

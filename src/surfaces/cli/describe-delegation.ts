@@ -1,5 +1,5 @@
 import { describeAnswered } from "../../application/commands/describe-run.ts";
-import { describeRunner, notEnforced } from "../../contracts/agent-runner.ts";
+import { programRows } from "../../application/public-contract.ts";
 import type { Contract } from "../../contracts/contract.ts";
 import type { ReceiptLine } from "../../contracts/receipt.ts";
 import type { Selection } from "../../contracts/selection.ts";
@@ -156,14 +156,12 @@ const isolations = { shared: "shared", sandbox: "copy", custom: "custom" } as co
 
 /** A contract in words, one row for each grant or limit. */
 function describeContract(contract: Contract): Row[] {
-  const { permissions, model, budget, execution, exit, deadlines, runner, workspace } = contract;
-  const open = notEnforced(runner);
+  const { permissions, model, budget, execution, exit, deadlines, workspace } = contract;
   const cost = budget.cost === null ? "" : `, at most $${budget.cost}`;
   return [
     ["tools", names(permissions.allowed_tools)],
     ["delegates", delegating(contract)],
-    ...(runner === undefined ? [] : [["program", printableLine(describeRunner(runner))] as Row]),
-    ...(open === undefined ? [] : [["not enforced", open] as Row]),
+    ...programRows(contract).map(([label, text]): Row => [label, printableLine(text)]),
     ["model", `${model.provider}/${model.model}${alternatives(contract)}`],
     ["tokens", `${budget.tokens.toLocaleString("en")}, including sub-agents${cost}`],
     [

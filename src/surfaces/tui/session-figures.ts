@@ -61,8 +61,10 @@ export class SessionFigures {
 
   see(event: StoredEvent): void {
     if (event.type !== "agent.model_turn" || event.sub_agent_id !== this.#rootId) return;
-    const { requested, served, usage } = event.payload;
+    const { request, requested, served, usage } = event.payload;
     this.#model = served ?? requested;
+    // An agent program keeps its conversation to itself, and asks models about other things too.
+    if (request !== undefined) return;
     const { models } = this.#runtime;
     const window = models.contextWindow?.(requested) ?? models.contextWindow?.(this.#model);
     this.#context = { tokens: usage.prompt + usage.completion, window };

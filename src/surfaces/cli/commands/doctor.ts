@@ -1,4 +1,7 @@
 import { createServer } from "node:net";
+import { type AgentFinding, lookAtAgents } from "../../../application/programs/look-at-agents.ts";
+import { type Config, defaultConfig } from "../../../control/config.ts";
+import { loadConfig } from "../../../control/load-config.ts";
 import { type Diagnosis, diagnose } from "../../../diagnose.ts";
 import { MandateError } from "../../../ports/mandate-error.ts";
 import { countOf } from "../amounts.ts";
@@ -35,7 +38,12 @@ export const doctorCommand: Command = {
       diagnose(io.environment, io.cwd, { ping: given.flag("ping") }),
       isPortFree(usualPort),
     ]);
-    const found = { ...diagnosis, port: { number: usualPort, isFree } };
+    const agents = lookAtAgents({
+      environment: io.environment,
+      config: await configOf(io),
+      providers: diagnosis.models.providers,
+    });
+    const found = { ...diagnosis, agents, port: { number: usualPort, isFree } };
     const { configuration, database, engine, models, node, ping } = found;
     const isWell =
       node.isSupported &&
@@ -66,7 +74,16 @@ async function printSchema(name: string, io: Io): Promise<number> {
   return exitCode.done;
 }
 
+/** Providers of one's own count; a file with mistakes is a finding of its own. */
+function configOf({ cwd, environment }: Io): Promise<Pick<Config, "models">> {
+  return loadConfig({ cwd, environment }).then(
+    ({ own }) => own,
+    () => defaultConfig,
+  );
+}
+
 export interface Findings extends Diagnosis {
+  readonly agents: readonly AgentFinding[];
   readonly port: { readonly number: number; readonly isFree: boolean };
 }
 
@@ -350,7 +367,7 @@ function aboutMachine({ enforcement, port, programs }: Findings, program: string
 
 /** An agent program of others: whether it can work under a contract, and what to do. */
 function aboutAgent(
-  { agent, hasLogin, path, problem, provider, set, title, version }: Diagnosis["agents"][number],
+  { agent, hasLogin, path, problem, provider, set, title, version }: AgentFinding,
   program: string,
 ): Row {
   if (path === null) return ["missing", agent, problem ?? "not installed"];
