@@ -1,7 +1,7 @@
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { knownAgents } from "../../contracts/agent-runner.ts";
+import type { KnownAgent } from "../../contracts/agent-runner.ts";
 import { Desk } from "./desk.test-support.ts";
 
 const playbook = `
@@ -28,7 +28,7 @@ const run = (...words: string[]) => desk.type(["run", "--playbook", "book.yaml",
 const others: ReadonlySet<string> = new Set([
   ...["general", "plan-runner", "workflow-runner"],
   // Programs that have to be installed.
-  ...knownAgents,
+  ...(["claude-code", "codex", "gemini", "opencode"] satisfies readonly KnownAgent[]),
 ]);
 const shipped = readdirSync(join(import.meta.dirname, "../../agents/shipped"))
   .map((file) => file.replace(/\.md$/, ""))
