@@ -77,7 +77,7 @@ const items: ReadonlySet<string> = new Set([
   ...["message", "reasoning", "compaction", "function_call", "function_call_output"],
   ...["custom_tool_call", "custom_tool_call_output", "local_shell_call", "local_shell_call_output"],
   ...["shell_call", "shell_call_output", "apply_patch_call", "apply_patch_call_output"],
-  "tool_search_call",
+  ...["tool_search_call", "agent_message"],
 ]);
 
 /** Items that bring further tools of the program into the conversation. */
@@ -133,6 +133,7 @@ class Findings {
         case "refusal":
         case "summary_text":
         case "reasoning_text":
+        case "encrypted_content":
           break;
         case "input_image":
           if (!isInline(part["image_url"]) || part["file_id"])
