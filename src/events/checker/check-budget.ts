@@ -102,7 +102,8 @@ export function checkBudget({ report }: CheckedRun): RunCheck {
         if (all !== undefined && spendings.size === 0)
           accounts.set(null, { ...all, costCap: cost });
         const estimates: Spending["estimates"] = new Map();
-        const isProgram = delegation.created.client !== undefined;
+        const isProgram =
+          delegation.created.client !== undefined || delegation.contract?.runner !== undefined;
         const open: Spending["open"] = new Map();
         spendings.set(delegation, { requests: 0, open, isProgram, estimates, isOverrun: false });
       }
