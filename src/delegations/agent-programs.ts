@@ -31,6 +31,8 @@ export interface AgentPrograms {
   release(delegationId: string): Promise<void>;
   /** Removes what a closed delegation's program kept. */
   forget(delegationId: string): Promise<void>;
+  /** The same for all delegations that closed while no process could do it. */
+  tidy(): Promise<void>;
 }
 
 /** What an agent program gets of its delegation. */
@@ -46,8 +48,11 @@ export interface ProgramHost {
   readonly tools: readonly ToolDescription[];
   /** Calls a tool through the gate. */
   call(tool: string, input: unknown): Promise<ToolResult>;
-  /** Does what the program does by itself, and asks us to do, through the gate: see `Tool.native`. */
-  callNative(what: NativeAct, input: unknown): Promise<ToolResult>;
+  /**
+   * Does what the program does by itself, and asks us to do, through the gate: see `Tool.native`. Of a
+   * command, `signal` ends it.
+   */
+  callNative(what: NativeAct, input: unknown, signal?: AbortSignal): Promise<ToolResult>;
   /** Something arrived from the program: it is not idle. */
   alive(): void;
   /** Receives a part of the program's answer while it is written. */
@@ -121,7 +126,10 @@ export interface ProgramAtWork {
     readonly answered: number;
     onExhausted(listener: () => void): () => void;
   };
-  hasPrompt: boolean;
+  /** Resolves when no call of our tools is under way. */
+  readonly host: { settled(): Promise<void> };
+  /** How many messages of the conversation its session has; null: it had no prompt of ours. */
+  heard: number | null;
 }
 
 /** A program that runs, with one session. */
@@ -135,7 +143,6 @@ export interface AgentProgram {
   prompt(text: string): Promise<{ readonly stop: ProgramStop; readonly text: string }>;
   /** Asks the program to end its turn; what does not end within a grace is killed. */
   cancel(): void;
-  close(): Promise<void>;
 }
 
 /** A program that could not be started or understood, or that ended. */

@@ -18,6 +18,7 @@ import {
   type ProgramHost,
 } from "../../delegations/agent-programs.ts";
 import type { ProgramStop } from "../../events/program-payloads.ts";
+import { type Clock, within } from "../../ports/clock.ts";
 import { messageOf } from "../../ports/message-of.ts";
 import { isRecord } from "../../ports/parse-json.ts";
 import { headOf } from "../../text.ts";
@@ -43,8 +44,7 @@ export interface AcpOptions {
   readonly version: string;
   /** Where our MCP server is, for programs that reach one over HTTP. */
   readonly tools: { readonly url: string; readonly token: string } | null;
-  /** Resolves after so many milliseconds, by the clock of the runtime. */
-  readonly after: (ms: number) => Promise<void>;
+  readonly clock: Clock;
 }
 
 /**
@@ -79,10 +79,6 @@ export class AcpSession implements AgentProgram {
     const { agent } = this.#wire.connection;
     agent.notify(methods.agent.session.cancel, { sessionId: this.session }).catch(() => undefined);
   }
-
-  close(): Promise<void> {
-    return this.#wire.close();
-  }
 }
 
 const stops: ReadonlySet<string> = new Set<ProgramStop>([
@@ -91,19 +87,11 @@ const stops: ReadonlySet<string> = new Set<ProgramStop>([
 
 /** Begins the protocol with a program that was started, and opens or loads its session. */
 export async function openAcpSession(options: AcpOptions): Promise<AcpSession> {
-  const wire = new Wire(options);
-  try {
-    const opening = open(wire, options);
-    const late = options.after(startMs).then(() => {
-      throw new ProgramFault(`It did not open a session within ${startMs / 1000} s.`, {
-        isPassing: true,
-      });
-    });
-    return await Promise.race([opening, late]);
-  } catch (error) {
-    await wire.close();
-    throw error;
-  }
+  const session = await within(options.clock, startMs, open(new Wire(options), options));
+  if (session !== undefined) return session;
+  throw new ProgramFault(`It did not open a session within ${startMs / 1000} s.`, {
+    isPassing: true,
+  });
 }
 
 async function open(
@@ -178,6 +166,7 @@ class Wire {
   #turn: TurnReports | null = null;
   #turnBytes = 0;
   #complaint = "";
+  #endedFor: string | undefined;
 
   constructor(options: AcpOptions) {
     const { program } = options;
@@ -196,16 +185,13 @@ class Wire {
       this.#complaint = (this.#complaint + chunk.toString("utf8")).slice(-complaintLength);
     });
     const app = client({ name: "mandate" })
-      .onNotification("*", ({ method, params }) => {
-        if (method === methods.client.session.update) this.#update(params);
-      })
       .onRequest(methods.client.session.requestPermission, ({ params }) => allow(params.options))
       .onRequest(methods.client.fs.readTextFile, ({ params }) => this.#files.read(params))
       .onRequest(methods.client.fs.writeTextFile, ({ params }) => this.#files.write(params))
       .onRequest(methods.client.terminal.create, ({ params }) => this.#files.createTerminal(params))
       .onRequest(methods.client.terminal.output, ({ params }) => this.#files.output(params))
       .onRequest(methods.client.terminal.waitForExit, ({ params }) => this.#files.wait(params))
-      .onRequest(methods.client.terminal.kill, () => ({}))
+      .onRequest(methods.client.terminal.kill, ({ params }) => this.#files.kill(params))
       .onRequest(methods.client.terminal.release, ({ params }) => this.#files.release(params))
       .onRequest("*", ({ method }) => {
         throw RequestError.methodNotFound(method);
@@ -226,7 +212,7 @@ class Wire {
     } catch (error) {
       // The stream of a program that exits may end just before its exit is known.
       if (this.connection.signal.aborted) {
-        await Promise.race([this.#ended, this.#options.after(1000)]);
+        await within(this.#options.clock, 1000, this.#ended);
       }
       if (error instanceof ProgramFault) throw error;
       const code = error instanceof RequestError ? ` (${error.code})` : "";
@@ -234,15 +220,9 @@ class Wire {
     }
   }
 
-  async close(): Promise<void> {
-    this.connection.close();
-    this.#options.program.kill();
-    await this.#ended.catch(() => undefined);
-  }
-
   #faultOf(exit: number | string): ProgramFault {
     const { program } = this.#options;
-    const why = program.exceeded();
+    const why = this.#endedFor ?? program.exceeded();
     const said = headOf(this.#complaint.trim(), complaintLength);
     if (!program.isSetUp() && why === undefined) {
       return new ProgramFault(`Its sandbox could not be set up: ${said}`, { isPassing: true });
@@ -251,15 +231,23 @@ class Wire {
     return new ProgramFault(text, { isPassing: true, exit });
   }
 
-  #update(params: unknown): void {
+  #notified({ method, params }: { readonly method: string; readonly params?: unknown }): void {
     this.#options.host.alive();
+    if (method !== methods.client.session.update) return;
     const update = isRecord(params) ? params["update"] : undefined;
     if (isRecord(update)) this.#turn?.see(update);
   }
 
+  /** Ends the program for what it sent. */
+  #end(why: string): void {
+    this.#endedFor ??= why;
+    this.#options.program.kill();
+  }
+
   /**
-   * The messages of the program, without those that make no sense: the protocol library writes about each
-   * of them to our standard error.
+   * The messages of the program. Its notifications are read here: in the order in which they arrive, before
+   * the answer that follows them, and without the library, which complains on our standard error about
+   * each that it does not know. Messages that make no sense are dropped.
    */
   #stream({ child }: ContainedProgram): Stream {
     const { stdin, stdout } = child;
@@ -272,14 +260,15 @@ class Wire {
     );
     (stdout as Readable).on("data", (chunk: Buffer) => {
       this.#turnBytes += chunk.length;
-      if (this.#turnBytes > mostTurnBytes) this.#options.program.kill();
+      if (this.#turnBytes > mostTurnBytes) {
+        this.#end(`It sent more than ${mostTurnBytes / 1024 / 1024} MB in one turn.`);
+      }
     });
     const asked = new Set<unknown>();
     let malformed = 0;
     const isUnderstood = (message: unknown): boolean => {
       if (!isRecord(message) || message["jsonrpc"] !== "2.0") return false;
-      if (typeof message["method"] === "string") return true;
-      return asked.delete(message["id"]);
+      return typeof message["method"] === "string" || asked.delete(message["id"]);
     };
     const sent = new TransformStream<AnyMessage, AnyMessage>({
       transform(message, controller) {
@@ -290,11 +279,17 @@ class Wire {
     sent.readable.pipeTo(whole.writable).catch(() => undefined);
     const received = new TransformStream<AnyMessage, AnyMessage>({
       transform: (message, controller) => {
-        if (isUnderstood(message)) controller.enqueue(message);
-        else if (++malformed > mostMalformed) this.#options.program.kill();
+        if (!isUnderstood(message)) {
+          if (++malformed > mostMalformed) {
+            this.#end(`It sent more than ${mostMalformed} messages that are not of the protocol.`);
+          }
+        } else if ("method" in message && !("id" in message)) this.#notified(message);
+        else controller.enqueue(message);
       },
     });
-    whole.readable.pipeTo(received.writable).catch(() => undefined);
+    whole.readable.pipeTo(received.writable).catch((error: unknown) => {
+      this.#end(messageOf(error));
+    });
     return { writable: sent.writable, readable: received.readable };
   }
 }

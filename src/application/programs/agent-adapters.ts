@@ -85,6 +85,8 @@ const codex: AgentAdapter = {
     args: [],
     variables: {
       CODEX_HOME: `${homeInside}/.codex`,
+      // The sandbox is ours: one inside it would only break, and a model that approves costs requests.
+      INITIAL_AGENT_MODE: "agent-full-access",
       ...(gateway && { MANDATE_GATEWAY_TOKEN: gateway.token, OPENAI_API_KEY: gateway.token }),
     },
     files: {
@@ -130,9 +132,10 @@ const gemini: AgentAdapter = {
     files: [".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
   },
   start: ({ gateway, model }) => ({
-    // Without a model its router makes a request of its own first.
-    args: ["--acp", ...(gateway ? ["--model", model] : [])],
+    // Its policy would refuse its own sub-agents. Without a model its router makes a request first.
+    args: ["--acp", "--approval-mode", "yolo", ...(gateway ? ["--model", model] : [])],
     variables: {
+      GEMINI_SANDBOX: "false",
       GEMINI_CLI_NO_RELAUNCH: "true",
       ...(gateway && {
         GOOGLE_GEMINI_BASE_URL: `${gateway.url}/google`,

@@ -16,6 +16,7 @@ const commandMs = 3_600_000;
 
 interface Terminal {
   readonly ended: Promise<ToolResult>;
+  readonly stop: AbortController;
   result: ToolResult | null;
 }
 
@@ -53,12 +54,14 @@ export class AgentFiles {
     const variables = env.map(({ name, value }) => `${name}=${value}`);
     // A command without arguments may be a line for a shell.
     const argv = args.length === 0 ? ["/bin/sh", "-c", command] : [command, ...args];
-    const ended = this.#host.callNative("run", {
+    const stop = new AbortController();
+    const input = {
       argv: variables.length === 0 ? argv : ["env", ...variables, ...argv],
       ...(cwd != null && { cwd: this.#inside(cwd) }),
       timeout_ms: commandMs,
-    });
-    const terminal: Terminal = { ended, result: null };
+    };
+    const ended = this.#host.callNative("run", input, stop.signal);
+    const terminal: Terminal = { ended, stop, result: null };
     ended.then(
       (result) => {
         terminal.result = result;
@@ -80,8 +83,14 @@ export class AgentFiles {
     return exitOf(await this.#find(terminalId).ended);
   }
 
-  /** The command ends by itself, or with the delegation; its output is not kept. */
+  /** The command ends; its output is kept until the terminal is released. */
+  kill({ terminalId }: { readonly terminalId: string }): Record<string, never> {
+    this.#find(terminalId).stop.abort();
+    return {};
+  }
+
   release({ terminalId }: { readonly terminalId: string }): Record<string, never> {
+    this.kill({ terminalId });
     this.#terminals.delete(terminalId);
     return {};
   }

@@ -5,7 +5,11 @@
 import { readdir } from "node:fs/promises";
 import { isAbsolute, join } from "node:path";
 import { type AgentRunner, isMetered } from "../../contracts/agent-runner.ts";
-import type { AgentPrograms } from "../../delegations/agent-programs.ts";
+import {
+  type AgentProgram,
+  type AgentPrograms,
+  ProgramFault,
+} from "../../delegations/agent-programs.ts";
 import { builtInProviders, type ProviderKind } from "../../models/provider-catalog.ts";
 import type { Clock } from "../../ports/clock.ts";
 import type { Store } from "../../ports/store.ts";
@@ -35,35 +39,110 @@ export function createAgentPrograms(
   options: AgentProgramsOptions,
 ): AgentPrograms & { close(): Promise<void> } {
   const { commands, folder } = options;
-  const running = new Map<string, Set<() => Promise<void>>>();
-  let swept: Promise<void> | undefined;
+  const running = new Map<string, HeldPrograms>();
+  const forgetting = new Set<Promise<void>>();
+  let tidied: Promise<void> | undefined;
+  let isClosed = false;
 
   return {
     obstacleTo: (runner) => obstacleTo(runner, options.environment, commands.prepare().sandbox),
     modelsFor: (runner, candidates, isNamed) => modelsFor(runner, candidates, isNamed, options),
     loginHosts: (runner) => adapterOf(runner).login?.hosts ?? [],
-    async open(host) {
-      swept ??= sweep(options);
-      const ends = running.get(host.delegationId) ?? new Set();
-      running.set(host.delegationId, ends);
-      const { startAgentProgram } = await import("./start-agent-program.ts");
-      return startAgentProgram(host, options, ends);
+    open(host) {
+      void tidy().catch(() => undefined);
+      const held = running.get(host.delegationId) ?? new HeldPrograms();
+      running.set(host.delegationId, held);
+      const opening = held.open(async () => {
+        const { startAgentProgram } = await import("./start-agent-program.ts");
+        return startAgentProgram(host, options, held);
+      });
+      return unlessClosed(opening.then((program) => withPrompt(program, unlessClosed)));
     },
     release,
     async forget(id) {
-      await release(id);
-      await swept?.catch(() => undefined);
-      await removeScratchFolder(join(folder, id));
+      const forgotten = forget(id);
+      forgetting.add(forgotten);
+      await forgotten.finally(() => forgetting.delete(forgotten));
     },
+    tidy,
     async close() {
+      isClosed = true;
       await Promise.all([...running.keys()].map(release));
+      await Promise.allSettled(forgetting);
     },
   };
 
+  /** That this process ends is no failure of a program: the next process continues its session. */
+  function unlessClosed<Value>(work: Promise<Value>): Promise<Value> {
+    return work.catch((error: unknown) => {
+      if (isClosed) return new Promise<never>(() => undefined);
+      throw error;
+    });
+  }
+
+  async function forget(id: string): Promise<void> {
+    await release(id);
+    await tidied?.catch(() => undefined);
+    await removeScratchFolder(join(folder, id));
+  }
+
   async function release(id: string): Promise<void> {
-    const ends = running.get(id);
+    const held = running.get(id);
     running.delete(id);
-    await Promise.all([...(ends ?? [])].map((end) => end()));
+    await held?.release();
+  }
+
+  /** Once for each process: it reads a run for each home that is there. */
+  function tidy(): Promise<void> {
+    tidied ??= sweep(options);
+    return tidied;
+  }
+}
+
+function withPrompt(
+  program: AgentProgram,
+  around: <Value>(work: Promise<Value>) => Promise<Value>,
+): AgentProgram {
+  const { isResumed, name, session } = program;
+  return {
+    ...{ isResumed, name, session },
+    prompt: (text) => around(program.prompt(text)),
+    cancel: () => program.cancel(),
+  };
+}
+
+/** The programs of one delegation, those that are being started included, until they are released. */
+export class HeldPrograms {
+  readonly #ends = new Set<() => Promise<void>>();
+  readonly #opening = new Set<Promise<AgentProgram>>();
+  #isReleased = false;
+
+  async open(start: () => Promise<AgentProgram>): Promise<AgentProgram> {
+    const opening = start();
+    this.#opening.add(opening);
+    try {
+      return await opening;
+    } finally {
+      this.#opening.delete(opening);
+    }
+  }
+
+  /** `end` ends a program that was started, with all that it started. */
+  async hold(end: () => Promise<void>): Promise<void> {
+    this.#ends.add(end);
+    if (!this.#isReleased) return;
+    await end();
+    throw new ProgramFault("Its delegation was stopped while it was being started.");
+  }
+
+  drop(end: () => Promise<void>): void {
+    this.#ends.delete(end);
+  }
+
+  async release(): Promise<void> {
+    this.#isReleased = true;
+    await Promise.all([...this.#ends].map((end) => end()));
+    await Promise.allSettled(this.#opening);
   }
 }
 

@@ -8,23 +8,27 @@ import {
   ProgramFault,
   type ProgramHost,
 } from "../../delegations/agent-programs.ts";
-import { sleep } from "../../ports/clock.ts";
 import { fillScratchFolder, removeScratchFolder } from "../../workspaces/sandbox/scratch-folder.ts";
 import { Gateway } from "../gateway/gateway.ts";
 import { GatewayModels, modelIdOf } from "../gateway/gateway-models.ts";
 import { openAcpSession } from "./acp-session.ts";
 import { adapterOf } from "./agent-adapters.ts";
-import { type AgentProgramsOptions, commandOf, kindOf } from "./agent-programs.ts";
+import {
+  type AgentProgramsOptions,
+  commandOf,
+  type HeldPrograms,
+  kindOf,
+} from "./agent-programs.ts";
 import { openProgramDoor } from "./program-door.ts";
 
 /** Where the programs of a sandbox reach their door, on a loopback of their own. */
 const doorPort = 8787;
 
-/** Starts the program of a delegation. `ends`: gets what ends it, with all that it started. */
+/** Starts the program of a delegation. `held` gets what ends it. */
 export async function startAgentProgram(
   host: ProgramHost,
   options: AgentProgramsOptions,
-  ends: Set<() => Promise<void>>,
+  held: HeldPrograms,
 ): Promise<AgentProgram> {
   const { clock, commands, environment, folder } = options;
   const { contract, delegationId, runner, workspace } = host;
@@ -68,23 +72,22 @@ export async function startAgentProgram(
       throw error;
     });
   const end = async (): Promise<void> => {
-    ends.delete(end);
+    held.drop(end);
     contained.program.kill();
     await contained.ended;
     door.close();
   };
-  ends.add(end);
+  await held.hold(end);
   try {
-    const session = await openAcpSession({
+    return await openAcpSession({
       host,
       program: contained.program,
       name: adapter.title,
       cwd: workspace.root,
       version: options.version,
       tools: { url: `${url}/mcp`, token },
-      after: (ms) => sleep(clock, ms),
+      clock,
     });
-    return session;
   } catch (error) {
     await end();
     throw error;

@@ -112,6 +112,7 @@ export function recordedPrograms(
     },
     release: () => Promise.resolve(),
     forget: () => Promise.resolve(),
+    tidy: () => Promise.resolve(),
   };
 }
 

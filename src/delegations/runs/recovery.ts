@@ -43,6 +43,7 @@ export class Recovery {
     const { goals, parts } = this.#own;
     const { application, store } = parts;
     await tidyCopies(parts);
+    await parts.programs?.tidy();
     const rows = await store.listRuns({ open: true, application, limit: 10_000 });
     const isNamed = only !== undefined;
     const claimed: ClaimedRun[] = [];

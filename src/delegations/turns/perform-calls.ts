@@ -59,6 +59,8 @@ interface CallsOfTurn {
   readonly withdrawn: boolean;
   /** Absent: the call belongs to no turn, as those of another program's agent. */
   readonly open?: OpenCalls;
+  /** The program that made the call stops it. */
+  readonly signal?: AbortSignal | undefined;
 }
 
 async function performInOrder(
@@ -221,13 +223,15 @@ class Subject implements GateSubject {
   readonly #live: LiveDelegation;
   readonly #open: OpenCalls | undefined;
   readonly #attempt: number;
+  readonly #stop: AbortSignal | undefined;
   #delegator: CallDelegator | undefined;
   #deadline: AbortController | undefined;
 
-  constructor(live: LiveDelegation, { open, withdrawn }: CallsOfTurn) {
+  constructor(live: LiveDelegation, { open, signal, withdrawn }: CallsOfTurn) {
     this.caller = new Caller(live, withdrawn);
     this.#live = live;
     this.#open = open;
+    this.#stop = signal;
     this.#attempt = live.state.attempt;
   }
 
@@ -290,6 +294,8 @@ class Subject implements GateSubject {
       const deadline = new AbortController();
       this.#deadline = deadline;
       this.#live.work.onStop((reason) => deadline.abort(reason));
+      if (this.#stop?.aborted) deadline.abort(this.#stop.reason);
+      this.#stop?.addEventListener("abort", () => deadline.abort(this.#stop?.reason));
     }
     return this.#deadline.signal;
   }

@@ -39,6 +39,8 @@ export async function takeProgramTurn(
     const prompt = promptFor(live, atWork);
     const { answered: before } = atWork.requests;
     const { stop, text } = await live.work.interruptible(answerInTime(live, atWork, prompt));
+    // A call that it does not wait for is made all the same: its result belongs to this turn.
+    if (atWork.requests.exhaustedBy === null) await live.work.interruptible(atWork.host.settled());
     const { answered, exhaustedBy, refusedBy } = atWork.requests;
     if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
     // No model has answered: what the program says is why.
@@ -84,13 +86,10 @@ async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<Pro
   if (process.tools.ofServers === null && hasServers(live)) await openServers(live);
   process.holdsProcesses = true;
   const requests = new ProgramRequests(live);
-  const opening = programs.open(new Host(live, runner, requests));
-  // A program that opens after the delegation was stopped is ended.
-  const program = await live.work.interruptible(opening).catch((error: unknown) => {
-    opening.then((late) => late.close()).catch(() => undefined);
-    throw error;
-  });
-  const atWork = { attempt: live.state.attempt, program, requests, hasPrompt: false };
+  const host = new Host(live, runner, requests);
+  // Stopped meanwhile: what releases the delegation's processes ends this one too.
+  const program = await live.work.interruptible(programs.open(host));
+  const atWork = { attempt: live.state.attempt, program, requests, host, heard: null };
   process.program = atWork;
   live.record(
     event(live, "agent.program_started", {
@@ -131,11 +130,14 @@ async function answerInTime(
 /** What the conversation has that the session of the program does not have. */
 function promptFor(live: LiveDelegation, atWork: ProgramAtWork): string {
   const { messages } = live.said.transcript;
+  const { heard } = atWork;
+  atWork.heard = messages.length;
+  // What it said itself its session has already; remarks may stand between.
+  if (heard !== null) {
+    return textOf(messages.slice(heard).filter(({ role }) => role !== "assistant"));
+  }
   const last = messages.findLastIndex(({ role }) => role === "assistant");
   const news = textOf(messages.slice(last + 1));
-  const isFirst = !atWork.hasPrompt;
-  atWork.hasPrompt = true;
-  if (!isFirst) return news;
   if (atWork.program.isResumed) return joined(interruption, news);
   const before = last < 0 ? "" : `${earlier}\n\n${textOf(messages.slice(0, last + 1))}`;
   return joined(live.system, before, news === "" ? interruption : news);
@@ -169,6 +171,7 @@ class Host implements ProgramHost {
   #waiting = 0;
   /** Names of our tools that were called, by calls that the program has not reported yet. */
   readonly #unreported: string[] = [];
+  readonly #open = new Set<Promise<unknown>>();
 
   constructor(live: LiveDelegation, runner: AgentRunner, requests: ProgramRequests) {
     this.#live = live;
@@ -197,7 +200,25 @@ class Host implements ProgramHost {
     return offeredTools(live).descriptions.filter(isOurs);
   }
 
-  async call(name: string, input: unknown): Promise<ToolResult> {
+  call(name: string, input: unknown): Promise<ToolResult> {
+    return this.#follow(this.#call(name, input));
+  }
+
+  async #follow(calling: Promise<ToolResult>): Promise<ToolResult> {
+    this.#open.add(calling);
+    try {
+      return await calling;
+    } finally {
+      this.#open.delete(calling);
+    }
+  }
+
+  /** Resolves when no call is under way. */
+  async settled(): Promise<void> {
+    while (this.#open.size > 0) await Promise.allSettled(this.#open);
+  }
+
+  async #call(name: string, input: unknown, signal?: AbortSignal): Promise<ToolResult> {
     const live = this.#live;
     live.work.throwIfStopped();
     const call = { id: `call_${++this.#calls}`, name: headOf(name, 200), input };
@@ -207,16 +228,16 @@ class Host implements ProgramHost {
       }),
     );
     this.#unreported.push(call.name);
-    const calling = performCall(live, { call, started: false }, { withdrawn: false });
+    const calling = performCall(live, { call, started: false }, { signal, withdrawn: false });
     const result = await this.#withoutSlot(calling, findTool(live, call.name)?.waits === true);
     await live.process.appends.durable();
     return result;
   }
 
-  async callNative(what: NativeAct, input: unknown): Promise<ToolResult> {
+  async callNative(what: NativeAct, input: unknown, signal?: AbortSignal): Promise<ToolResult> {
     const { allowed_tools: granted } = this.contract.permissions;
     const name = granted.find((one) => findTool(this.#live, one)?.native === what);
-    if (name !== undefined) return this.call(name, input);
+    if (name !== undefined) return this.#follow(this.#call(name, input, signal));
     return { text: `The contract grants no tool for that (${what}).`, isError: true };
   }
 

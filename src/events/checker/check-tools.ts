@@ -47,9 +47,8 @@ function followCall(event: StoredEvent, calls: Calls, { contract }: Known): stri
       return unended(calls);
     case "agent.tool_started": {
       const { call_id: id, tool } = event.payload;
-      const isOfProgram =
-        contract?.model.provider === externalProvider || contract?.runner !== undefined;
-      if (!isOfProgram && !calls.asked.has(id)) return `The model made no call ${id}.`;
+      const isExternal = contract?.model.provider === externalProvider;
+      if (!isExternal && !calls.asked.has(id)) return `The model made no call ${id}.`;
       if (calls.begun.has(id)) return `Call ${id} begins a second time.`;
       calls.begun.set(id, tool);
       if (contract !== undefined && contract !== null && !isGranted(contract, tool)) {
