@@ -1,9 +1,9 @@
 // Runs the programs that people use, as they are published, against `mandate mcp`, with a scripted model
 // on loopback in place of every vendor's: npm run test:clients. No part of npm test: it installs a gigabyte.
-import { spawnSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { chosen, installedVersion, installPackages, nameOf } from "./clients/install-packages.ts";
 import { type RealClient, realClients } from "./clients/real-clients.ts";
 import { runCell } from "./clients/run-cell.ts";
 import { type Scenario, scenarios } from "./clients/scenarios.ts";
@@ -35,44 +35,17 @@ const { values: options } = parseArgs({
   },
 });
 
-function chosen<T extends { readonly name: string }>(
-  all: readonly T[],
-  names: readonly string[],
-): readonly T[] {
-  const missing = names.find((name) => !all.some((each) => each.name.startsWith(name)));
-  if (missing !== undefined) throw new Error(`Nothing is called ${missing}. See --list.`);
-  return all.filter(
-    (each) => names.length === 0 || names.some((name) => each.name.startsWith(name)),
-  );
-}
-
 /** Installs what a client needs, once; gives its node_modules. */
 function install(packages: readonly string[]): string {
-  const wanted = packages.map((each) =>
-    options.latest ? each.replace(/(?<=.)@[^@]*$/, "") : each,
-  );
   const [first = ""] = packages;
-  const folder = join(options.cache, first.replace(/(?<=.)@[^@]*$/, "").replaceAll(/[@/]/g, "_"));
-  const marker = join(folder, "installed.json");
-  const modules = join(folder, "node_modules");
-  mkdirSync(folder, { recursive: true });
+  const folder = join(options.cache, nameOf(first).replaceAll(/[@/]/g, "_"));
+  const modules = installPackages(folder, packages, options.latest);
   cpSync(join(import.meta.dirname, "clients", "library-clients.mjs"), join(folder, "agent.mjs"));
-  const isThere = existsSync(marker) && readFileSync(marker, "utf8") === JSON.stringify(wanted);
-  if (isThere && !options.latest) return modules;
-  console.error(`Installing ${wanted.join(" ")} …`);
-  writeFileSync(join(folder, "package.json"), `{ "private": true, "type": "module" }`);
-  const words = ["install", "--no-audit", "--no-fund", "--legacy-peer-deps", "--loglevel=error"];
-  const { status, stderr } = spawnSync("npm", [...words, ...wanted], {
-    ...{ cwd: folder, encoding: "utf8", timeout: 600_000 },
-  });
-  if (status !== 0) throw new Error(`npm could not install ${wanted.join(" ")}:\n${stderr}`);
-  writeFileSync(marker, JSON.stringify(wanted));
   return modules;
 }
 
 function versionIn(modules: string, { packages: [first = ""] }: RealClient): string {
-  const file = join(modules, first.replace(/(?<=.)@[^@]*$/, ""), "package.json");
-  return (JSON.parse(readFileSync(file, "utf8")) as { readonly version: string }).version;
+  return installedVersion(modules, nameOf(first)) ?? "";
 }
 
 async function main(): Promise<number> {

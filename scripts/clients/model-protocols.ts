@@ -13,7 +13,10 @@ export interface Conversation {
   readonly search?: "ToolSearch" | "tool_search" | "exec";
   /** Tools that a search has found. */
   readonly found: readonly { readonly name: string; readonly namespace?: string }[];
+  /** Of our tools, where the protocol says whose a result is. */
   readonly results: readonly string[];
+  /** Of all tools. */
+  readonly returned: readonly string[];
 }
 
 export type Reply =
@@ -26,7 +29,16 @@ interface Answering {
   readonly id: string;
   readonly model: string;
   readonly isStream: boolean;
+  readonly usage?: Usage;
 }
+
+/** What a model reports of one answer. */
+export interface Usage {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+const usual: Usage = { prompt: 10, completion: 5 };
 
 interface Protocol {
   read(body: Json): Conversation;
@@ -69,6 +81,7 @@ const anthropic: Protocol = {
   read({ tools, messages }) {
     const names = new Map<string, string>();
     const results: string[] = [];
+    const returned: string[] = [];
     const found: { name: string }[] = [];
     for (const { content } of list(messages)) {
       for (const block of list(content)) {
@@ -79,21 +92,23 @@ const anthropic: Protocol = {
             found.push({ name: `${query}`.replace("select:", "") });
         } else if (`${block["type"]}` === "tool_result") {
           const isOurs = names.get(`${block["tool_use_id"]}`)?.includes("mandate");
+          returned.push(textOf(block["content"]));
           if (isOurs) results.push(textOf(block["content"]));
         }
       }
     }
     const offered = list(tools).map(({ name }) => ({ name: `${name}` }));
     const canSearch = offered.some(({ name }) => name === "ToolSearch");
-    return { tools: offered, found, results, ...(canSearch && { search: "ToolSearch" as const }) };
+    const search = canSearch && { search: "ToolSearch" as const };
+    return { tools: offered, found, results, returned, ...search };
   },
-  write(response, reply, { id, model, isStream }) {
+  write(response, reply, { id, model, isStream, usage: { prompt, completion } = usual }) {
     const block =
       "call" in reply
         ? { type: "tool_use", id: `toolu_${id}`, name: reply.call.name, input: reply.args }
         : { type: "text", text: "text" in reply ? reply.text : "" };
     const stop = "call" in reply ? "tool_use" : "end_turn";
-    const usage = { input_tokens: 10, output_tokens: 5 };
+    const usage = { input_tokens: prompt, output_tokens: completion };
     const message = { id: `msg_${id}`, type: "message", role: "assistant", model, usage };
     if (!isStream) {
       sendJson(response, { ...message, content: [block], stop_reason: stop, stop_sequence: null });
@@ -132,14 +147,16 @@ const responses: Protocol = {
       tools: offered,
       found: found.flatMap((item) => namesIn(list(item["tools"]))),
       results,
+      returned: results,
       ...(search && { search }),
     };
   },
-  write(response, reply, { id, model, isStream }) {
+  write(response, reply, { id, model, isStream, usage: { prompt, completion } = usual }) {
     const item = { id: `item_${id}`, status: "completed", ...responseItem(reply, id) };
     const usage = {
-      ...{ input_tokens: 10, input_tokens_details: { cached_tokens: 0 } },
-      ...{ output_tokens: 5, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 15 },
+      ...{ input_tokens: prompt, input_tokens_details: { cached_tokens: 0 } },
+      ...{ output_tokens: completion, output_tokens_details: { reasoning_tokens: 0 } },
+      total_tokens: prompt + completion,
     };
     const about = { id: `resp_${id}`, object: "response", created_at: 1_700_000_000, model };
     const whole = { ...about, status: "completed", output: [item], usage };
@@ -187,14 +204,13 @@ function responseItem(reply: Reply, id: string): object {
 
 const chat: Protocol = {
   read({ tools, messages }) {
-    const results = list(messages).filter(({ role }) => `${role}` === "tool");
-    return {
-      tools: list(tools).map(({ function: each }) => ({ name: `${each?.["name"]}` })),
-      found: [],
-      results: results.map(({ content }) => textOf(content)),
-    };
+    const results = list(messages)
+      .filter(({ role }) => `${role}` === "tool")
+      .map(({ content }) => textOf(content));
+    const offered = list(tools).map(({ function: each }) => ({ name: `${each?.["name"]}` }));
+    return { tools: offered, found: [], results, returned: results };
   },
-  write(response, reply, { id, model, isStream }) {
+  write(response, reply, { id, model, isStream, usage: { prompt, completion } = usual }) {
     const message =
       "call" in reply
         ? {
@@ -209,7 +225,10 @@ const chat: Protocol = {
           }
         : { role: "assistant", content: "text" in reply ? reply.text : "" };
     const finish_reason = "call" in reply ? "tool_calls" : "stop";
-    const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 };
+    const usage = {
+      ...{ prompt_tokens: prompt, completion_tokens: completion },
+      total_tokens: prompt + completion,
+    };
     const about = { id: `chatcmpl-${id}`, created: 1_700_000_000, model };
     if (!isStream) {
       const choices = [{ index: 0, message, finish_reason }];
@@ -232,21 +251,22 @@ const gemini: Protocol = {
   read({ tools, contents }) {
     const parts = list(contents).flatMap((each) => list(each["parts"]));
     const declared = list(tools).flatMap((each) => list(each["functionDeclarations"]));
-    return {
-      tools: declared.map(({ name }) => ({ name: `${name}` })),
-      found: [],
-      results: parts.flatMap(({ functionResponse: each }) =>
-        each === undefined ? [] : [textOf(each["response"]?.["output"] ?? each["response"])],
-      ),
-    };
+    const results = parts.flatMap(({ functionResponse: each }) =>
+      each === undefined ? [] : [textOf(each["response"]?.["output"] ?? each["response"])],
+    );
+    const offered = declared.map(({ name }) => ({ name: `${name}` }));
+    return { tools: offered, found: [], results, returned: results };
   },
-  write(response, reply, { isStream }) {
+  write(response, reply, { isStream, usage: { prompt, completion } = usual }) {
     const part =
       "call" in reply
         ? { functionCall: { name: reply.call.name, args: reply.args } }
         : { text: "text" in reply ? reply.text : "" };
     const content = { role: "model", parts: [part] };
-    const usageMetadata = { promptTokenCount: 10, candidatesTokenCount: 5, totalTokenCount: 15 };
+    const usageMetadata = {
+      ...{ promptTokenCount: prompt, candidatesTokenCount: completion },
+      totalTokenCount: prompt + completion,
+    };
     const whole = { candidates: [{ content, finishReason: "STOP", index: 0 }], usageMetadata };
     if (isStream) sendEvents(response, [whole]);
     else sendJson(response, whole);

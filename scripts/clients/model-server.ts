@@ -5,23 +5,13 @@
 // are answered with one sentence, at once or when it is released.
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import { type Conversation, type Json, protocolOf, type Reply } from "./model-protocols.ts";
+import { type Json, protocolOf, type Reply } from "./model-protocols.ts";
+import { type Step, ToolFinder } from "./tool-finder.ts";
 
 export const clientKey = "sk-key-of-the-client";
 export const childKey = "sk-key-of-the-sub-agent";
 
-/** What the client's model does next: it calls one of our tools, or answers. */
-export type Step = { readonly tool: string; readonly args: object } | { readonly text: string };
 export type Plan = (results: readonly string[]) => Step;
-
-/** What a person's model would look for, in place of the exact name. */
-const queries: Readonly<Record<string, string>> = {
-  delegate_task: "delegate a task to a sub-agent",
-  spawn: "spawn a sub-agent in the background",
-  spawn_await: "wait for the sub-agents that were spawned",
-  get_delegation_result: "get the result of a delegation",
-  list_sub_agents: "list sub-agents",
-};
 
 /** No model answers at once. */
 const thinkingMs = 500;
@@ -44,6 +34,7 @@ export class ModelServer {
       response.destroy();
     });
   });
+  readonly #finder = new ToolFinder(this.problems);
   #ids = 0;
 
   async start(): Promise<string> {
@@ -95,7 +86,8 @@ export class ModelServer {
       return;
     }
     if (conversation.results.length > 0) this.seen = conversation.results;
-    const reply = this.#next(conversation);
+    const step = this.plan(conversation.results);
+    const reply = "text" in step ? step : this.#finder.find(step, conversation);
     if ("search" in reply) await new Promise((resolve) => setTimeout(resolve, thinkingMs));
     send(reply);
   }
@@ -117,45 +109,6 @@ export class ModelServer {
       }
     });
   }
-
-  #next({ tools, found, search, results }: Conversation): Reply {
-    const step = this.plan(results);
-    if ("text" in step) return step;
-    const name = new RegExp(`^(?:mcp_+)?(?:mandate_+)?${step.tool}$`);
-    const call = [...tools, ...found].find((each) => name.test(each.name));
-    if (call !== undefined) return { call, args: step.args };
-    if (search === "exec") {
-      const called = `await tools.mcp__mandate__${step.tool}(${JSON.stringify(step.args)})`;
-      return {
-        code: `// @exec: {"yield_time_ms": 600000}\nconst result = ${called};\ntext(typeof result === "string" ? result : JSON.stringify(result));`,
-      };
-    }
-    if (search === "ToolSearch" && this.#isNew(step.tool)) {
-      const query = `select:mcp__mandate__${step.tool}`;
-      return { call: { name: search }, args: { query, max_results: 5 } };
-    }
-    const wait = tools.find((each) => each.name === "WaitForMcpServers");
-    if (wait !== undefined && this.#isNew(wait.name)) return { call: wait, args: {} };
-    const query = queries[step.tool] ?? step.tool;
-    const known = found.map((each) => each.name).join(", ");
-    const isConnected = found.some((each) => each.namespace?.includes("mandate"));
-    if (search === "tool_search" && (this.#isNew(query) || (!isConnected && this.#retries-- > 0))) {
-      return { search: query };
-    }
-    const names = tools.map((each) => each.name).join(", ");
-    this.problems.push(
-      `${step.tool} is not offered; offered: ${names}; "${query}" found: ${known}`,
-    );
-    return { text: `The tool ${step.tool} is not offered.` };
-  }
-
-  #isNew(attempt: string): boolean {
-    return this.#tried.size < this.#tried.add(attempt).size;
-  }
-
-  readonly #tried = new Set<string>();
-  /** A server that is still being started has no tools yet; a model that takes its time finds them. */
-  #retries = 20;
 }
 
 function keyOf({ headers }: IncomingMessage): string {

@@ -1,5 +1,6 @@
 // What every client is put through: what its model calls, what disturbs it, and what has to be true.
-import type { Plan, Step } from "./model-server.ts";
+import type { Plan } from "./model-server.ts";
+import type { Step } from "./tool-finder.ts";
 
 /** What was seen of one session of a client. */
 export interface Session {
