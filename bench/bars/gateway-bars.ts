@@ -1,5 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { openScene, realKeys } from "../../src/surfaces/gateway/gateway.test-support.ts";
+import { openScene } from "../../src/surfaces/gateway/gateway.test-support.ts";
+import { realKeys } from "../../src/testing/mock-provider.test-support.ts";
 import { type Bar, clockTime, ratio } from "./bar.ts";
 
 /** Milliseconds until a provider says its first word: less than any real one needs. */

@@ -266,7 +266,11 @@ function act(options: FakeOptions, script: FakeScript): void {
         }
       },
       write: (path, text) => fs.writeFileSync(path, text),
-      wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
+      async wait(ms) {
+        for (let left = ms; left > 0; left -= 20) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      },
       exit: (code) => process.exit(code),
     };
   }

@@ -3,8 +3,8 @@ import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { realKeys } from "../../surfaces/gateway/gateway.test-support.ts";
 import { ofType, testProfile } from "../../testing/engine-fixture.ts";
+import { realKeys } from "../../testing/mock-provider.test-support.ts";
 import { countProcesses } from "../../tools/shell/shell-fixture.test-support.ts";
 import { machine, openPrograms, programProfile, whySkipped } from "./program-scene.test-support.ts";
 

@@ -3,7 +3,6 @@ import type { Profile } from "../../agents/profiles/profile.ts";
 import { defaultConfig } from "../../control/config.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { RunRequest } from "../../ports/delegator.ts";
-import { environmentFor, MockProvider } from "../../surfaces/gateway/gateway.test-support.ts";
 import {
   type EngineOptions,
   type FinishedRun,
@@ -12,6 +11,7 @@ import {
   testProfile,
 } from "../../testing/engine-fixture.ts";
 import { initRepository } from "../../testing/git-workspace.test-support.ts";
+import { environmentFor, MockProvider } from "../../testing/mock-provider.test-support.ts";
 import { detectSandbox } from "../../workspaces/sandbox/detect-sandbox.ts";
 import { type FakeOptions, type FakeScript, fakeAgent } from "./fake-agent.test-support.ts";
 

@@ -3,7 +3,8 @@ import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { describe, expect, it } from "vitest";
 import { ofType } from "../../testing/engine-fixture.ts";
-import { type GatewayScene, openScene, realKeys } from "./gateway.test-support.ts";
+import { realKeys } from "../../testing/mock-provider.test-support.ts";
+import { type GatewayScene, openScene } from "./gateway.test-support.ts";
 
 const said = "Hello from the provider.";
 

@@ -2,7 +2,8 @@ import { connect } from "node:net";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ofType } from "../../testing/engine-fixture.ts";
-import { type GatewayScene, openScene, realKeys } from "./gateway.test-support.ts";
+import { realKeys } from "../../testing/mock-provider.test-support.ts";
+import { type GatewayScene, openScene } from "./gateway.test-support.ts";
 
 let scene: GatewayScene;
 beforeAll(async () => {

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { environmentFor, MockProvider } from "../../../testing/mock-provider.test-support.ts";
 import { until } from "../../../testing/until.ts";
-import { environmentFor, MockProvider } from "../../gateway/gateway.test-support.ts";
 import { Desk } from "../desk.test-support.ts";
 
 const provider = new MockProvider();

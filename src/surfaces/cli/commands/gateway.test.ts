@@ -1,6 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import {
+  environmentFor,
+  MockProvider,
+  realKeys,
+} from "../../../testing/mock-provider.test-support.ts";
 import { until as untilSome } from "../../../testing/until.ts";
-import { environmentFor, MockProvider, realKeys } from "../../gateway/gateway.test-support.ts";
 import { Desk, until } from "../desk.test-support.ts";
 
 const provider = new MockProvider();
