@@ -91,6 +91,7 @@ export function reportsOf(events: readonly StoredEvent[]): readonly string[] {
     if (event.type !== "agent.program_reported") return [];
     const { payload: report } = event;
     if (report.what === "text") return [`said ${report.text}`];
-    return [report.what === "call" ? `called ${report.title}` : "planned"];
+    if (report.what === "plan") return ["planned"];
+    return report.outcome === "begun" ? [] : [`called ${report.title}`];
   });
 }
