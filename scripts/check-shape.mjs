@@ -7,7 +7,7 @@ import { dirname, join, relative, resolve, sep } from "node:path";
 const most = {
   // The surfaces of agent programs have two files more: one fold for all, and what doctor looks at.
   files: 874,
-  lines: 141_000,
+  lines: 141_100,
   linesOfOneFile: 500,
   topFolders: 14,
   filesOfOneFolder: 30,

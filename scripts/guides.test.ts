@@ -77,6 +77,8 @@ function isRun({ environment, words }: GuideCommand): boolean {
   // A person has to allow this plan, or to answer three questions.
   if (rest.includes("--plan")) return rest.includes("--dry-run");
   if (word === "init") return rest.includes("--client");
+  // The program has to be installed; `npm run test:agents` runs the real ones.
+  if (rest.includes("--agent")) return false;
   return !words.some((each) => each.startsWith("anthropic/"));
 }
 

@@ -39,7 +39,7 @@ interface Result {
 }
 
 /** What was wrong, as its message. */
-export class Wrong extends Error {}
+class Wrong extends Error {}
 
 export function require(isSo: boolean, otherwise: string): asserts isSo {
   if (!isSo) throw new Wrong(otherwise);

@@ -31,7 +31,7 @@ export interface AgentPrograms {
   release(delegationId: string): Promise<void>;
   /** Removes what a closed delegation's program kept. */
   forget(delegationId: string): Promise<void>;
-  /** The same for all delegations that closed while no process could do it. */
+  /** Removes what the programs kept of all delegations that closed while no process could remove it. */
   tidy(): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 import { expect, test } from "vitest";
-import { callEndIn, describePlan, saidIn } from "./agent-work.ts";
+import { callEndIn, saidIn } from "./agent-work.ts";
 import type { NewEvent } from "./event.ts";
 import { addSpent, atMost, atMostCost, nothingSpent, spentOf } from "./spent.ts";
+import { describePlan } from "./summarize.ts";
 
 const reported = (payload: NewEvent<"agent.program_reported">["payload"]): NewEvent =>
   ({ type: "agent.program_reported", sub_agent_id: "a", payload }) as NewEvent;

@@ -94,11 +94,3 @@ function dataIn(text: string): unknown {
     return text;
   }
 }
-
-/** A plan of an agent program in one line. */
-export function describePlan({ entries }: Extract<ProgramReport, { what: "plan" }>): string {
-  const steps = entries.map(({ status, text }) => `${marks[status] ?? "[ ]"} ${text}`);
-  return `Plan: ${steps.join("  ")}`;
-}
-
-const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]" };

@@ -1,8 +1,8 @@
 import { storedLine } from "../text.ts";
-import { describePlan } from "./agent-work.ts";
 import { labelOfEnd } from "./cause.ts";
 import { closeReasonWords } from "./close-reason.ts";
 import type { EventPayloads, EventType, MessageSender, NewEvent, StoredEvent } from "./event.ts";
+import type { ProgramReport } from "./program-payloads.ts";
 
 /** One line for a timeline, by event type. A new type does not compile without its line. */
 const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string } = {
@@ -32,7 +32,10 @@ const lines: { readonly [T in EventType]: (payload: EventPayloads[T]) => string 
     `closed ${p.close_reason === "cancelled" ? "" : `${p.final_status} `}(${closeReasonWords[p.close_reason]})`,
   "agent.model_turn": (p) => {
     // The words of an agent program are events of their own.
-    if (p.request !== undefined) return `request ${p.request} answered by ${p.requested}`;
+    if (p.request !== undefined) {
+      const said = p.text === undefined ? "" : `: ${short(p.text)}`;
+      return `request ${p.request} answered by ${p.requested}${said}`;
+    }
     const did = p.calls?.length
       ? `calls ${p.calls.map((call) => call.name).join(", ")}`
       : short(p.text ?? "");
@@ -144,3 +147,11 @@ export function tellEvent(event: StoredEvent): ToldEvent {
     hash,
   } as ToldEvent;
 }
+
+/** A plan of an agent program in one line. */
+export function describePlan({ entries }: Extract<ProgramReport, { what: "plan" }>): string {
+  const steps = entries.map(({ status, text }) => `${marks[status] ?? "[ ]"} ${text}`);
+  return `Plan: ${steps.join("  ")}`;
+}
+
+const marks: Readonly<Record<string, string>> = { completed: "[x]", in_progress: "[>]" };

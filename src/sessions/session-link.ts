@@ -1,15 +1,9 @@
 import type { Contract } from "../contracts/contract.ts";
-import {
-  type CallEnd,
-  callEndIn,
-  describePlan,
-  type Said,
-  type SaidCall,
-  saidIn,
-} from "../events/agent-work.ts";
+import { type CallEnd, callEndIn, type Said, type SaidCall, saidIn } from "../events/agent-work.ts";
 import { closeReasonWords, describeStatus } from "../events/close-reason.ts";
 import type { EventPayloads, SentMessage, StoredEvent } from "../events/event.ts";
 import { foldRun, type RunState } from "../events/run-state.ts";
+import { describePlan } from "../events/summarize.ts";
 import { messageOf } from "../ports/message-of.ts";
 import type { Store } from "../ports/store.ts";
 import { statusOf } from "./delegation-result.ts";
@@ -256,7 +250,7 @@ class SessionEntries {
 
   #ended(at: number, end: CallEnd): void {
     const known = this.#calls.get(end.callId);
-    // A call that an agent program made in no time is told by its end alone.
+    // A call that an agent program made in no time has only its end.
     const isNew = known?.outcome !== "open" && end.title !== undefined;
     const { callId: id, input, tool: name, title } = end;
     const call = isNew ? this.#call(at, { id, name, input, ...(title && { title }) }) : known;

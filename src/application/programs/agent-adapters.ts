@@ -132,7 +132,7 @@ const gemini: AgentAdapter = {
     files: [".gemini/oauth_creds.json", ".gemini/google_accounts.json"],
   },
   start: ({ gateway, model }) => ({
-    // Its policy would refuse its own sub-agents. Without a model its router makes a request first.
+    // The default policy refuses its sub-agents. Without a model the router makes a request first.
     args: ["--acp", "--approval-mode", "yolo", ...(gateway ? ["--model", model] : [])],
     variables: {
       GEMINI_SANDBOX: "false",

@@ -26,7 +26,7 @@ const tools = [
   ...["delegate_task", "send_message", "get_delegation_result", "ask_user"],
 ];
 
-export const model = "anthropic/claude-sonnet-4-5";
+const model = "anthropic/claude-sonnet-4-5";
 
 /** A profile that a fake program works on. */
 export function programProfile(

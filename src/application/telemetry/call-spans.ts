@@ -56,7 +56,7 @@ export class CallSpans {
     const { callId: id, outcome, output, tool } = end;
     let call = delegation.calls.get(id);
     if (call?.span === undefined) {
-      // The call was refused before it started, or is told by its end alone.
+      // The call was refused before it started, or only its end was reported.
       const { attempt } = delegation;
       call = { id, tool, startedAt: event.at, attempt, span: undefined };
       this.start(delegation, call, parent);

@@ -87,7 +87,7 @@ async function programOf(live: LiveDelegation, runner: AgentRunner): Promise<Pro
   process.holdsProcesses = true;
   const requests = new ProgramRequests(live);
   const host = new Host(live, runner, requests);
-  // Stopped meanwhile: what releases the delegation's processes ends this one too.
+  // If the delegation is stopped now, the release of its processes ends this one too.
   const program = await live.work.interruptible(programs.open(host));
   const atWork = { attempt: live.state.attempt, program, requests, host, heard: null };
   process.program = atWork;

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk } from "./desk.test-support.ts";
@@ -37,10 +37,15 @@ test("an unknown program lists the known ones, and only one option names the age
 test("doctor says of each program whether it is installed, its version, and what to do", async () => {
   const folder = join(desk.home, "bin");
   mkdirSync(folder);
-  const write = (name: string, line: string): void =>
-    writeFileSync(join(folder, name), `#!/bin/sh\n${line}\n`, { mode: 0o755 });
-  write("gemini", "echo 0.61.0");
-  write("codex-acp", "echo @agentclientprotocol/codex-acp 2.6.0");
+  const install = (name: string, version: string): void => {
+    const own = join(desk.home, "packages", name);
+    mkdirSync(own, { recursive: true });
+    writeFileSync(join(own, "package.json"), JSON.stringify({ name, version }));
+    writeFileSync(join(own, "main"), "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    symlinkSync(join(own, "main"), join(folder, name));
+  };
+  install("gemini", "0.61.0");
+  install("codex-acp", "2.6.0");
   const environment = { ...bare, PATH: `${folder}:/usr/bin:/bin`, OPENAI_API_KEY: "k" };
   const { out } = await desk.type(["doctor", "--json"], { environment });
   const { agents } = JSON.parse(out) as { agents: readonly Record<string, unknown>[] };
@@ -52,8 +57,11 @@ test("doctor says of each program whether it is installed, its version, and what
   ]);
   const [claude, codex, gemini] = agents;
   expect(claude).toMatchObject({ path: null, problem: expect.stringContaining("Install it") });
-  expect(codex).toMatchObject({ path: join(folder, "codex-acp"), provider: "openai" });
-  expect(gemini).toMatchObject({ provider: null, set: "GOOGLE_GENERATIVE_AI_API_KEY" });
+  expect(codex).toMatchObject({
+    path: join(desk.home, "packages/codex-acp/main"),
+    provider: "openai",
+  });
+  expect(gemini).toMatchObject({ provider: null, set: expect.stringContaining("GEMINI_API_KEY") });
   const said = await desk.type(["doctor"], { environment });
   expect(said.out).toMatch(/○ claude-code +.*npm install -g @agentclientprotocol/);
 });

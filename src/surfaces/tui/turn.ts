@@ -1,13 +1,7 @@
-import {
-  type CallEnd,
-  callEndIn,
-  describePlan,
-  type Said,
-  saidIn,
-} from "../../events/agent-work.ts";
+import { type CallEnd, callEndIn, type Said, saidIn } from "../../events/agent-work.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import { atMost } from "../../events/spent.ts";
-import { summarize } from "../../events/summarize.ts";
+import { describePlan, summarize } from "../../events/summarize.ts";
 import { callSubject } from "../../sessions/describe-call.ts";
 import { formatElapsed, formatTokens } from "../cli/amounts.ts";
 import { type Progress, streamStart } from "../cli/markdown/stream-markdown.ts";

@@ -76,7 +76,7 @@ describe("mandate gateway -- COMMAND", () => {
     expect((await desk.shows("ls")).out).toContain(runId);
     expect((await desk.shows("tree", runId)).out).toMatch(/node/);
     expect((await desk.shows("logs", runId)).out).toMatch(
-      /anthropic\/claude-sonnet-4-5 answered: Hello/,
+      /answered by anthropic\/claude-sonnet-4-5: Hello/,
     );
     expect((await desk.shows("show", runId)).out).toMatch(/450/);
     const verified = await desk.shows("verify");
