@@ -294,7 +294,11 @@ export class Interruptible {
 
   /** Waits for something outside until it is interrupted. */
   interruptible<Value>(waiting: Promise<Value>): Promise<Value> {
-    if (this.interruption !== null) return Promise.reject(this.interruption);
+    if (this.interruption !== null) {
+      // What was begun may still fail, and nothing waits for it any more.
+      waiting.catch(() => undefined);
+      return Promise.reject(this.interruption);
+    }
     return new Promise((resolve, reject) => {
       const forget = this.onStop(reject);
       waiting.then(

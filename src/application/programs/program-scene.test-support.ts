@@ -1,6 +1,8 @@
 /** For tests: the product with a provider on loopback, and profiles that fake agent programs work on. */
+import { expect } from "vitest";
 import type { Profile } from "../../agents/profiles/profile.ts";
 import { defaultConfig } from "../../control/config.ts";
+import { replayAgain } from "../../delegations/replay/replay-again.test-support.ts";
 import type { StoredEvent } from "../../events/event.ts";
 import type { RunRequest } from "../../ports/delegator.ts";
 import {
@@ -75,6 +77,12 @@ export async function openPrograms(
       }),
     async [Symbol.asyncDispose]() {
       try {
+        // Another engine has the home of one that was ended for a crash.
+        const runs = await engine.store.listRuns({}).catch(() => []);
+        for (const { id, outcome } of runs) {
+          if (outcome === null) continue;
+          expect((await replayAgain(engine.store, id)).differences).toEqual([]);
+        }
         await engine[Symbol.asyncDispose]();
       } finally {
         provider.close();

@@ -29,6 +29,7 @@ export class Course {
   #next = 0;
   #waiting: Waiting[] = [];
   #hasGivenUp = false;
+  #isAdvancing = false;
 
   constructor(events: readonly StoredEvent[], takeovers: readonly RecordedTakeover[] = []) {
     this.#events = events;
@@ -164,19 +165,28 @@ export class Course {
   }
 
   #advance(): void {
+    // What `act` appends is followed here: a log has thousands of events that follow each other.
+    if (this.#isAdvancing) return;
+    this.#isAdvancing = true;
+    try {
+      while (this.#actOnce());
+    } finally {
+      this.#isAdvancing = false;
+    }
+  }
+
+  /** Calls the first that is due; false: none is. */
+  #actOnce(): boolean {
     while (this.next !== undefined && this.#isPast(this.next)) this.#next++;
     const position = this.#hasGivenUp
       ? Number.POSITIVE_INFINITY
       : (this.next?.seq ?? Number.POSITIVE_INFINITY);
-    for (;;) {
-      const index = this.#waiting.findIndex(
-        (one) => one.seq <= position && (this.#hasGivenUp || one.isReady()),
-      );
-      const [due] = index < 0 ? [] : this.#waiting.splice(index, 1);
-      if (due === undefined) return;
-      // `act` may append events, which advance the position further.
-      due.act();
-    }
+    const index = this.#waiting.findIndex(
+      (one) => one.seq <= position && (this.#hasGivenUp || one.isReady()),
+    );
+    const [due] = index < 0 ? [] : this.#waiting.splice(index, 1);
+    due?.act();
+    return due !== undefined;
   }
 
   #isPast(event: StoredEvent): boolean {

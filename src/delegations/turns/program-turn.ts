@@ -36,6 +36,7 @@ export async function takeProgramTurn(
 ): Promise<Ending | null> {
   try {
     const atWork = await programOf(live, runner);
+    live.work.throwIfStopped();
     const prompt = promptFor(live, atWork);
     const { answered: before } = atWork.requests;
     const { stop, text } = await live.work.interruptible(answerInTime(live, atWork, prompt));
