@@ -30,7 +30,7 @@ const path = `${dirname(process.execPath)}:${process.env["PATH"]}`;
 const program = join(root, "lamp-agent.mjs");
 writeFileSync(
   program,
-  `#!${process.execPath}
+  `#!/usr/bin/env node
 import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 const send = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));

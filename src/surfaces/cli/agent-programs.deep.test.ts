@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { Desk } from "./desk.test-support.ts";
 
 /** Writes the file that its task names, says what it does, and asks no model. */
-const program = `#!${process.execPath}
+const program = `#!/usr/bin/env node
 import { writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 const send = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
