@@ -243,7 +243,7 @@ describe.skipIf(!machine.isUsable)(`an agent program that does not end${whySkipp
     const { delegationId, events, result } = await scene.run();
     expect(result).toMatchObject({ closeReason: "timeout" });
     expect(reportsOf(events)).toContain("said What I have so far.");
-    expect(countProcesses(delegationId)).toBe(0);
+    await expect.poll(() => countProcesses(delegationId)).toBe(0);
   });
 
   it("and leaves daemons behind ends with all of them", async () => {

@@ -88,7 +88,7 @@ describe.skipIf(!machine.isUsable)(`a hostile agent program${whySkipped}`, () =>
     ]);
     expect(existsSync("/tmp/mandate-was-here")).toBe(false);
     expect(readFileSync(join(engine.workspace, "new.txt"), "utf8")).toBe("owned\n");
-    expect(countProcesses("endless-terminal")).toBe(0);
+    await expect.poll(() => countProcesses("endless-terminal")).toBe(0);
     expect(lines.at(-1)).toMatch(/^refused/);
   });
 

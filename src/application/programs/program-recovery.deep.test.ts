@@ -50,7 +50,7 @@ describe.skipIf(!machine.isUsable)(`recovery of an agent program${whySkipped}`, 
       const { engine } = scene;
       const { delegationId, runId } = await startUntilReported(scene);
       await engine.close();
-      expect(countProcesses(delegationId)).toBe(0);
+      await expect.poll(() => countProcesses(delegationId)).toBe(0);
       const second = await engine.another(scene.options);
       const [recovered] = await second.engine.recover(runId);
       expect(await recovered?.result).toMatchObject({ status: "completed", result: answer });

@@ -116,7 +116,7 @@ describe.skipIf(!machine.isUsable)(`a turn of an agent program${whySkipped}`, ()
     await until("it runs", () => countProcesses("cancelled-daemon") > 0);
     await engine.engine.cancel(started.delegationId, "seen");
     expect(await started.result).toMatchObject({ status: "cancelled", closeReason: "cancelled" });
-    expect(countProcesses("cancelled-daemon")).toBe(0);
+    await expect.poll(() => countProcesses("cancelled-daemon")).toBe(0);
   });
 });
 
