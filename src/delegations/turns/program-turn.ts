@@ -12,7 +12,7 @@ import {
 import { findTool } from "../delegation-process.ts";
 import { unfinished } from "../ends/closing-events.ts";
 import { type Ending, failure, retryable } from "../ends/ending.ts";
-import { event, type LiveDelegation } from "../live-delegation.ts";
+import { event, type LiveDelegation, openRequestsOf } from "../live-delegation.ts";
 import { ProgramRequests } from "../program-requests.ts";
 import { performCall } from "./perform-calls.ts";
 import { hasServers, offeredTools, openServers } from "./prompt.ts";
@@ -42,6 +42,7 @@ export async function takeProgramTurn(
     const { stop, text } = await live.work.interruptible(answerInTime(live, atWork, prompt));
     // A call that it does not wait for is made all the same: its result belongs to this turn.
     if (atWork.requests.exhaustedBy === null) await live.work.interruptible(atWork.host.settled());
+    await untilAnswered(live);
     const { answered, exhaustedBy, refusedBy } = atWork.requests;
     if (exhaustedBy !== null) return bestSoFar(live, exhaustedBy);
     // No model has answered: what the program says is why.
@@ -54,6 +55,20 @@ export async function takeProgramTurn(
     return endedBy(live, runnerName(runner), error);
   }
 }
+
+/**
+ * Programs end their turn while requests of theirs are under way. Answered soon, these cost what the
+ * provider reports; cut, they count as their worst case.
+ */
+async function untilAnswered(live: LiveDelegation): Promise<void> {
+  const { time } = live.process;
+  for (let waits = 0; waits < mostWaits && openRequestsOf(live).length > 0; waits++) {
+    await live.work.interruptible(time.untilReleased());
+  }
+}
+
+/** Each takes a second at most. */
+const mostWaits = 3;
 
 async function endedBy(
   live: LiveDelegation,
