@@ -47,7 +47,7 @@ const model: Script = ({ caller, messages }) => {
   }
   if (caller.profile === "scribe") {
     if (last?.role !== "tool") return write("theirs\n");
-    // Somebody changes the same file before its changes are merged.
+    // A person changes the same file before its changes are merged.
     writeFileSync(file, "ours\n");
     return { text: "Written." };
   }

@@ -48,7 +48,7 @@ it("reaches the processes that listen, in order, and not its own", async () => {
   expect(own.heard.size).toBe(0);
 });
 
-it("drops what is too much at once, and goes on after that", async () => {
+it("drops what is too much at once, and continues after that", async () => {
   const [worker, page] = [await open(), await open()];
   const { heard } = hearing(page);
   await connect(worker, heard);

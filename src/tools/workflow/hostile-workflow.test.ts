@@ -18,7 +18,7 @@ const said = (ref: object | string): string =>
   `try { return await workflow(${JSON.stringify(ref)}) } catch (error) { return error.message }`;
 
 describe("a hostile script", () => {
-  it("reads nothing of a file that a link leads to, or that nobody trusts", async () => {
+  it("reads nothing of a file that a link leads to, or that is not trusted", async () => {
     for (const trustWorkspace of [true, false]) {
       await using mandate = await openEngine({ ...options, trustWorkspace, model: echoModel() });
       const { workspace } = mandate;
